@@ -6,17 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bnnbench.api import FinishedRun, fit, kept, load_run, predict
+    from bnnbench.api import FinishedRun, fit, kept, load_run, load_table, predict
+    from bnnbench.estimator import BNNRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["FinishedRun", "fit", "kept", "load_run", "predict"]
+__all__ = ["BNNRegressor", "FinishedRun", "fit", "kept", "load_run", "load_table", "predict"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the Python interface on first access, so that the command line starts fast."""
     if name in __all__:
-        return getattr(import_module("bnnbench.api"), name)
+        module = "estimator" if name == "BNNRegressor" else "api"
+        return getattr(import_module(f"bnnbench.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

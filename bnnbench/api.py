@@ -1,4 +1,4 @@
-"""The Python interface: `from bnnbench import fit, kept, load_run, predict`.
+"""The Python interface: `from bnnbench import fit, kept, load_run, load_table, predict`.
 
 The functions do what the commands do, with pandas frames as input and output. Mistakes raise
 `UserError` with the message that the command line prints.
@@ -6,9 +6,11 @@ The functions do what the commands do, with pandas frames as input and output. M
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,7 +18,10 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits
 from bnnbench.results.verified_run import read_verified
-from bnnbench.types import UserError
+from bnnbench.types import Table, UserError
+
+if TYPE_CHECKING:
+    from bnnbench.config.compose import Job
 
 
 @dataclass(frozen=True)
@@ -93,14 +98,16 @@ class FinishedRun:
             UserError: if a column is missing, or an option is wrong.
         """
         from bnnbench.constraints import check_between, check_choice
+        from bnnbench.data.own_table.frame_file import named_by_text
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 
         check_between("interval", interval, 0, 1)
         check_choice("calibrate", calibrate, CALIBRATIONS)
         model = load_or_fit(self.folder, conformal=calibrate == "conformal")
-        predicted, _ = predict_frame(model, self.folder, rows, "rows", interval, calibrate)
-        return predicted.set_index(rows.index)
+        named = named_by_text(rows)
+        predicted, _ = predict_frame(model, self.folder, named, "rows", interval, calibrate)
+        return predicted.set_axis(rows.index)
 
 
 def load_run(path: str | Path) -> FinishedRun:
@@ -116,21 +123,86 @@ def load_run(path: str | Path) -> FinishedRun:
     return FinishedRun(folder)
 
 
-def fit(*settings: str) -> FinishedRun:
+def fit(
+    data: pd.DataFrame | str | None = None,
+    *settings: str,
+    target: str | None = None,
+    **choices: Any,
+) -> FinishedRun:
     """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
 
+    A frame is used like a file (`dataset=csv`) and its index is ignored. It is saved in the folder
+    `tables` of the outputs, so that the run can be repeated and can predict in another session.
+
     Args:
-        settings: as on the command line: `"method=vadam"`, `"dataset=boston"`.
+        data: a frame, or the first of the settings.
+        settings: as on the command line: `"method=vadam"`, `"dataset=boston"`,
+            `"dataset.categorical=onehot"`.
+        target: the column of the frame to predict.
+        choices: settings without a dot as keywords: `method="vadam"`, `splits=1`.
 
     Raises:
-        UserError: if a setting is wrong, or the settings are those of several runs.
+        UserError: if a setting or the frame is wrong, or the settings are those of several runs.
     """
     from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
+    from bnnbench.config.overrides import as_override
     from bnnbench.run_all import run_all
 
-    (folder,) = run_all([build_run(single_job(settings))])
+    texts = settings if data is None or isinstance(data, pd.DataFrame) else (data, *settings)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UserError(
+                f"settings must be texts such as method=vadam, not {type(text).__name__}; to fit "
+                "one model to inputs and targets, use BNNRegressor().fit(X, y).",
+                "settings",
+                "wrong_type",
+            )
+    words = [*texts, *(as_override(key, value) for key, value in choices.items())]
+    if isinstance(data, pd.DataFrame):
+        job = _job_of_frame(data, target, words)
+    else:
+        job = single_job(words if target is None else [*words, f"dataset.target={target}"])
+    (folder,) = run_all([build_run(job)])
     return FinishedRun(folder)
+
+
+def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str]) -> Job:
+    """Write a frame to a file and compose its job.
+
+    Raises:
+        UserError: if there is no target, or another data set.
+    """
+    from bnnbench.config.compose import single_job
+    from bnnbench.data.own_table.frame_file import FORMAT, write_frame
+
+    if target is None:
+        raise UserError("target must name the column of the frame to predict.", "target", "missing")
+    for word in words:
+        if word.startswith(("dataset=", "dataset.path=")):
+            raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
+    job = single_job(["dataset=csv", f"dataset.target={target}", *words])
+    path = write_frame(frame, Path(job.config.outputs_dir).expanduser() / "tables")
+    job.config.dataset.update({"path": str(path), **FORMAT})
+    return job
+
+
+def load_table(name: str, *settings: str) -> Table:
+    """Load a data set of `bnnbench list dataset` with its train/test splits.
+
+    Args:
+        name: of the data set; its files are downloaded on first use.
+        settings: as on the command line: `"dataset.seeded_splits=5"`.
+
+    Raises:
+        UserError: if there is no such data set, or it cannot be loaded.
+    """
+    from bnnbench.config.assemble import assemble_experiment
+    from bnnbench.config.compose import single_job
+
+    job = single_job([f"dataset={name}", *settings])
+    table: Table = assemble_experiment(job.resolved()).dataset.load()  # type: ignore[attr-defined]
+    return table
 
 
 def predict(

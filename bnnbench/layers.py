@@ -9,9 +9,35 @@ biases.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
+
+Chain = tuple[int, ...]
+"""Sizes of the layers of a network, from its input on."""
+
+
+class Weights:
+    """Weights, or their gradients, as views of a flat tensor.
+
+    Args:
+        chains: layer sizes of each network.
+        flat: `[R, P]`.
+
+    Attributes:
+        chains: layers of each network, `[R, in + 1, out]` with biases in the last row.
+    """
+
+    def __init__(self, chains: Sequence[Chain], flat: Tensor) -> None:
+        self.flat, self._sizes = flat, chains
+        sizes = [[(inp + 1, out) for inp, out in pairwise(chain)] for chain in chains]
+        pieces = iter(flat.split([rows * out for own in sizes for rows, out in own], 1))
+        self.chains = [[next(pieces).view(len(flat), *size) for size in own] for own in sizes]
+
+    def zeros_like(self) -> Weights:
+        """Return zeros of the same shape, for gradients."""
+        return Weights(self._sizes, torch.zeros_like(self.flat))
 
 
 class Layers:

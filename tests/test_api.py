@@ -54,11 +54,70 @@ def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
         bnnbench.nothing  # noqa: B018
 
 
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """Return 40 rows with columns of several types, in an index of its own."""
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2024-01-01", periods=40, freq="h")[rng.permutation(40)]
+    columns = {
+        "size": rng.normal(size=40),
+        7: pd.array(rng.integers(0, 9, 40), dtype="Int64"),
+        "built": days,
+        "city": pd.Categorical(rng.choice(["x", "y", "z"], 40)),
+        "garden": rng.random(40) > 0.5,
+    }
+    price = columns["size"] + 2 * columns["garden"] + 0.1 * rng.normal(size=40)
+    return pd.DataFrame(columns | {"price": price}, index=[f"house {k}" for k in range(40)])
+
+
+OF_FRAME = ["dataset.categorical=onehot", "dataset.dates=numbers", "method=linear"]
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_frame_is_used_like_a_file(frame: pd.DataFrame, tmp_path: Path) -> None:
+    before = frame.copy(deep=True)
+    outputs = f"outputs_dir={tmp_path}"
+    run = bnnbench.fit(frame, *OF_FRAME, outputs, target="price", splits=1, workers=1)
+    assert run.summary.set_index("metric").loc["rmse", "n"] == 1
+    new = frame.drop(columns="price").iloc[[3, 1]]
+    found = bnnbench.load_run(tmp_path).predict(new)
+    assert list(found.index) == ["house 3", "house 1"]
+    assert np.abs(found["mean"] - frame["price"].iloc[[3, 1]]).max() < 0.5
+    pd.testing.assert_frame_equal(frame, before)
+    (path,) = (tmp_path / "tables").iterdir()
+    words = [*OF_FRAME, outputs, "dataset=csv", f"dataset.path={path}", "dataset.target=price"]
+    assert bnnbench.fit(*words, splits=1, workers=1).folder == run.folder
+
+
+def test_mistakes_with_frames(frame: pd.DataFrame, tmp_path: Path) -> None:
+    words = [*OF_FRAME, f"outputs_dir={tmp_path}"]
+    with raises_user_error("target", "missing"):
+        bnnbench.fit(frame, *words)
+    with raises_user_error("dataset", "two_sources"):
+        bnnbench.fit(frame, *words, target="price", dataset="boston")
+    with raises_user_error("settings", "wrong_type"):
+        bnnbench.fit(frame.to_numpy(), target="price")  # type: ignore[arg-type]
+    with raises_user_error("settings", "wrong_type"):
+        bnnbench.fit(frame, frame["price"])  # type: ignore[arg-type]
+    with raises_user_error("city", "numeric_categories"):
+        bnnbench.fit(frame.assign(city=frame[7].astype("category")), *words, target="price")
+    with raises_user_error("dataset.target", "unknown_column"):
+        bnnbench.fit(frame, *words, target="prize")
+
+
+def test_load_table() -> None:
+    table = bnnbench.load_table("diabetes")
+    assert len(table.splits) == 20 and table.inputs.shape == (442, 10)
+    with raises_user_error("dataset", "unknown_option"):
+        bnnbench.load_table("diabetis")
+
+
 def test_importing_the_package_imports_no_slow_modules() -> None:
-    code = "import sys, bnnbench; print({'torch', 'pandas', 'hydra'} & set(sys.modules))"
+    code = "import sys, bnnbench; print({'torch', 'pandas', 'hydra', 'sklearn'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
 
 
 def test_completion_finds_the_functions() -> None:
-    assert {"fit", "load_run", "predict", "FinishedRun"} <= set(dir(bnnbench))
+    public = {"BNNRegressor", "FinishedRun", "fit", "load_run", "load_table", "predict"}
+    assert public <= set(dir(bnnbench))

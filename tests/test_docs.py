@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -45,6 +46,23 @@ def test_generated_numbers_are_up_to_date() -> None:
     for page in PAGES:
         text = page.read_text()
         assert text == filled(text), f"{page.name}: run docs/tools/update_pages.py"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_of_the_scikit_learn_page_runs(
+    yacht: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mapie")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BNNBENCH_DATA", str(yacht))
+    page = (DOCS / "how_to" / "scikit_learn.md").read_text()
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
+        exec(block, names)
+    assert names["found"].to_frame().index.equals(names["X_test"].index)
+    assert names["ends"].shape == (len(names["X_new"]), 2, 1)
+    assert len(names["run"].splits) == 5
 
 
 @pytest.mark.usefixtures("tools")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import (
@@ -39,6 +41,17 @@ RESERVED_WORDS = ("null", "true", "false", "nan", "inf")
 
 MAX_JOBS = 10_000
 """Of one sweep."""
+
+
+def as_override(key: str, value: Any) -> str:
+    """Return the override that gives a setting a Python value."""
+    text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
+    return f"{key}={text}"
+
+
+def _plain_number(value: Any) -> Any:
+    """Convert a number of NumPy, such as a value of a grid."""
+    return value.item()
 
 
 def prepare_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:

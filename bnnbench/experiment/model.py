@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from bnnbench.experiment.fitting import FitSettings, Values, fit_task, moments, 
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.types import Table, UserError
+from bnnbench.types import Prediction, Table, UserError
 
 CHUNK_ROWS = 10_000
 """Rows that are predicted together."""
@@ -51,18 +51,45 @@ class Model:
             prediction of a row depends on the other rows only through rounding, unless the method
             draws random numbers for each row.
         """
-        chunks = [
-            self._predict_chunk(inputs[k : k + CHUNK_ROWS])
-            for k in range(0, max(1, len(inputs)), CHUNK_ROWS)
-        ]
+        chunks = [moments(chunk) for chunk in self.predictive(inputs)]
         return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
-    def _predict_chunk(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+    def predictive(self, inputs: np.ndarray) -> Iterator[Prediction]:
+        """Yield the predictive distributions of chunks of the rows, in original units.
+
+        Args:
+            inputs: `[M, D]`, original units, NaN for missing values.
+        """
         fitting = self.fitting
         seed = derive_seed(fitting.seed, "model", "prediction")  # the same weights for every chunk
-        streams = Streams([seed], (0,), fitting.device, fitting.dtype)
-        rows = self.scaler.inputs([inputs])
-        return moments(predict(fitting, self.posterior, self.scaler, rows, streams))
+        for k in range(0, max(1, len(inputs)), CHUNK_ROWS):
+            streams = Streams([seed], (0,), fitting.device, fitting.dtype)
+            rows = self.scaler.inputs([inputs[k : k + CHUNK_ROWS]])
+            yield predict(fitting, self.posterior, self.scaler, rows, streams)
+
+    def to_double(self) -> Model:
+        """Return the model in float64.
+
+        The rounding of a prediction, which depends on the other rows, is then negligible.
+        """
+        posterior = self.posterior
+        double = replace(
+            posterior,
+            state={name: _double(value) for name, value in posterior.state.items()},
+            hyper={name: _double(value) for name, value in posterior.hyper.items()},
+            counts=_double(posterior.counts),
+        )
+        training = replace(self.fitting.training, dtype="float64")
+        return replace(
+            self,
+            fitting=replace(self.fitting, training=training),
+            posterior=double,
+            scaler=replace(self.scaler, dtype=torch.float64),
+        )
+
+
+def _double(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def chosen_values(splits: pd.DataFrame) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""Final models of finished runs, and their predictions of new rows with intervals."""
+"""Models fitted to all rows, and their predictions of new rows with intervals."""

@@ -75,6 +75,7 @@ class ExperimentPage:
         figures: the figures, which know how to read a run's files.
         statements: `Claims` of the source, or tuples of text, section and rule.
         read_evidence: reads what the claims check, if that is not what the figures show.
+        theirs: the same from the source's own numbers, if it prints any.
         notes: remarks to print below the table.
     """
 
@@ -84,11 +85,13 @@ class ExperimentPage:
     figures: Figures
     statements: Sequence[Statement] = ()
     read_evidence: Callable[[RunFolder], Any] | None = None
+    theirs: Any = None
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
 
     def claims(self, folder: RunFolder) -> list[Claim]:
         """Check the statements against a run."""
-        return check_claims(self.statements, (self.read_evidence or self.figures.read)(folder))
+        evidence = (self.read_evidence or self.figures.read)(folder)
+        return check_claims(self.statements, evidence, self.theirs)
 
 
 def make_run_page(page: ExperimentPage) -> RunPage:

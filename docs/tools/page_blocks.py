@@ -141,7 +141,7 @@ def renyi_orders() -> str:
     return to_markdown(rows)
 
 
-def search_bounds() -> str:
+def search_bounds(folder: str) -> str:
     """Return the methods that chose a search bound, with the number of splits, by data set."""
     columns = {
         f"{name}, {end} bound": (name, end)
@@ -149,7 +149,7 @@ def search_bounds() -> str:
         for end in ("upper", "lower")
     }
     rows = []
-    for dataset, own in splits("book_uci").fillna({"at_bound": ""}).groupby("dataset"):
+    for dataset, own in splits(folder).fillna({"at_bound": ""}).groupby("dataset"):
         cells = {title: on_bound(own, str(dataset), *what) for title, what in columns.items()}
         rows.append({"data set": dataset, **cells})
     return to_markdown(rows)
@@ -185,6 +185,12 @@ def chain_diagnostics() -> str:
     """Return the diagnostics of the HMC chains in the worst split of each data set."""
     chains = splits("gold_standard").query("method == 'hmc'")
     failed = {name: len(unconverged_splits(own)) for name, own in chains.groupby("dataset")}
+    distances = table("gold_standard", "distances")
+    halves = distances["method"] == "hmc"
+    ratios = (
+        distances[~halves].groupby(["dataset", "split"])["w1"].min()
+        / distances[halves].set_index(["dataset", "split"])["w1"]
+    )
     rows = [
         {
             "data set": dataset,
@@ -194,6 +200,7 @@ def chain_diagnostics() -> str:
             "most divergences": f"{own['diag.divergences'].max():.0f}",
             "least acceptance": f"{own['diag.acceptance'].min():.2f}",
             "splits that meet both limits": f"{len(own) - failed[dataset]} of {len(own)}",
+            "least W1 / W1 of the halves": f"{ratios[dataset].min():.1f}",
             "chains": "reference" if failed[dataset] else "gold standard",
         }
         for dataset, own in chains.groupby("dataset")
@@ -376,11 +383,13 @@ BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         session, speed, attacks, glossary, deep_ensembles, paired_dropout, renyi_orders,
-        search_bounds, posterior_distances, chain_diagnostics, exceptions, toy_claims, seeds,
+        posterior_distances, chain_diagnostics, exceptions, toy_claims, seeds,
         toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),
+    "search_bounds": partial(search_bounds, "book_uci"),
+    "modern_bounds": partial(search_bounds, "modern_uci"),
     "book_rmse": partial(scores_by_dataset, "book_uci", "rmse"),
     "book_log_likelihood": partial(scores_by_dataset, "book_uci", "log_likelihood"),
     "book_claims": partial(claims, "book_uci"),
@@ -391,7 +400,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
-    **{f"lam_table_{number}": partial(lam_table, number) for number in ("8_1", "9_1", "9_2")},
+    **{
+        f"lam_table_{number}": partial(lam_table, number)
+        for number in ("8_1", "9_1", "9_2", "10_1", "10_2")
+    },
     **{
         f"{kind}_claims": partial(claims, "latent_models", f"{kind}_claims")
         for kind in ("latent_sizes", "distortion_rate", "planar_flows", "semi_supervised")
@@ -406,5 +418,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
         }.items()
     },
     "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
+    "adversarial_vb_claims": partial(claims, "lam_density_ratio", "adversarial_vb_claims"),
 }  # fmt: skip
 """The blocks by the name of their marks."""

@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from benchmarks.training import Row, Workload, core_seconds
 from torch import Tensor, nn
 
+from bnnbench.layers import Weights
 from bnnbench.optim import ADAM_BETAS, Adam
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights
+from bnnbench.suites.latent_models.networks import Shape, initial_weights
 
 REPLICAS, COLUMNS, STEPS = 3, 128, 20
 
@@ -26,7 +27,7 @@ def _weights(shape: Shape) -> Weights:
 def by_hand(shape: Shape, images: Tensor) -> Workload:
     """Return steps of all replicas as in the suite; `images` are `[R, D, B]`."""
     weights = _weights(shape)
-    gradients, adam = weights.zeros_like(shape.chains), Adam(weights.flat)
+    gradients, adam = weights.zeros_like(), Adam(weights.flat)
     model = Autoencoder(shape, weights, COLUMNS)
     weight, beta = torch.full((1, 1, 1, 1), 1 / COLUMNS), torch.ones(REPLICAS, 1, 1, 1)
 

@@ -49,6 +49,8 @@ def splits(*settings: str) -> Case:
 NO_SEEDED_SPLITS = "~dataset.seeded_splits"
 FIXED = ("method=map", "method.prior_precision=1", "method.noise_precision=1")
 
+REGIONS = splits(*FIXED, "search=none")
+
 TINY_IMAGES = (
     *("epochs=2", "repetitions=2", "hidden=[8]"),
     *("importance_samples=12", "evaluated_images=10"),
@@ -79,6 +81,34 @@ CASES: Mapping[str, Case] = {
     "gvi_alpha": splits("divergence.alpha=0.5", NO_SEEDED_SPLITS),
     "gvi_competitors": splits(*FIXED[:2], NO_SEEDED_SPLITS),
     "gvi_uci": splits("divergence=renyi_2", NO_SEEDED_SPLITS),
+    "region_uci": Case(
+        REGIONS.settings,
+        fewer=REGIONS.fewer,
+        rounding=True,
+        wrong={
+            "experiment.region=middle": None,
+            "experiment.inside=1": None,
+            "experiment.inside=-0.1": None,
+            "splits=11": "count_out_of_range",
+        },
+    ),
+    "region_posterior": REGIONS,
+    "active_learning": Case(
+        ("dataset=diabetes", *FIXED[:1], *TINY_FIT, *own("repetitions=3", "additions=2", "pool=9"),
+         "splits=2"),
+        fewer=("splits=[1]",),
+        wrong={
+            "experiment.arms=[variance]": "no_random",
+            "experiment.arms=[random,entropy]": None,
+            "experiment.arms=[]": "not_a_list",
+            "experiment.start=1": None,
+            "experiment.test=1000": "too_many_rows",
+            "experiment.pool=1": "too_small",
+            "experiment.repetitions=1": None,
+            "search: search=bayesian_optimisation method.prior_precision=null "
+            "dataset.protocol.fixed.prior_precision=null": "searched",
+        },
+    ),
     "linear_regression": Case(
         ("training.epochs=20", "dataset.rows=10"),
         wrong={
@@ -311,6 +341,30 @@ CASES: Mapping[str, Case] = {
             "experiment.data=[]": "not_a_list",
             "experiment.data=5": "not_a_list",
             "method=bbb": "no_effect",
+            "divergence=tv": "no_effect",
+        },
+    ),
+    "adversarial_vb": Case(
+        own(
+            "pretraining_steps=2", "estimator_steps=1", "iterations=3", "evaluate_every=2",
+            "repetitions=2", "width=0.03", "batch_size=8", "latents=[2]",
+        ),
+        wrong={
+            "images.binarisation=half": None,
+            "experiment.latents=[]": "not_a_list",
+            "experiment.latents=[10,2]": "not_increasing",
+            "experiment.divergences=[kl]": None,
+            "experiment.estimators=[T]": None,
+            "experiment.estimators=[ratio,ratio]": "not_distinct",
+            "experiment.estimators=[stable] experiment.divergences=[kl_posterior_prior]":
+                "no_configuration",
+            "experiment.schedule=undertrained": None,
+            "experiment.learning_rates=[0.001,0.001]": "not_one_each",
+            "experiment.learning_rates=[2]": None,
+            "experiment.width=0": None,
+            "experiment.batch_size=0": None,
+            "experiment.repetitions=1": None,
+            "dataset=boston": "no_effect",
             "divergence=tv": "no_effect",
         },
     ),

@@ -87,6 +87,10 @@ SWEEPS = {
     f"method=bbb,sgld,mc_dropout divergence=kl {UNSEARCHED}",
     "gp_toy": f"experiment=gp_toy depth=1,2 method=bbb,laplace divergence=kl,tv_lower {REST}",
     "toy_1d": f"experiment=toy_1d dataset=sine_20,sine_40 method=bbb,mc_dropout {REST}",
+    "region_uci": f"experiment=region_uci method=map,vadam experiment.region=gap,tail {UNSEARCHED} "
+    f"{FIXED}",
+    "active_learning": "experiment=active_learning method=bbb,linear experiment.additions=2 "
+    f"experiment.repetitions=2 {REST}",
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
@@ -137,10 +141,11 @@ def digests(outputs: Path) -> dict[str, str]:
     """Return the digest of each run's table, without times and hardware, by name of the run."""
     found = {}
     for folder in finished_runs(outputs):
-        path = next(p for p in map(folder.table, ("splits", "posterior")) if p.exists())
+        path = next(p for p in map(folder.table, ("splits", "posterior", "labels")) if p.exists())
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         table = table.drop(columns=MACHINE_COLUMNS, errors="ignore")
         name = " ".join(table[column].iloc[0] for column in NAMES if column in table)
+        name = name or " ".join(folder.root.parts[-3:-1])
         found[name] = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()[:16]
     return found
 

@@ -41,7 +41,8 @@ The interval is Gaussian with this mean and standard deviation, unless it is cal
   conformal   by split conformal prediction: a fifth of the rows is held out (whole groups with
               dataset.group, the latest rows with dataset.time), and the interval covers new rows
               of the same distribution with at least the given probability, on average over rows:
-              less where the noise is large, unless the method predicts that
+              less where the noise is large, unless the method predicts that. This is approximate
+              after a search, which has seen all rows; dataset.time has no guarantee
 """
 
 SIX_DIGITS = "%.6g"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -112,3 +113,9 @@ class ImageSource(Checked, ABC):
         if self.binarisation == "stochastic":
             return (random.random(values.shape, np.float32) * white < values).astype(np.float32)
         return (values / np.float32(white)).astype(np.float32)
+
+
+@cache
+def load_images(source: ImageSource) -> ImageSet:
+    """Load images once per process."""
+    return source.load()

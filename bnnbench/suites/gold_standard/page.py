@@ -34,8 +34,10 @@ from bnnbench.suites.gold_standard.verdicts import (
 
 STATEMENT = (
     "All methods use the same network, prior and noise, and their predictions are compared with "
-    "those of long HMC chains on the same splits. This isolates the quality of inference, which "
-    "test scores confound with the quality of the model. For each test point we compare two "
+    "those of long HMC chains on the same splits. A distance is the error of a method's "
+    "approximation and of its training, whereas test scores also depend on the quality of the "
+    "model. R-hat shows that the chains agree: chains that start at trained networks can agree "
+    "and miss other parts of the posterior. For each test point we compare two "
     "predictive distributions, both mixtures of Gaussians. W1 and W2: Wasserstein distances "
     "between quantile functions (accurate to 1e-4 of a distribution's width), in standard "
     "deviations of the training targets. W1, 1,000 draws: the score of the NeurIPS 2021 "

@@ -32,10 +32,11 @@ QUICK, UNDERTRAINED, OPTIMAL = (
 
 SUITE = Suite(
     name="lam_density_ratio",
-    summary="the density-ratio thesis's sprinkler, estimators, theory and claims (a night)",
+    summary="the density-ratio thesis's sprinkler, images, theory and claims (a night)",
     sweeps=(
         Sweep("divergence_bounds"),
         Sweep("estimator_parametrisations"),
+        Sweep("adversarial_vb"),
         Sweep("sprinkler", f"{ONE_ESTIMATOR} {QUICK}"),
         # The first repetitions of the sweeps below, so that every table has a few of them early.
         Sweep("sprinkler", f"{BOTH_CONTRASTS} {ALL_ESTIMATORS} {QUICK}", FULL),

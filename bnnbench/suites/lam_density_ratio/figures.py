@@ -50,10 +50,10 @@ class Panel:
 
 
 def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
-    """Draw a column per panel and a line per configuration: means over repetitions.
+    """Draw a column per panel and a line per configuration: medians over repetitions.
 
     The average KL has two rows: all iterations on a logarithmic axis, and the last ones enlarged.
-    Bands are plus and minus one standard error.
+    Bands are between the quartiles. Single diverging repetitions affect neither.
 
     Args:
         panels: by title.
@@ -69,11 +69,11 @@ def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
         column = axes[index :: len(panels)]
         for panel_axes in column:
             for name, rows in panel.lines.items():
-                _draw_mean(panel_axes, rows, measure, colours[name], name)
+                draw_median(panel_axes, rows, measure, colours[name], name)
             panel_axes.set(xlabel="posterior iteration", ylabel=f"{MEASURES[measure]} [nats]")
         column[0].set_title(title, fontsize="medium", loc="left")
-        means = [rows.groupby("iteration")[measure].mean() for rows in panel.lines.values()]
-        column[-1].set_ylim(*limits(means, EARLY_ENLARGED if enlarged else EARLY))
+        medians = [rows.groupby("iteration")[measure].median() for rows in panel.lines.values()]
+        column[-1].set_ylim(*limits(medians, EARLY_ENLARGED if enlarged else EARLY))
         if enlarged:
             _set_log_scale(column[0])
         if math.isfinite(panel.exact):
@@ -81,13 +81,13 @@ def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
             for panel_axes in column:
                 panel_axes.axhline(panel.exact, label=name, **EXACT_STYLE)
             _include(column[-1], panel.exact)
-        _note_hidden_range(column[-1], means)
+        note_hidden_range(column[-1], medians)
     legend(figure, axes)
     return figure
 
 
 def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
-    """Draw the three measures of one run: a thin line per repetition, and their mean.
+    """Draw the three measures of one run: a thin line per repetition, and their median.
 
     Args:
         curves: rows of `curves.csv`.
@@ -99,27 +99,27 @@ def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
         for index, repetition in enumerate(wide):
             label = "one repetition" if index == 0 else ""
             axes.plot(wide.index, wide[repetition], color=GREY, linewidth=0.5, label=label)
-        axes.plot(wide.index, wide.mean(axis=1), color=BLUE, linewidth=1.8, label="mean")
+        axes.plot(wide.index, wide.median(axis=1), color=BLUE, linewidth=1.8, label="median")
         axes.set(xlabel="posterior iteration", ylabel=f"{name} [nats]")
         if measure == "average_kl":
             _set_log_scale(axes)
         else:
             lines = [wide[repetition] for repetition in wide]
             axes.set_ylim(*limits(lines))
-            _note_hidden_range(axes, lines)
+            note_hidden_range(axes, lines)
         if np.isfinite(exact.get(measure, np.nan)):
             axes.axhline(exact[measure], label="exact posterior draws", **EXACT_STYLE)
     legend(figure, panels[0])
     return figure
 
 
-def _draw_mean(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
-    """Draw the mean over repetitions with a band of one standard error."""
+def draw_median(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
+    """Draw the median over repetitions with a band between the quartiles."""
     by_iteration = rows.groupby("iteration")[measure]
-    mean, error = by_iteration.mean(), by_iteration.sem().fillna(0)
+    low, median, high = (by_iteration.quantile(level) for level in (0.25, 0.5, 0.75))
     band: PlotOptions = {"color": colour, "alpha": 0.2, "linewidth": 0}
-    axes.fill_between(mean.index, mean - error, mean + error, **band)
-    axes.plot(mean.index, mean, color=colour, linewidth=1.4, label=name)
+    axes.fill_between(median.index, low, high, **band)
+    axes.plot(median.index, median, color=colour, linewidth=1.4, label=name)
 
 
 def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
@@ -158,7 +158,7 @@ def _include(axes: Axes, exact: float) -> None:
     axes.set_ylim(min(low, exact - 0.05 * (high - exact)), high)
 
 
-def _note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
+def note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
     """Note above the panel how far lines extend beyond it."""
     (low, high), values = axes.get_ylim(), np.concatenate([line.dropna() for line in lines])
     parts = []

@@ -67,7 +67,7 @@ def average_kl(samples: Tensor, observations: Sequence[float]) -> Tensor:
     The mean over observations and draws of `log q(z) - log p~(z)`, where q is a kernel density
     evaluated at its own draws, and p~ the posterior without its normaliser and the prior's
     constant. It equals the KL divergence of q from the posterior plus 1.3198, plus the error of the
-    kernel density. 1000 exact draws per observation score 1.3239 (standard deviation 0.002).
+    kernel density. 1000 exact draws per observation score 1.3241 (standard deviation 0.002).
 
     Args:
         samples: `[R, K, n, 2]`.
@@ -84,7 +84,7 @@ def nearest_neighbour_kl(samples: np.ndarray, observations: Sequence[float]) -> 
 
     The entropy of q is estimated from the distances to the fifth nearest neighbours (Kozachenko and
     Leonenko 1987); the cross-entropy is a mean of the exact log posterior, normalised by
-    quadrature. 20,000 exact draws per observation score 0.000 (standard deviation 0.002). If q is
+    quadrature. 20,000 exact draws per observation score 0.003 (standard deviation 0.002). If q is
     concentrated near a curve or has atoms, its entropy is underestimated and the divergence
     overestimated.
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from bnnbench.layers import Layers, matmul_into, relu_backward
+from bnnbench.layers import Chain, Layers, Weights, matmul_into, relu_backward
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Architecture:
 
     Attributes:
         main: sizes of the branch of the network's own input, from that input on.
-        observation: sizes of the observation's branch, from the observation on.
+        observation: sizes of the observation's branch, from the observation on; empty if the
+            network has no other branch than `main`.
         head: sizes of the layers on top of both branches; the last is the output.
     """
 
@@ -36,12 +37,11 @@ class Architecture:
     head: tuple[int, ...] = (40, 80, 1)
 
     @property
-    def branches(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """`(in, out)` of every layer of the main branch, the observation's branch and the head."""
-        joint = self.main[-1] + self.observation[-1]
-        return tuple(
-            tuple(pairwise(chain)) for chain in (self.main, self.observation, (joint, *self.head))
-        )
+    def chains(self) -> tuple[Chain, Chain, Chain]:
+        """Layer sizes of the main branch, the observation's branch and the head, inputs first."""
+        if not self.observation:
+            return self.main, (), ()
+        return self.main, self.observation, (self.main[-1] + self.observation[-1], *self.head)
 
 
 GENERATOR = Architecture(main=(3, 80), head=(40, 80, 2))
@@ -51,8 +51,8 @@ ESTIMATOR = Architecture(main=(2, 40, 80))
 """The pre-activation `a(z, x)` of a density ratio: 16,561 parameters."""
 
 
-class Parameters:
-    """Weights, or their gradients, as views of a flat tensor: `[R, in + 1, out]` by layer.
+class Parameters(Weights):
+    """Weights of a network, or their gradients, by branch: `main`, `observation` and `head`.
 
     Args:
         architecture: layer sizes.
@@ -60,13 +60,9 @@ class Parameters:
     """
 
     def __init__(self, architecture: Architecture, flat: Tensor) -> None:
-        self.architecture, self.flat = architecture, flat
-        sizes = [(inp + 1, out) for branch in architecture.branches for inp, out in branch]
-        pieces = flat.split([rows * out for rows, out in sizes], 1)
-        layers = (piece.view(len(flat), *size) for piece, size in zip(pieces, sizes, strict=True))
-        self.main, self.observation, self.head = (
-            [next(layers) for _ in branch] for branch in architecture.branches
-        )
+        super().__init__(architecture.chains, flat)
+        self.architecture = architecture
+        self.main, self.observation, self.head = self.chains
 
     def zeros_like(self) -> Parameters:
         """Return zeros of the same shape, for gradients."""
@@ -80,8 +76,8 @@ def initial_weights(architecture: Architecture, seed: int) -> Tensor:
     branches.
     """
     random, pieces = torch.Generator().manual_seed(seed), []
-    for branch in architecture.branches:
-        for inp, out in branch:
+    for chain in architecture.chains:
+        for inp, out in pairwise(chain):
             layer = torch.zeros(inp + 1, out, dtype=torch.float64)
             bound = math.sqrt(6 / (inp + out))
             layer[:-1].uniform_(-bound, bound, generator=random)
@@ -93,14 +89,15 @@ class BufferedNetwork:
     """Forward and backward pass of a stack of networks, in preallocated buffers.
 
     Write the inputs to `inputs` `[R, in, B]` and, unless they are shared, the observations to
-    `observations` `[R, 1, B]`. Then call `forward` and, if needed, `backward` for that evaluation.
+    `observations` `[R, D, B / repeats]`. Then call `forward` and, if needed, `backward` for that
+    evaluation.
 
     Args:
         parameters: parameters of all replicas; read in every call.
         columns: number of samples, `B`.
         shared: `[K]`, distinct observations, each shared by an equally long run of adjacent
             columns; None if every column has its own observation.
-        repeats: how often the sequence of shared observations is repeated along the columns.
+        repeats: how often the sequence of observations is repeated along the columns.
     """
 
     def __init__(
@@ -108,11 +105,15 @@ class BufferedNetwork:
     ) -> None:
         flat, sizes = parameters.flat, parameters.architecture
         width, last = sizes.main[-1], sizes.observation[-1]
-        n_observations = columns if shared is None else len(shared)
+        n_observations = columns // repeats if shared is None else len(shared)
         self._parameters, self._width, self._shared = parameters, width, shared is not None
-        if shared is None:
+        self._repeats = repeats
+        if shared is None and repeats == 1:
             self._joint = flat.new_ones(len(flat), width + last + 1, columns)
             self._features = self._joint[:, width:]
+        elif shared is None:
+            self._joint = flat.new_empty(len(flat), width, columns)
+            self._features = flat.new_ones(len(flat), last + 1, n_observations)
         else:
             identity = torch.eye(n_observations, dtype=flat.dtype, device=flat.device)
             run = columns // (n_observations * repeats)
@@ -135,13 +136,16 @@ class BufferedNetwork:
         """Return the outputs `[R, out, B]`, in a buffer that the next call overwrites."""
         self._main.forward()
         self._seen.forward()
-        weight = self._parameters.head[0]
+        weight, inputs = self._parameters.head[0], self._head.inputs
         if self._shared:  # a row per shared observation
             first, weight = weight, self._weight
             weight[:, : self._width] = first[:, : self._width]
             torch.bmm(self._features.mT, first[:, self._width :], out=weight[:, self._width :])
-        torch.bmm(weight.mT, self._joint, out=self._head.inputs)
-        self._head.inputs.clamp_min_(0)
+        torch.bmm(weight[:, : self._joint.shape[1]].mT, self._joint, out=inputs)
+        if not self._shared and self._repeats > 1:
+            own = torch.bmm(weight[:, self._width :].mT, self._features)
+            inputs.unflatten(2, (self._repeats, -1)).add_(own.unsqueeze(2))
+        inputs.clamp_min_(0)
         self._head.forward()
         return self.outputs
 
@@ -168,6 +172,10 @@ class BufferedNetwork:
             torch.bmm(self._joint, slope.mT, out=self._weight_slope)
             of_main, slope = self._weight_slope[:, :width], self._weight_slope[:, width:].mT
             buffer[:, :width] = buffer[:, :width] + of_main if add else of_main
+            matmul_into(self._features, slope.mT, buffer[:, width:], add)
+        elif self._repeats > 1:
+            matmul_into(self._joint, slope.mT, buffer[:, :width], add)
+            slope = slope.unflatten(2, (self._repeats, -1)).sum(2)
             matmul_into(self._features, slope.mT, buffer[:, width:], add)
         else:
             matmul_into(self._joint, slope.mT, buffer, add)

@@ -18,9 +18,10 @@ An estimator minimises `E_q[f] + E_p[g]`, whose minimum is at `a = log q/p`:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -166,3 +167,41 @@ class Objective:
             return ratio, ratio
         probability = a.sigmoid()
         return probability, probability * (1 - probability)
+
+
+class StackedObjectives:
+    """The objectives of all replicas of a stack.
+
+    Args:
+        objectives: of each replica, equal ones adjacent.
+    """
+
+    def __init__(self, objectives: Sequence[Objective]) -> None:
+        self._slices, start = [], 0
+        for objective, group in groupby(objectives):
+            count = len(list(group))
+            self._slices.append((slice(start, start + count), objective))
+            start += count
+
+    def estimator_loss(self, on_q: Terms, on_p: Terms) -> Tensor:
+        """Return the estimators' losses `[R]`, means over columns, and write their gradients.
+
+        Args:
+            on_q: pre-activations `[R, B]` on draws of q, and the buffer for the gradient at them.
+            on_p: the same on draws of p.
+        """
+        loss, scale = torch.empty_like(on_q[0][:, 0]), 1 / on_q[0].shape[1]
+        for rows, objective in self._slices:
+            (value_q, down_q), (value_p, down_p) = objective.terms(on_q[0][rows], on_p[0][rows])
+            torch.mul(down_q, scale, out=on_q[1][rows])
+            torch.mul(down_p, scale, out=on_p[1][rows])
+            loss[rows] = value_q.mean(1) + value_p.mean(1)
+        return loss
+
+    def log_ratio(self, a: Tensor) -> Terms:
+        """Return the mean estimate of `log q/p` `[R]` and its gradient at `a` `[R, B]`."""
+        mean, slope, scale = torch.empty_like(a[:, 0]), torch.empty_like(a), 1 / a.shape[1]
+        for rows, objective in self._slices:
+            value, down = objective.log_ratio(a[rows])
+            slope[rows], mean[rows] = down * scale, value.mean(1)
+        return mean, slope

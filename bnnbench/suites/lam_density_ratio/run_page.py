@@ -56,7 +56,7 @@ ILL_POSED = (
 
 CAPTIONS = {
     "learning_curves": "Average KL, estimator loss and NELBO by iteration. Thin grey lines: single "
-    "repetitions; blue line: their mean; dashed line: score of exact posterior draws",
+    "repetitions; blue line: their median; dashed line: score of exact posterior draws",
     "posteriors": "Contours of the posterior, one column per observation x. First row: kernel "
     "density estimate of the repetition with the median average KL; last row: the exact posterior",
 }

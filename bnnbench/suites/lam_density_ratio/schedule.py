@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 UNDERTRAINED = {
     "pretraining_steps": 5000,
-    "estimator_steps": 11,  # as in the programs; the text says 10
+    "estimator_steps": 11,
     "estimator_rate": 4e-5,
     "posterior_rate": 2e-4,
     "decay_from": 1.0,

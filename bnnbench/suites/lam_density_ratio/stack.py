@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
@@ -23,7 +22,7 @@ from bnnbench.suites.lam_density_ratio.networks import (
     Parameters,
     initial_weights,
 )
-from bnnbench.suites.lam_density_ratio.objectives import Objective, Terms
+from bnnbench.suites.lam_density_ratio.objectives import StackedObjectives, Terms
 from bnnbench.suites.lam_density_ratio.problem import BLOCK_STEPS, Draws, Problem, Replica
 from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN
 
@@ -32,13 +31,20 @@ SAMPLES = 1000
 
 
 class TrainedNetwork:
-    """Replicas of one network with their gradient and optimiser."""
+    """Replicas of one network with their gradient and optimiser.
+
+    Args:
+        architecture: layer sizes.
+        name: of the random streams of the initial weights.
+        replicas: the replicas.
+        like: a tensor with the device and type of the weights.
+    """
 
     def __init__(
-        self, architecture: Architecture, name: str, problem: Problem, replicas: Sequence[Replica]
+        self, architecture: Architecture, name: str, replicas: Sequence[Replica], like: Tensor
     ) -> None:
         initial = [initial_weights(architecture, replica.seed_for(name)) for replica in replicas]
-        flat = torch.stack(initial).to(problem.device, problem.dtype)
+        flat = torch.stack(initial).to(like)
         self.parameters = Parameters(architecture, flat)
         self.gradient = self.parameters.zeros_like()
         self.adam = Adam(flat)
@@ -77,13 +83,13 @@ class Stack:
 
     def __init__(self, problem: Problem, replicas: Sequence[Replica]) -> None:
         self.problem, self.replicas = problem, tuple(replicas)
-        self.generator = TrainedNetwork(GENERATOR, "generator", problem, replicas)
-        self.estimator = TrainedNetwork(ESTIMATOR, "estimator", problem, replicas)
+        self.active = torch.ones(len(replicas), 1, device=problem.device, dtype=problem.dtype)
+        self.generator = TrainedNetwork(GENERATOR, "generator", replicas, self.active)
+        self.estimator = TrainedNetwork(ESTIMATOR, "estimator", replicas, self.active)
         self.draws = Draws(problem, replicas)
-        self.active = self.generator.parameters.flat.new_ones(len(replicas), 1)
         self._data = self.active.new_tensor(problem.data)
         self._each = self._data.repeat_interleave(problem.schedule.samples)[None]
-        self._slices = _objective_slices(replicas)
+        self._objectives = StackedObjectives([replica.objective for replica in replicas])
         self._allocate_buffers()
 
     def _allocate_buffers(self) -> None:
@@ -96,7 +102,8 @@ class Stack:
             on_q, on_p = (BufferedNetwork(weights, columns, seen) for seen in (shared, None))
             self._networks, places = [on_q, on_p], [(0, slice(None)), (1, slice(None))]
         else:
-            self._networks = [BufferedNetwork(weights, 2 * columns, shared, repeats=2)]
+            repeats = 1 if shared is None else 2
+            self._networks = [BufferedNetwork(weights, 2 * columns, shared, repeats)]
             places = [(0, slice(0, columns)), (0, slice(columns, None))]
         self._slopes = [torch.empty_like(network.outputs) for network in self._networks]
         self._columns = [
@@ -137,7 +144,10 @@ class Stack:
                 columns.observations.copy_(observations)
         for network in self._networks:
             network.forward()
-        loss = self._estimator_loss()
+        on_q, on_p = self._columns
+        loss = self._objectives.estimator_loss(
+            (on_q.outputs, on_q.slopes), (on_p.outputs, on_p.slopes)
+        )
         for k, (network, slope) in enumerate(zip(self._networks, self._slopes, strict=True)):
             network.backward(slope, self.estimator.gradient, add=k > 0)
         self.estimator.update(rate, self.active)
@@ -155,19 +165,6 @@ class Stack:
             self._sampler.observations.copy_(observations)
         return self._sampler.forward()
 
-    def _estimator_loss(self) -> Tensor:
-        """Return the loss `[R]`, and write its gradient at the outputs to the buffers."""
-        on_q, on_p = self._columns
-        loss, scale = torch.empty_like(on_q.outputs[:, 0]), 1 / self.problem.columns
-        for rows, objective in self._slices:
-            (value_q, down_q), (value_p, down_p) = objective.terms(
-                on_q.outputs[rows], on_p.outputs[rows]
-            )
-            torch.mul(down_q, scale, out=on_q.slopes[rows])
-            torch.mul(down_p, scale, out=on_p.slopes[rows])
-            loss[rows] = value_q.mean(1) + value_p.mean(1)
-        return loss
-
     def generator_step(self, rate: float) -> Tensor:
         """Take one step of the generator against the current estimator.
 
@@ -183,11 +180,7 @@ class Stack:
         self._critic.inputs.copy_(z)
         if x is not None:
             self._critic.observations.copy_(x)
-        a, loss = self._critic.forward()[:, 0], torch.empty_like(self.active[:, 0])
-        slope = torch.empty_like(a)
-        for rows, objective in self._slices:
-            value, down = objective.log_ratio(a[rows])
-            slope[rows], loss[rows] = down * scale, value.mean(1)
+        loss, slope = self._objectives.log_ratio(self._critic.forward()[:, 0])
         to_z = self._critic.backward(slope[:, None], None, to_inputs=True)
         if not self.problem.joint:
             value, down = negative_log_likelihood(z, self._each if x is None else x[:, 0])
@@ -227,16 +220,6 @@ class Stack:
         self.draws.generators[k].set_state(state["random"])
         self.generator.adam.restore(k, state["generator"])
         self.estimator.adam.restore(k, state["estimator"])
-
-
-def _objective_slices(replicas: Sequence[Replica]) -> list[tuple[slice, Objective]]:
-    """Return each objective with the slice of its replicas."""
-    slices, start = [], 0
-    for objective, group in groupby(replicas, lambda replica: replica.objective):
-        count = len(list(group))
-        slices.append((slice(start, start + count), objective))
-        start += count
-    return slices
 
 
 def negative_log_likelihood(z: Tensor, x: Tensor) -> Terms:

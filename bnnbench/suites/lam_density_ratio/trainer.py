@@ -21,8 +21,8 @@ from bnnbench.suites.lam_density_ratio.schedule import Schedule
 STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
 """An estimator is stuck if its loss is within the tolerance of `STUCK_LOSS` for this many steps."""
 
-SAVE_EVERY = 100
-"""Iterations between saved states."""
+SAVE_SECONDS = 10.0
+"""Seconds between saved states."""
 
 State = Mapping[str, Any]
 
@@ -97,10 +97,10 @@ class Trainer:
         """Train to the end of the schedule.
 
         Args:
-            save: called every `SAVE_EVERY` iterations and after the last one.
+            save: called every `SAVE_SECONDS` and after the last iteration.
             stop: iteration to stop after, for tests.
         """
-        schedule, started = self._schedule, time.process_time()
+        schedule, started, saved = self._schedule, time.process_time(), time.monotonic()
         last = schedule.iterations if stop is None else stop
         if self.iteration < 0:
             steps = schedule.pretraining_steps
@@ -109,9 +109,10 @@ class Trainer:
         while self.iteration < last and any(log.status == OK for log in self.logs):
             self.iteration += 1
             self._iterate()
-            if self.iteration % SAVE_EVERY == 0:
+            if time.monotonic() - saved > SAVE_SECONDS:
                 started = self._add_seconds(started)
                 save()
+                saved = time.monotonic()
         self._add_seconds(started)
         save()
 

@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bnnbench.layers import Layers
+from bnnbench.layers import Layers, Weights
 from bnnbench.suites.latent_models import planar
-from bnnbench.suites.latent_models.networks import Shape, Weights
+from bnnbench.suites.latent_models.networks import Shape
 
 
 class Autoencoder:

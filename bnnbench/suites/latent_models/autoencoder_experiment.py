@@ -11,14 +11,14 @@ import numpy as np
 
 from bnnbench.constraints import Count, Whole
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
-from bnnbench.suites.latent_models.experiment import ImageExperiment, Setting
+from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack
 from bnnbench.suites.latent_models.training import Data, Replica, ReplicaStack
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutoencoderExperiment(ImageExperiment):
+class AutoencoderExperiment(LatentModelExperiment):
     """Trains variational autoencoders and estimates log p(x) of test images.
 
     Attributes:

@@ -1,30 +1,32 @@
-"""What the experiments of this suite share: training, resuming, measuring and saving units.
-
-A unit is one setting of a model with all its repetitions, which are replicas of one stack. On a GPU
-all units that can be padded to one shape form one stack.
-"""
+"""What the experiments of this suite share: training, measuring and saving units."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from itertools import groupby, pairwise
+from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.constraints import Between, Count, ListOf, Whole, check_settings
-from bnnbench.data.images.base import ImageSet, ImageSource
-from bnnbench.experiment import state_file
-from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
+from bnnbench.constraints import Between, Count, ListOf, Whole
+from bnnbench.data.images.base import load_images
+from bnnbench.experiment.image_experiment import (
+    ImageExperiment,
+    read_states,
+    remove_state,
+    saved_step,
+    write_states,
+)
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.suites.latent_models.names import CURVES, QUANTITIES, SCORES
+from bnnbench.results.saved_run import CURVES, SCORES
+from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import published_value
 from bnnbench.suites.latent_models.training import (
@@ -69,38 +71,24 @@ class Setting:
         return self.shape.flow, self.samples
 
 
-@cache
-def load_images(source: ImageSource) -> ImageSet:
-    """Load images once per process."""
-    return source.load()
-
-
 @dataclass(frozen=True, kw_only=True)
-class ImageExperiment(Stackable, HasSteps):
-    """Trains models of images; each unit is a setting with all repetitions.
+class LatentModelExperiment(ImageExperiment):
+    """Trains latent-variable models of images.
 
     Attributes:
-        images: the images.
         hidden: sizes of the hidden layers of an encoder; None for those of the book.
         epochs: number of passes through the training images; None for 400 on digits, 300 on
             mnist_5000 and the book's 100 otherwise.
         learning_rate: of Adam.
         batch_size: number of images in a minibatch.
-        repetitions: number of networks of each setting, with their own weights and minibatches.
-        seed: seed of all random numbers.
-        device: `cpu` or `cuda`.
     """
 
-    images: ImageSource
     hidden: Annotated[tuple[int, ...] | None, ListOf(Whole(1, 10_000))] = None
     epochs: Annotated[int | None, Whole(1, 100_000)] = None
     learning_rate: Annotated[float, Between(0, 1)]
     batch_size: Count
-    repetitions: Annotated[int, Whole(2, 1000)]
-    seed: Annotated[int, Whole(0)]
-    device: str
-    unit_noun: ClassVar[str] = "setting"
     step_noun: ClassVar[str] = "epochs"
+    columns: ClassVar[tuple[str, ...]] = ("epochs",)
 
     def resolved(self) -> Self:
         """Take missing settings from the images."""
@@ -110,23 +98,6 @@ class ImageExperiment(Stackable, HasSteps):
             hidden=HIDDEN.get(name, (200,)) if self.hidden is None else self.hidden,
             epochs=EPOCHS.get(name, 100) if self.epochs is None else self.epochs,
         )
-
-    def check(self) -> None:
-        """Raise `UserError` for invalid settings and missing images."""
-        check_settings(self, "experiment", ("seed",))
-        load_images(self.images)
-
-    @property
-    def title(self) -> str:
-        return f"{self.kind.replace('_', ' ')}, {self.images.name}"
-
-    def metadata(self) -> dict[str, Any]:
-        names = ("epochs", "repetitions", "seed")
-        source = {"images": self.images.name, "binarisation": self.images.binarisation}
-        return {**source, **{name: getattr(self, name) for name in names}}
-
-    def path_parts(self) -> tuple[str, ...]:
-        return (f"{self.images.name}-{self.images.binarisation}-seed{self.seed}",)
 
     @cached_property
     @abstractmethod
@@ -162,34 +133,8 @@ class ImageExperiment(Stackable, HasSteps):
             A row of scores for each replica, and arrays by file.
         """
 
-    def units(self) -> tuple[str, ...]:
-        return tuple(self.settings)
-
-    @property
-    def lockstep(self) -> bool:
-        """Whether units form stacks, as they do on a GPU."""
-        return self.device == "cuda"
-
-    def can_stack_with(self, other: Experiment) -> bool:
-        """Return False: the settings of one run are enough for a stack."""
-        return False
-
-    def max_stack_size(self, n_runs: int) -> int:
-        """Return 1, like `can_stack_with`."""
-        return 1
-
-    def prepare(self) -> None:
-        """Load the images before worker processes are forked."""
-        load_images(self.images)
-
-    def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Group all units that can be padded to one shape on a GPU, and none on a CPU."""
-        if not self.lockstep:
-            return tuple((unit,) for unit in units)
-        groups: dict[Any, list[str]] = {}
-        for unit in units:
-            groups.setdefault(self.settings[unit].can_stack, []).append(unit)
-        return tuple(map(tuple, groups.values()))
+    def stack_key(self, unit: str) -> Hashable:
+        return self.settings[unit].can_stack
 
     def _stack_shape(self, setting: Setting) -> Shape:
         """Return the shape of a unit's stack, which does not depend on the requested units."""
@@ -199,21 +144,7 @@ class ImageExperiment(Stackable, HasSteps):
         widest = {name: max(getattr(s, name) for s in shapes) for name in ("latents", "labels")}
         return replace(setting.shape, **widest)
 
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-        """Train the units in as few stacks as their saved states allow."""
-        for experiment, store in members:
-            assert isinstance(experiment, ImageExperiment)
-            pending = [unit for unit in units if not store.finished(unit)]
-            # A state is saved for each unit; a run that is killed may leave different epochs.
-            for _, group in groupby(
-                sorted(pending, key=lambda unit: _saved_epoch(store, unit)),
-                key=lambda unit: _saved_epoch(store, unit),
-            ):
-                experiment._run_stack(list(group), store)
-
-    def _run_stack(self, units: Sequence[str], store: UnitStore) -> None:
-        """Train units, all saved after the same epoch, and save their results."""
+    def run_stack(self, units: Sequence[str], store: UnitStore) -> None:
         first, data, count = self.settings[units[0]], self._data(), self.repetitions
         replicas = [
             Replica(self.settings[unit].shape, self.seed, k, self.settings[unit].beta)
@@ -221,26 +152,20 @@ class ImageExperiment(Stackable, HasSteps):
             for k in range(count)
         ]
         stack = self.make_stack(self._stack_shape(first), replicas, data, first)
-        paths = [store.file(unit, state_file.SUFFIX) for unit in units]
-        states = [state_file.read(path) for path in paths]
-        done = int(states[0]["iteration"]) if states[0] and all(states) else 0
-        for position, state in enumerate(states if done else ()):
-            for k, own in enumerate(state["replicas"] if state else ()):
-                stack.restore(position * count + k, own)
+        done, states = read_states(store, units)
+        for k, state in enumerate(states):
+            stack.restore(k, state)
 
         def save(epoch: int) -> None:
-            for position, path in enumerate(paths):
-                own = range(position * count, (position + 1) * count)
-                replicas = [stack.state(k) for k in own]
-                state_file.write(path, {"iteration": epoch, "replicas": replicas})
+            write_states(store, units, epoch, [stack.state(k) for k in range(len(replicas))])
 
         epochs = self._epochs(first)
         evaluated = evaluated_epochs(epochs) | {self.epochs or epochs}
-        train(stack, evaluated, epochs, done, save)
+        train(stack, evaluated, epochs, max(done, 0), save)
         for position, unit in enumerate(units):
             own = range(position * count, (position + 1) * count)
             self._save_results(unit, stack, own, data, store)
-            paths[position].unlink(missing_ok=True)
+            remove_state(store, unit)
 
     def _epochs(self, setting: Setting) -> int:
         """Return the number of epochs of a unit."""
@@ -290,7 +215,7 @@ class ImageExperiment(Stackable, HasSteps):
     def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the numbers of epochs saved on disk and in total."""
         total = self._epochs(self.settings[unit])
-        return total if store.finished(unit) else max(_saved_epoch(store, unit), 0), total
+        return total if store.finished(unit) else max(saved_step(store, unit), 0), total
 
     def cost(self, workers: int) -> float:
         """Return the columns of all training steps times weights and seconds of each."""
@@ -300,7 +225,3 @@ class ImageExperiment(Stackable, HasSteps):
             flows = 2000 * setting.shape.flow
             total += (size + flows) * setting.samples * self._epochs(setting)
         return STEP_SECONDS * total * rows * self.repetitions / workers
-
-
-def _saved_epoch(store: UnitStore, unit: str) -> int:
-    return state_file.iteration(store.file(unit, state_file.SUFFIX))

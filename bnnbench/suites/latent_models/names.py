@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-SCORES, CURVES = "scores", "curves"
-"""Tables with a row per setting and repetition, and with a row for each evaluated epoch too."""
-
 IMAGES, CODES = "images", "codes"
 """Arrays of figures, with a row per setting."""
 

@@ -15,8 +15,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-Chain = tuple[int, ...]
-"""Sizes of the layers of a network, from its input on."""
+from bnnbench.layers import Chain, Weights
 
 
 @dataclass(frozen=True)
@@ -47,28 +46,6 @@ class Shape:
         decoder = (self.latents + self.labels, *reversed(self.hidden), self.pixels)
         classifier = (self.pixels, *self.hidden, self.labels)
         return encoder, decoder, *([classifier] if self.classifier else [])
-
-
-class Weights:
-    """Weights, or their gradients, as views of a flat tensor.
-
-    Args:
-        chains: layer sizes of each network.
-        flat: `[R, P]`.
-
-    Attributes:
-        chains: layers of each network, `[R, in + 1, out]` with biases in the last row.
-    """
-
-    def __init__(self, chains: Sequence[Chain], flat: Tensor) -> None:
-        self.flat = flat
-        sizes = [[(inp + 1, out) for inp, out in pairwise(chain)] for chain in chains]
-        pieces = iter(flat.split([rows * out for own in sizes for rows, out in own], 1))
-        self.chains = [[next(pieces).view(len(flat), *size) for size in own] for own in sizes]
-
-    def zeros_like(self, chains: Sequence[Chain]) -> Weights:
-        """Return zeros of the same shape, for gradients."""
-        return Weights(chains, torch.zeros_like(self.flat))
 
 
 def initial_weights(chains: Sequence[Chain], seed: int) -> Tensor:

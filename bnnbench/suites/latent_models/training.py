@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bnnbench.layers import Weights
 from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights, pad_weights
+from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
 
 EVALUATIONS, EARLY = 40, (1, 2, 5)
 """Number of evenly spaced epochs at which curves are evaluated, and further ones."""
@@ -104,7 +105,7 @@ class ReplicaStack(ABC):
             for r in replicas
         ]
         self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
-        self._gradients = self.weights.zeros_like(shape.chains)
+        self._gradients = self.weights.zeros_like()
         fixed = sum(layer[0].numel() for chain in self.weights.chains[:first] for layer in chain)
         self._trained = slice(fixed, None)
         self._adam = Adam(self.weights.flat[:, self._trained])

@@ -63,8 +63,8 @@ def test_a_run_writes_the_tables_that_pages_read(tmp_path: Path) -> None:
     by_repetition = curves.groupby("repetition")["average_kl"]
     np.testing.assert_array_equal(ends["average_kl"], by_repetition.last())
     np.testing.assert_allclose(ends["average_kl_last5"], by_repetition.mean())
-    # Both measure the same generator: 1.3239 apart, up to the density estimates.
-    assert (ends["average_kl"] - 1.3239 - ends["kl"]).abs().max() < 1.0
+    # Both measure the same generator: 1.3241 apart, up to the density estimates.
+    assert (ends["average_kl"] - 1.3241 - ends["kl"]).abs().max() < 1.0
     assert ends["status"].tolist() == ["ok", "ok"] and ends["failed_at"].isna().all()
     with np.load(folder.arrays(SAMPLES)) as arrays:
         samples = arrays["samples"]
@@ -80,7 +80,7 @@ def test_a_killed_repetition_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = execute(run_of(tmp_path / "whole"), no_page)
-    monkeypatch.setattr(trainer, "SAVE_EVERY", 2)
+    monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
     run = run_of(tmp_path / "killed")
     iterate, done = Trainer._iterate, []
 
@@ -243,6 +243,6 @@ def test_sweeps_of_the_reproduction() -> None:
     assert sizes == [2, 12, 2, 2, 6, 6, 1, 6]
     small = [(s.experiment, s.overrides) for s in SUITE.sweeps if "small" in s.sizes]
     assert [name for name, _ in small] == [
-        "divergence_bounds", "estimator_parametrisations", "sprinkler",
+        "divergence_bounds", "estimator_parametrisations", "adversarial_vb", "sprinkler",
     ]  # fmt: skip
     assert "experiment.schedule=quick" in small[-1][1]

@@ -30,17 +30,17 @@ def random_case(architecture: Architecture) -> tuple[Parameters, Tensor]:
     return Parameters(architecture, weights), inputs
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(("shared", "repeats"), [(True, 2), (False, 1), (False, 2)])
 @pytest.mark.parametrize("architecture", [GENERATOR, ESTIMATOR])
 def test_outputs_and_gradients_agree_with_autograd(
-    architecture: Architecture, shared: bool
+    architecture: Architecture, shared: bool, repeats: int
 ) -> None:
     weights, inputs = random_case(architecture)
     seen = DATA.repeat_interleave(2).repeat(2).expand(REPLICAS, 1, -1)
-    one = BufferedNetwork(weights, COLUMNS, DATA if shared else None, repeats=2)
+    one = BufferedNetwork(weights, COLUMNS, DATA if shared else None, repeats)
     one.inputs.copy_(inputs)
     if not shared:
-        one.observations.copy_(seen)
+        one.observations.copy_(seen[:, :, : COLUMNS // repeats])
     slope = torch.randn(REPLICAS, architecture.head[-1], COLUMNS, dtype=torch.float64)
     gradient = weights.zeros_like()
     outputs = one.forward().clone()

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bnnbench.layers import Weights
 from bnnbench.suites.latent_models import planar
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights, pad_weights
+from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
 
 REPLICAS, COLUMNS = 2, 5
 PLAIN = Shape(6, (7, 4), 3)
@@ -66,7 +67,7 @@ def reference_loss(
     [(PLAIN, 1), (CONDITIONAL, 1), (FLOW, 1), (PLAIN, 4), (FLOW, 4)],
 )
 def test_gradients_equal_those_of_autograd(shape: Shape, samples: int) -> None:
-    weights, gradients = make_weights(shape), make_weights(shape).zeros_like(shape.chains)
+    weights, gradients = make_weights(shape), make_weights(shape).zeros_like()
     images = (draw(REPLICAS, shape.pixels, COLUMNS) > 0).double()
     labels = draw(REPLICAS, shape.labels, COLUMNS, seed=4).softmax(1).requires_grad_()
     noise = draw(REPLICAS, shape.latents, samples, COLUMNS, seed=5)
@@ -116,7 +117,7 @@ def test_a_padded_model_is_the_same_model() -> None:
         model.images.copy_(images)
         model.set_labels(torch.zeros(1, shape.labels, COLUMNS))
         model.forward(noise[:, : shape.latents])
-        gradients = weights.zeros_like(shape.chains)
+        gradients = weights.zeros_like()
         model.backward(torch.ones(1, 1, 1, 1), BETA[:1], gradients)
         results.append((model.log_weights(), model.rate(), gradients.flat))
     torch.testing.assert_close(results[0][:2], results[1][:2])

@@ -16,15 +16,15 @@ from support.tiny_runs import no_page
 from bnnbench.config.assemble import build
 from bnnbench.experiment import state_file
 from bnnbench.experiment.execution import execute
+from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import ANSWERS, read_answers
 from bnnbench.results.claims import check_claims
+from bnnbench.results.saved_run import CURVES, SCORES, SavedRun
 from bnnbench.suites.latent_models import training
-from bnnbench.suites.latent_models.experiment import ImageExperiment
-from bnnbench.suites.latent_models.names import CURVES, SCORES
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
-from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
 from bnnbench.suites.latent_models.stack import Stack
 

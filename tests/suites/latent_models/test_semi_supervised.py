@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
-from bnnbench.suites.latent_models.networks import Shape, Weights
+from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,

@@ -14,6 +14,7 @@ from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.conjugate_pairs import model, tables
 from bnnbench.suites.inference_toys.conjugate_pairs.claims import claims
 from bnnbench.suites.inference_toys.conjugate_pairs.experiment import ConjugatePairs
+from bnnbench.suites.inference_toys.maths import normal_density
 
 PARAMETERS = {model.MeanPair.name: "mean", model.PrecisionPair.name: "precision"}
 """Labels of the parameter of each pair."""
@@ -24,12 +25,8 @@ CURVES: dict[str, PlotOptions] = {
     "posterior": {"color": PALETTE[5]},
 }
 
-ESTIMATES = (
-    (model.MLE, model.CLOSED_FORM, model.MLE, PALETTE[0]),
-    (model.MAP, model.CLOSED_FORM, model.MAP, PALETTE[5]),
-    (model.MAP, model.AS_PRINTED, "MAP as printed", PALETTE[3]),
-)
-"""Estimate, approximation, label and colour of the vertical lines."""
+ESTIMATES = {model.MLE: PALETTE[0], model.MAP: PALETTE[5]}
+"""Colours of the vertical lines."""
 
 LOSSES = {
     "quadratic": ("quadratic loss, minimised by the mean", PALETTE[0]),
@@ -43,7 +40,8 @@ figures = Figures(tables.read_run)
 @figures(
     "Prior, likelihood (scaled to a density) and posterior of a normal mean (top) and a precision "
     "(bottom), one column per number of observations. Dotted vertical lines: maximum likelihood "
-    "(MLE) and maximum a posteriori (MAP) estimates; MAP as printed: by (2.39) as printed"
+    "(MLE) and maximum a posteriori (MAP) estimates. As printed: the posterior by (2.38) and "
+    "(2.39) as printed, cut off at the top if it is too narrow"
 )
 def posteriors(run: SavedTables) -> Figure:
     """Like Fig. 2.4."""
@@ -62,10 +60,16 @@ def _draw_densities(axes: Axes, run: SavedTables, pair: str, size: int) -> None:
     low, high = rows["value"].iloc[0], rows["value"].iloc[-1]
     answers = run.rows(ANSWERS, setting=tables.setting(size))
     values = answers.set_index(["quantity", "approximation"])["value"]
-    for estimate, approximation, label, colour in ESTIMATES:
-        value = values.get((f"{pair}: {estimate}", approximation))
-        if value is not None and low <= value <= high:
-            axes.axvline(value, label=label, linewidth=1.6, color=colour, linestyle=":")
+    for estimate, colour in ESTIMATES.items():
+        value = values[f"{pair}: {estimate}", model.CLOSED_FORM]
+        if low <= value <= high:
+            axes.axvline(value, label=estimate, linewidth=1.6, color=colour, linestyle=":")
+    if (f"{pair}: {model.MEAN}", model.AS_PRINTED) in values:
+        moments = (
+            values[f"{pair}: {name}", model.AS_PRINTED] for name in (model.MEAN, model.SCALE)
+        )
+        density = normal_density(rows["value"], *moments)
+        axes.plot(rows["value"], density, label="as printed", color=PALETTE[3])
     # The prior is left out because it may be infinite at 0.
     top = rows[["likelihood", "posterior"]].to_numpy().max()
     axes.set(xlim=(low, high), ylim=(0, 1.1 * top if top > 0 else 1), xlabel=PARAMETERS[pair])

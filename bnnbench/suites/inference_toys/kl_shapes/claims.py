@@ -138,19 +138,6 @@ def widens_with_order(run: SavedTables, **components: float) -> CheckResult:
     return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
 
 
-@claims(
-    "Mean field underestimates the variance",
-    source=f"{BOOK}, 3.2.1.6",
-    rule="the variance of the factors that minimise reverse KL is below the marginal's, 1",
-)
-def factor_variance(run: SavedTables) -> CheckResult:
-    rows = run[tables.FACTORISED].set_index("divergence")
-    reverse, forward = (rows["variance"][tables.ORDER_NAMES[order]] for order in (REVERSE, FORWARD))
-    correlation = rows["correlation"].iloc[0]
-    evidence = f"{reverse:.3f} at correlation {correlation:g}; {forward:.3f} for forward KL"
-    return bool(reverse < 1), evidence
-
-
 def _separated(run: SavedTables, **values: float) -> pd.DataFrame:
     """Return the fits at the largest separation whose columns have these values."""
     return run.rows(tables.FITS, separation=run[tables.FITS]["separation"].max(), **values)

@@ -106,6 +106,18 @@ class SprinklerRun:
         """Rows of `curves.csv` of repetitions that did not fail."""
         return self.curves[self.curves["repetition"].isin(self.finished["repetition"])]
 
+    def differences(self, other: SprinklerRun) -> Sample:
+        """Return the final average KL minus that of the other run's repetitions of equal number."""
+        first, second = (
+            run.finished.set_index("repetition")["average_kl"] for run in (self, other)
+        )
+        return summarise((first - second).tolist())
+
+    @cached_property
+    def median_curve(self) -> pd.DataFrame:
+        """As `mean_curve`, but medians, on which single diverging repetitions have no influence."""
+        return self.finished_curves.groupby("iteration")[list(names.MEASURES)].median()
+
     @cached_property
     def mean_curve(self) -> pd.DataFrame:
         """Means over the repetitions that did not fail, columns `MEASURES`, index `iteration`."""
@@ -143,7 +155,8 @@ class Evidence:
 
     Attributes:
         tables: mean and spread of each configuration, by number of the thesis's table.
-        runs: runs behind the tables, by configuration; empty for the thesis itself.
+        runs: runs behind the tables, by configuration, even if all repetitions failed; empty for
+            the thesis itself.
         model_runs: runs with observations drawn from the model, by configuration.
         iterations: iterations of the generator, by configuration.
         others: further runs.
@@ -173,8 +186,8 @@ class Evidence:
         return NotTestable(text)
 
     def available(self, cells: Iterable[Cell]) -> dict[Cell, SprinklerRun]:
-        """Return the runs among some configurations."""
-        return {cell: self.runs[cell] for cell in cells if cell in self.runs}
+        """Return the runs of some configurations that have finished repetitions."""
+        return {cell: run for cell in cells if (run := self.runs.get(cell)) and run.sample().size}
 
     def deviation_note(self, cells: Iterable[Cell]) -> str:
         """Return `; settings differ` if a run of some configurations deviates from the thesis."""
@@ -214,7 +227,7 @@ def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
 def _best_runs(runs: Iterable[SprinklerRun]) -> dict[Cell, SprinklerRun]:
     best: dict[Cell, SprinklerRun] = {}
     for run in sorted(runs, key=lambda run: (len(run.deviating_settings), -len(run.repetitions))):
-        if run.cell and run.sample().size:
+        if run.cell:
             best.setdefault(run.cell, run)
     return best
 

@@ -25,7 +25,7 @@ from bnnbench.suites.lam_density_ratio.names import (
 )
 
 MARKS = (
-    "Lines and bands: mean ± standard error over repetitions; dashed line: score of exact "
+    "Lines and bands: medians and quartiles over repetitions; dashed line: score of exact "
     "posterior draws, if known"
 )
 
@@ -93,12 +93,17 @@ def figure_blocks(evidence: Evidence) -> Iterator[FigureBlock]:
         used = [run for lines in runs.values() for run in lines.values()]
         deviations = dict.fromkeys(deviation for run in used for deviation in run.deviations)
         differ = f" (settings differ: {', '.join(deviations)})" if deviations else ""
+        sizes = "; ".join(
+            f"{title}: {', '.join(f'{name} ({len(run.finished)})' for name, run in lines.items())}"
+            for title, lines in runs.items()
+        )
         for offset, measure in enumerate(MEASURES):
             drawn = {title: _panel(lines, measure) for title, lines in runs.items()}
             yield FigureBlock(
                 f"density_ratio_fig_{chapter}_{first + offset}",
                 f"Fig. {chapter}.{first + offset}: {MEASURES[measure]} by iteration, {subject}"
-                f"{differ}. {MARKS}{ENLARGED * (measure == 'average_kl')}",
+                f"{differ}. {MARKS}{ENLARGED * (measure == 'average_kl')}. Finished repetitions: "
+                f"{sizes}",
                 partial(learning_curves_figure, drawn, measure),
             )
 

@@ -12,7 +12,11 @@ from itertools import combinations
 
 from bnnbench.results.claims import CheckResult, NotTestable
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.statistics import f_test, welch
+from bnnbench.suites.lam_density_ratio.comparison.statistics import (
+    difference_interval,
+    paired_p,
+    welch,
+)
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 from bnnbench.suites.lam_density_ratio.names import (
     CONTRASTS,
@@ -74,7 +78,13 @@ LOWER_MEAN = f"lower mean average KL, Welch's p below {SIGNIFICANCE}, in every a
 
 LOWER_MEAN_AND_STD = LOWER_MEAN.replace("average KL", "average KL and standard deviation")
 
-NO_DIFFERENCE = f"one-way analysis of variance has p of at least {SIGNIFICANCE} in every group"
+EQUIVALENCE_MARGIN = 0.005
+"""Difference of the average KL, nats, within which configurations are equivalent."""
+
+NO_DIFFERENCE = (
+    "in every group, the 95 % confidence interval of the difference of every pair of means (Welch) "
+    f"is within ±{EQUIVALENCE_MARGIN} nats"
+)
 
 Case = tuple[bool, str, Sequence[Cell]]
 """Whether a claim holds in one case, the evidence, and the configurations that it is from."""
@@ -134,21 +144,22 @@ def is_better(
 
 
 @for_every_case()
-def do_not_differ(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case]:
-    """Check whether the means of each group do not differ significantly."""
+def are_equivalent(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case]:
+    """Check whether the means of each group are equivalent."""
     members = [cell for group in groups for cell in group]
     if not evidence.has_enough(*members):
         raise evidence.not_enough(members)
     for group in groups:
         samples = [evidence.sample(cell) for cell in group]
         means = [sample.mean for sample in samples]
-        value, p = f_test(samples)
+        ends = [difference_interval(*pair) for pair in combinations(samples, 2)]
+        widest = max(abs(end) for interval in ends for end in interval)
         divergences = dict.fromkeys(DIVERGENCES[cell.divergence] for cell in group)
         text = (
             f"{group[0].contrast}, {' and '.join(divergences)}: {min(means):.4f} to "
-            f"{max(means):.4f}, F {value:.2f}, p {p:.2g}"
+            f"{max(means):.4f}, intervals within ±{widest:.4f}"
         )
-        yield p >= SIGNIFICANCE, text, group
+        yield widest <= EQUIVALENCE_MARGIN, text, group
 
 
 def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
@@ -160,8 +171,15 @@ def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
 
 
 def pairwise_p_values(evidence: Evidence, group: Group) -> Iterator[tuple[str, float]]:
-    """Yield the name of every pair of a group, and Welch's p."""
+    """Yield the name of every pair of a group, and p of the t-test of its means.
+
+    The test is paired if repetitions of the same number share weights and random numbers.
+    """
     for a, b in combinations(group, 2):
         symbols = f"{SYMBOLS[a.estimator]} and {SYMBOLS[b.estimator]}"
         name = f"{CONTRASTS[a.contrast]}, {DIVERGENCES[a.divergence]}, {symbols}"
-        yield name, welch(evidence.sample(a), evidence.sample(b)).p
+        runs = [*evidence.available((a, b)).values()]
+        if len(runs) == 2 and runs[0].differs_only_in("estimator", runs[1]):
+            yield name, paired_p(runs[0].differences(runs[1]))
+        else:
+            yield name, welch(evidence.sample(a), evidence.sample(b)).p

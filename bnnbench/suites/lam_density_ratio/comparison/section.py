@@ -51,9 +51,10 @@ ILL_POSED = (
     "where q*(x) consists of five atoms and p(x) is continuous: no ratio exists, the divergence is "
     "infinite, and the better the estimator recognises the five values, the larger the NELBO. This "
     "explains why the NELBO rises while the posterior improves, which sections 5.3 and 9.3 leave "
-    "open. The remedy is experiment.observations=model: with x drawn from p(x) the NELBO falls "
-    "towards 0. It needs experiment.numerics=stable, because the tail of p(x) overflows the "
-    "published form of the losses."
+    "open. With x drawn from p(x) (experiment.observations=model) the minimum is 0. This needs "
+    "experiment.numerics=stable, because the tail of p(x) overflows the published form of the "
+    "losses. Only runs with experiment.observations=data experiment.numerics=stable can tell the "
+    "effects of both settings apart."
 )
 
 CLAIMS_STATEMENT = (

@@ -82,14 +82,21 @@ def welch(first: Sample, second: Sample) -> WelchTest:
     return WelchTest(difference, float(test.statistic), float(test.pvalue))
 
 
-def f_test(samples: Sequence[Sample]) -> tuple[float, float]:
-    """Return `F` and its p-value of a one-way analysis of variance."""
-    from scipy.stats import f
+def paired_p(differences: Sample) -> float:
+    """Return the two-sided p of a mean difference of zero; NaN if the variance is unknown or 0."""
+    from scipy.stats import t
 
-    total = sum(sample.size for sample in samples)
-    grand = sum(sample.size * sample.mean for sample in samples) / total
-    between = sum(sample.size * (sample.mean - grand) ** 2 for sample in samples)
-    within = sum(sample.size * sample.std**2 for sample in samples)
-    free = len(samples) - 1, total - len(samples)
-    value = (between / free[0]) / (within / free[1])
-    return value, float(f.sf(value, *free))
+    if not differences.stderr > 0:
+        return math.nan
+    return 2 * float(t.sf(abs(differences.mean / differences.stderr), differences.size - 1))
+
+
+def difference_interval(first: Sample, second: Sample) -> tuple[float, float]:
+    """Return Welch's 95 % confidence interval of the first mean minus the second."""
+    from scipy.stats import t
+
+    variances = np.array([first.stderr, second.stderr]) ** 2
+    freedom = variances.sum() ** 2 / (variances**2 / [first.size - 1, second.size - 1]).sum()
+    half_width = math.sqrt(variances.sum()) * float(t.ppf(0.975, freedom))
+    difference = first.mean - second.mean
+    return difference - half_width, difference + half_width

@@ -29,8 +29,9 @@ from bnnbench.report.blocks import (
 from bnnbench.results.labels import difference_mark
 from bnnbench.results.published.values import z_score
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise, welch
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, welch
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
+    EXACT_KL,
     TABLES,
     Cell,
     author_repetitions,
@@ -52,8 +53,8 @@ TEST_STATEMENT = (
 
 RUN_STATEMENT = (
     "Average KL: as computed in the thesis. KL: of q from the exact posterior, by nearest "
-    "neighbours, nats. Sliced Wasserstein: distance to exact posterior draws, units of z. The "
-    "median is robust to repetitions that diverge without failing."
+    f"neighbours, nats; exact draws score {EXACT_KL}. Sliced Wasserstein: distance to exact "
+    "posterior draws, units of z. The median is robust to repetitions that diverge without failing."
 )
 
 SHARED_STATEMENT = (
@@ -192,14 +193,14 @@ def comparison_rows(evidence: Evidence, number: str) -> Iterator[dict[str, Any]]
             "settings_differ": ", ".join(run.deviations) if run else "",
             "repetitions": len(run.repetitions) if run else 0,
             "failed": run.failed if run else 0,
-            **_columns(sample, "{}"),
-            **_columns(theirs, "thesis_{}"),
+            **sample_columns(sample, "{}"),
+            **sample_columns(theirs, "thesis_{}"),
             "difference": sample.mean - theirs.mean,
             "z": z,
         }
 
 
-def _columns(sample: Sample, name: str) -> dict[str, float]:
+def sample_columns(sample: Sample, name: str) -> dict[str, float]:
     """Return mean, standard deviation and standard error by column, such as `thesis_mean`."""
     return {name.format(key): getattr(sample, key) for key in ("mean", "std", "stderr")}
 
@@ -300,7 +301,7 @@ def shared_rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
         a, b = (table.loc[shared] for table in wide)
         distance = (a - b).abs().mean()
         last_a, last_b = a.iloc[:, -1], b.iloc[:, -1]
-        last = summarise((last_a - last_b).tolist())
+        last = run.differences(other)
         yield {
             "pair": f"{first.setting}, {first.name} - {SYMBOLS[second.estimator]}",
             "repetitions": len(shared),

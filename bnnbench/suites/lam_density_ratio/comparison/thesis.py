@@ -34,12 +34,16 @@ from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
 REPETITIONS = 30
 """Repetitions of every configuration in the thesis."""
 
-AVERAGE_KL_FLOOR = 1.3239
+AVERAGE_KL_FLOOR = 1.3241
 """The average KL of exact posterior draws, nats; lower values are due to chance.
 
 It is 1.3198, the mean over observations of minus the log evidence without the prior's constant,
-plus the error of the kernel density with 1000 draws.
+plus the error of the kernel density with 1000 draws. The mean over more than 1000 sets of draws has
+a standard error of 0.0001, and a single set a standard deviation of 0.002.
 """
+
+EXACT_KL = 0.003
+"""The nearest-neighbour KL of 20,000 exact draws per observation, nats, to 0.0002."""
 
 MIN_NELBO = 3.85078
 """Minimum for the prior contrast, nats: the mean over observations of minus the log evidence."""
@@ -157,7 +161,7 @@ def exact_scores(metadata: Mapping[str, Any]) -> dict[str, float]:
     nelbo = MIN_NELBO if known else math.nan
     if metadata["contrast"] == "joint":
         nelbo = 0.0 if metadata["observations"] == "model" else math.inf
-    return {"average_kl": floor, "average_kl_last5": floor, "kl": 0.0, "nelbo": nelbo}
+    return {"average_kl": floor, "average_kl_last5": floor, "kl": EXACT_KL, "nelbo": nelbo}
 
 
 def thesis_settings(setting: str, contrast: str) -> dict[str, tuple[Any, ...]]:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.suites.latent_models.names import BOOK, SCORES
-from bnnbench.suites.latent_models.saved_run import SavedRun
+from bnnbench.results.saved_run import SCORES, SavedRun
+from bnnbench.suites.latent_models.names import BOOK
 
 COLLAPSED_RATE = 0.01
 """Rate in nats below which a model has collapsed."""

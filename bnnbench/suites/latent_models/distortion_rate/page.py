@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.results.saved_run import SCORES, SavedRun
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
     beta_of,
@@ -14,8 +15,7 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
     claims,
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
-from bnnbench.suites.latent_models.names import SCORES
-from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+from bnnbench.suites.latent_models.saved_run import read_run
 
 AXES = ["rate", "distortion"]
 

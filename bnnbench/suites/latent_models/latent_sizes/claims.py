@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.suites.latent_models.names import BOOK, CODES, CURVES
-from bnnbench.suites.latent_models.saved_run import SavedRun
+from bnnbench.results.saved_run import CURVES, SavedRun
+from bnnbench.suites.latent_models.names import BOOK, CODES
 
 EPOCH_STEPS = 469
 """Steps of an epoch of the book's data sets: 60,000 images in minibatches of 128."""

@@ -12,8 +12,9 @@ import torch
 from scipy.stats import norm
 
 from bnnbench.constraints import ListOf, OneOf, Whole
+from bnnbench.data.images.base import load_images
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
-from bnnbench.suites.latent_models.experiment import Setting, load_images
+from bnnbench.suites.latent_models.experiment import Setting
 from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, VAE
 from bnnbench.suites.latent_models.stack import Stack
 from bnnbench.suites.latent_models.training import Data

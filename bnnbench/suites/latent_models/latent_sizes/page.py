@@ -6,12 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
+from bnnbench.results.saved_run import CURVES, SavedRun
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
-from bnnbench.suites.latent_models.names import CODES, CURVES, IMAGES
-from bnnbench.suites.latent_models.plots import plot_curves, show_images
-from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+from bnnbench.suites.latent_models.names import CODES, IMAGES
+from bnnbench.suites.latent_models.plots import plot_curves
+from bnnbench.suites.latent_models.saved_run import read_run
 
 SHOWN_SNAPSHOTS = 8
 """Rows of reconstructions."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
+from bnnbench.results.saved_run import SCORES, SavedRun
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
-from bnnbench.suites.latent_models.names import BOOK, SCORES
-from bnnbench.suites.latent_models.saved_run import SavedRun
+from bnnbench.suites.latent_models.names import BOOK
 
 SHORT = (2, 4, 8)
 """Lengths that the book finds equal."""

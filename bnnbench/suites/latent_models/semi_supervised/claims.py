@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import BOOK
-from bnnbench.suites.latent_models.saved_run import SavedRun
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     MIXED,

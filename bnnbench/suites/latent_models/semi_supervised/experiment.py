@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from bnnbench.constraints import Between, ListOf, OneOf, Positive, Whole
-from bnnbench.suites.latent_models.experiment import ImageExperiment, Setting, load_images
+from bnnbench.data.images.base import load_images
+from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
@@ -56,7 +57,7 @@ class SemiSetting(Setting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemiSupervised(ImageExperiment):
+class SemiSupervised(LatentModelExperiment):
     """Trains semi-supervised VAEs, and their classifiers alone, for each number of labels.
 
     Attributes:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.layers import Layers
+from bnnbench.layers import Layers, Weights
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, Weights
+from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
 from bnnbench.suites.latent_models.stack import CHUNK
 from bnnbench.suites.latent_models.training import (

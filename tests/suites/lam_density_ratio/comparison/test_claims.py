@@ -72,13 +72,16 @@ def run_of(
     repetitions = pd.DataFrame({
         "repetition": range(len(ends) + stuck),
         "average_kl": [*ends, *([np.nan] * stuck)],
+        "kl": np.linspace(0.002, 0.004, len(ends) + stuck),
         "status": [OK] * len(ends) + [STUCK] * stuck,
     })  # fmt: skip
     shapes = {"average_kl": 2 - ITERATIONS / 4000, "estimator_loss": 0 * ITERATIONS, "nelbo": 4.0}
-    rows = pd.concat(
-        pd.DataFrame({"repetition": k, "iteration": ITERATIONS, **shapes, **(curves or {})})
+    columns = {"iteration": ITERATIONS, **shapes, **(curves or {})}
+    rows = pd.DataFrame(
+        {"repetition": k, **dict(zip(columns, values, strict=True))}
         for k in range(len(ends))
-    )
+        for values in zip(*(np.broadcast_to(one, 10) for one in columns.values()), strict=True)
+    ).reindex(columns=["repetition", *columns])
     digest = f"{own.name}{sorted(metadata.items(), key=str)}"
     return SprinklerRun(digest, metadata, RunFolder(Path("nowhere")), repetitions, rows)
 
@@ -131,18 +134,34 @@ def test_groups_of_estimators(
     assert holds(check, group(1.3)) is None
 
 
-def test_no_difference_and_close_means() -> None:
-    three = [(D, R, T)]
-    assert holds(rules.do_not_differ, group(1.3, 1.301, 1.299), groups=three) is True
-    assert holds(rules.do_not_differ, group(1.3, 1.301, 1.32), groups=three) is False
-    assert holds(rules.do_not_differ, group(1.3), groups=three) is None
-    for distance, expected in ((0.001, True), (0.02, False)):
+def test_equivalence_needs_narrow_intervals() -> None:
+    def equivalent(evidence: Evidence) -> bool | None:
+        return holds(rules.are_equivalent, evidence, groups=[(D, R, T)])
+
+    assert equivalent(group(1.3, 1.301, 1.299, std=0.002)) is True
+    assert equivalent(group(1.3, 1.301, 1.32, std=0.002)) is False
+    assert equivalent(group(1.3, 1.3, 1.3, std=0.01, size=10)) is False
+    assert equivalent(group(1.3)) is None
+    for distance, std, expected in (
+        (0.001, 0.002, True), (-0.001, 0.002, True), (0.02, 0.002, False), (0, 0.02, False),
+    ):  # fmt: skip
         tables = {
-            "6.1": {rules.EXPONENTIAL["prior"]: Sample(1.3 + distance, 0.01, 30)},
-            "5.1": {rules.CLASSIFIER["prior"]: Sample(1.3, 0.01, 30)},
+            "6.1": {rules.EXPONENTIAL["prior"]: Sample(1.3 + distance, std, 30)},
+            "5.1": {rules.CLASSIFIER["prior"]: Sample(1.3, std, 30)},
         }
         assert holds(claims.exponential_equals_classifier, Evidence(tables)) is expected
     assert holds(claims.exponential_equals_classifier, Evidence({})) is None
+
+
+def test_estimators_with_shared_weights_are_compared_in_pairs() -> None:
+    """Differences that are small relative to the spread over repetitions, but consistent."""
+    ends = np.array(spread(1.4, 0.1))
+    noise = np.random.default_rng(0).normal(scale=0.001, size=(3, 30))
+    values = [ends + k * 0.01 + noise[k] for k in range(3)]
+    shared = [run_of(cell, [*x]) for cell, x in zip((D, R, T), values, strict=True)]
+    other = [replace(run, metadata={**run.metadata, "seed": k}) for k, run in enumerate(shared)]
+    assert holds(claims.estimators_differ, evidence_of(shared)) is True
+    assert holds(claims.estimators_differ, evidence_of(other)) is False
 
 
 def test_at_the_floor() -> None:
@@ -153,15 +172,35 @@ def test_at_the_floor() -> None:
     assert holds(claims.is_at_floor, Evidence({})) is None
 
 
+def test_the_kl_of_exact_draws() -> None:
+    own = replace(T, setting="optimal")
+    exact = run_of(own, spread(1.326, 0.002))
+    above = replace(exact, repetitions=exact.repetitions.assign(kl=exact.repetitions["kl"] + 0.001))
+    assert holds(claims.kl_is_that_of_exact_draws, evidence_of([exact])) is True
+    assert holds(claims.kl_is_that_of_exact_draws, evidence_of([above])) is False
+    assert holds(claims.kl_is_that_of_exact_draws, thesis_evidence()) is None
+
+
 def test_convergence_of_the_prior_contrast() -> None:
-    # The prior contrast falls from 2 to 1.5; it is at 1.8 after 800 iterations.
-    quick = run_of(T, spread(1.5, 0.01))
+    """The prior contrast is at 1.5 after 2000 iterations, half of those of the joint contrast."""
+    check, quick = claims.prior_contrast_converges_faster, run_of(T, spread(1.5, 0.01))
     for end, expected in ((1.8, True), (1.2, False)):
-        joint = run_of(JOINT, spread(end, 0.01))
-        assert (
-            holds(claims.prior_contrast_converges_faster, evidence_of([joint, quick])) is expected
-        )
-    assert holds(claims.prior_contrast_converges_faster, evidence_of([quick])) is None
+        joint = run_of(JOINT, spread(end, 0.01), curves={"average_kl": np.full(10, end)})
+        assert holds(check, evidence_of([joint, quick])) is expected
+    slow = run_of(JOINT, spread(1.8, 0.01), curves={"average_kl": np.full(10, 1.8)}, iterations=200)
+    assert holds(check, evidence_of([slow, quick])) is False
+    assert holds(check, evidence_of([quick])) is None
+    assert holds(check, evidence_of([quick, run_of(JOINT, spread(1.8, 0.01, 9))])) is None
+
+
+def test_one_diverging_repetition_does_not_change_median_curves() -> None:
+    wild = run_of(T, spread(1.5, 0.01))
+    wild.curves.loc[wild.curves["repetition"] == 3, "average_kl"] = 2000.0
+    low = {"average_kl": np.full(10, 1.9)}
+    evidence = evidence_of([wild, run_of(JOINT, spread(1.9, 0.01), curves=low)])
+    assert holds(claims.prior_contrast_converges_faster, evidence) is True
+    slow = run_of(KL, [2.1] * 30, curves={"average_kl": np.full(10, 2.1)})
+    assert holds(claims.gan_falls_faster_early, evidence_of([wild, slow])) is True
 
 
 def test_failures() -> None:
@@ -172,12 +211,23 @@ def test_failures() -> None:
         (half, True),
         (run_of(relu, [1.4] * 12), False),
         (run_of(relu, [1]), None),
+        (run_of(relu, [], stuck=12), False),
     ):
         assert holds(claims.relu_fails_often, evidence_of([run])) is expected
     for stuck, expected in ((0, True), (1, False)):
         run = run_of(ratio, spread(1.4, 0.1), stuck=stuck)
         assert holds(claims.exponential_never_fails, evidence_of([run])) is expected
+    whole = run_of(ratio, [], stuck=12)
+    assert holds(claims.exponential_never_fails, evidence_of([whole])) is False
     assert holds(claims.exponential_never_fails, Evidence({})) is None
+
+
+def test_a_run_that_fails_as_a_whole_confirms_nothing() -> None:
+    runs = [run_of(own, [], stuck=30) for own in published_values()]
+    confirmed = {
+        c.text for c in claims.checked_claims(evidence_of(runs)) if c.verdict == "confirmed"
+    }
+    assert not confirmed
 
 
 def test_a_longer_run() -> None:
@@ -230,7 +280,7 @@ def test_the_run_closest_to_the_thesis_is_used() -> None:
 
 VERDICTS_ON_THE_THESIS = {
     "C1": ["confirmed"], "C2": ["confirmed"], "C3": [""], "C4": ["", "confirmed"],
-    "C5": ["confirmed"], "C6": ["confirmed", ""], "C7": ["confirmed"], "C8": ["confirmed"],
+    "C5": ["confirmed"], "C6": ["confirmed", "", ""], "C7": ["confirmed"], "C8": ["not confirmed"],
     "C9": ["confirmed"], "C10": ["confirmed", "not confirmed"],
     "C11": ["confirmed", "not confirmed"], "C12": ["not confirmed"], "C13": ["", ""],
     "C14": ["", ""],
@@ -247,7 +297,11 @@ def test_the_same_rules_on_the_thesis_s_own_numbers() -> None:
 
 
 def test_runs_with_the_thesis_s_numbers_get_the_same_verdicts() -> None:
-    runs = [run_of(own, spread(s.mean, s.std)) for own, s in published_values().items()]
+    # With different seeds, no repetitions are paired.
+    runs = [
+        run_of(own, spread(sample.mean, sample.std), seed=seed)
+        for seed, (own, sample) in enumerate(published_values().items())
+    ]
     for claim in claims.checked_claims(evidence_of(runs)):
         # C1 is about curves, and tables 5.1 and 8.2 print different values of one configuration.
         if claim.theirs and not claim.text.startswith("C1:"):

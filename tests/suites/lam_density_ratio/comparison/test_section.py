@@ -105,7 +105,7 @@ def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         finished_run(tmp_path, QUICK, *words, ends=THIRTY[:5])
     report = write_report(read_runs(tmp_path))
     text = report.page.read_text()
-    assert "one algorithm" in text and "1.3239" in text and "experiment.observations=model" in text
+    assert "one algorithm" in text and "1.3241" in text and "experiment.observations=model" in text
     assert 'id="density_ratio_fig_5_5-' in report.html.read_text()
     runs = pd.read_csv(report.table("density_ratio_runs"))
     assert runs["failed"].tolist().count(6) == 1 and len(runs) == 4

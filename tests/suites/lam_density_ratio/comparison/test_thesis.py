@@ -7,13 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import f_oneway, ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 from support.sprinkler_runs import sprinkler
 
 from bnnbench.report.blocks import Paragraph
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, f_test, summarise, welch
+from bnnbench.suites.lam_density_ratio.comparison.statistics import (
+    Sample,
+    difference_interval,
+    paired_p,
+    summarise,
+    welch,
+)
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell, printed_tables
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO
@@ -109,8 +115,11 @@ def test_tests_of_samples_agree_with_scipy() -> None:
     assert (found.t, found.p) == pytest.approx((true.statistic, true.pvalue))
     assert found.difference == pytest.approx(first.mean() - second.mean())
     assert math.isnan(welch(summarise([1.0]), summarise(second)).p)
-    groups = [random.normal(k / 3, 1, 8 + k) for k in range(3)]
-    assert f_test([summarise(group) for group in groups]) == pytest.approx(tuple(f_oneway(*groups)))
+    interval = difference_interval(summarise(first), summarise(second))
+    assert interval == pytest.approx(tuple(true.confidence_interval(0.95)))
+    p = paired_p(summarise(first[:9] - second))
+    assert p == pytest.approx(ttest_rel(first[:9], second).pvalue)
+    assert math.isnan(paired_p(summarise([1.0]))) and math.isnan(paired_p(summarise([1.0, 1.0])))
 
 
 REVERSE_KL = "kl_posterior_prior"

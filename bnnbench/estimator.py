@@ -1,0 +1,150 @@
+"""The methods as a scikit-learn estimator: `from bnnbench import BNNRegressor`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bnnbench.config.overrides import as_override
+from bnnbench.experiment.model import Model
+from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
+from bnnbench.prediction.single_fit import fit_rows
+
+SETTINGS = {
+    "method": ("method",),
+    "protocol": ("protocol",),
+    "likelihood": ("likelihood",),
+    "depth": ("depth",),
+    "width": ("network.width",),
+    "epochs": ("training.epochs", "training.final_epochs"),
+    "iterations": ("search.iterations",),
+    "noise_precision": ("method.noise_precision",),
+    "prior_precision": ("method.prior_precision",),
+}
+"""Settings of `bnnbench run` by parameter."""
+
+MAX_SEED = np.iinfo(np.int32).max
+
+
+class BNNRegressor(RegressorMixin, BaseEstimator):
+    """Bayesian neural network regression with any method of `bnnbench list method`.
+
+    `fit` does what `bnnbench run` does on the training part of a split: it standardises inputs and
+    target, searches the hyper-parameters that have no value by cross-validation on the rows that it
+    gets, and fits the method to all of these rows. Missing values are replaced by the mean.
+    Predictions are computed in float64, in units of the target.
+
+    Parameters that are None have the value of the protocol or method. Mistakes raise `UserError`.
+
+    Args:
+        method: an option of `bnnbench list method`.
+        protocol: `auto` (by the number of rows), `book` or `trial`.
+        likelihood: `gaussian` or `heteroscedastic`.
+        depth: number of hidden layers.
+        width: units of each hidden layer, or a list with one number per layer.
+        epochs: passes over the rows, in the search and in the final fit.
+        iterations: evaluations of the search, each with a fit to every fold.
+        noise_precision: of the observations, in standardised units; a value is not searched.
+        prior_precision: of the weights, in standardised units; a value is not searched.
+        settings: further settings of `bnnbench run` by key, such as `{"training.batch_size": 64}`.
+        random_state: seed of all random numbers.
+
+    Attributes:
+        model_: the fitted model.
+        hyper_parameters_: its hyper-parameters, in standardised units.
+        n_features_in_: number of inputs.
+        feature_names_in_: their names, if `fit` got a frame.
+    """
+
+    def __init__(
+        self,
+        method: str = "vadam",
+        *,
+        protocol: str = "auto",
+        likelihood: str = "gaussian",
+        depth: int | None = None,
+        width: int | list[int] | None = None,
+        epochs: int | None = None,
+        iterations: int | None = None,
+        noise_precision: float | None = None,
+        prior_precision: float | None = None,
+        settings: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.method = method
+        self.protocol = protocol
+        self.likelihood = likelihood
+        self.depth = depth
+        self.width = width
+        self.epochs = epochs
+        self.iterations = iterations
+        self.noise_precision = noise_precision
+        self.prior_precision = prior_precision
+        self.settings = settings
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the method.
+
+        Args:
+            X: `[N, D]` numbers, an array or frame; NaN for missing values.
+            y: `[N]` targets.
+
+        Raises:
+            UserError: if a parameter is wrong, or the fit diverges.
+        """
+        inputs, targets = validate_data(
+            self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2,
+            y_numeric=True,
+        )  # fmt: skip
+        features = getattr(self, "feature_names_in_", None)
+        names = [f"x{k}" for k in range(inputs.shape[1])] if features is None else [*features]
+        model = fit_rows(inputs, targets.astype(np.float64), names, self._overrides())
+        self.model_: Model = model.to_double()
+        self.hyper_parameters_ = dict(model.values)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return predictive means.
+
+        Args:
+            X: `[M, D]`.
+            return_std: whether to return the standard deviations too.
+
+        Returns:
+            Means `[M]`; with `return_std` a pair of means and standard deviations.
+        """
+        found = self.predict_distribution(X)
+        return (found.mean, found.std) if return_std else found.mean
+
+    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+        """Return the predictive distributions of rows `[M, D]`, with the index of a frame."""
+        check_is_fitted(self)
+        inputs = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+        )
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(inputs))
+        return predictive_distribution(self.model_, inputs, index)
+
+    def _overrides(self) -> list[str]:
+        """Return the parameters as overrides, `settings` last."""
+        given = {key: getattr(self, name) for name, keys in SETTINGS.items() for key in keys}
+        given |= {"seed": self._seed(), **(self.settings or {})}
+        return [as_override(key, value) for key, value in given.items() if value is not None]
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if isinstance(state, int | np.integer):
+            return int(state)
+        return int(check_random_state(state).randint(MAX_SEED))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,161 @@
+"""Predictive distributions of new rows, as mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp, ndtr, ndtri
+
+from bnnbench.constraints import check_between
+from bnnbench.experiment.model import Model
+from bnnbench.results.mixtures import Mixture
+from bnnbench.results.predictive_distances import sample
+from bnnbench.types import UserError
+
+BISECTIONS = 50
+"""Halvings of the bracket of a quantile, which leave 1e-15 of its width."""
+
+
+@dataclass(frozen=True)
+class PredictiveDistribution:
+    """The predictive distributions of M rows, in units of the target.
+
+    `log_pdf`, `pdf` and `cdf` take a number for all rows or one for each row, `[M]`, and return
+    `[M]`. From `[M, K]`, or `[1, K]` for all rows, they return `[M, K]`.
+
+    Attributes:
+        mixture: the distributions: one Gaussian for each sampled network.
+        index: labels of the rows.
+    """
+
+    mixture: Mixture
+    index: pd.Index
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Predictive means, `[M]`."""
+        return self.mixture.loc.mean(1)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Predictive standard deviations, `[M]`: epistemic uncertainty and noise."""
+        return np.hypot(self.epistemic_std, self.noise_std)
+
+    @property
+    def epistemic_std(self) -> np.ndarray:
+        """Standard deviations due to the uncertainty of the model, `[M]`."""
+        return self.mixture.epistemic_deviation()
+
+    @property
+    def noise_std(self) -> np.ndarray:
+        """Standard deviations of the noise, `[M]`."""
+        return np.sqrt(np.broadcast_to(self.mixture.noise.mean(1), len(self.mixture.loc)))
+
+    def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
+        """Return log-densities at some targets."""
+        scores = self._scores(values)
+        logs = -0.5 * scores**2 - np.log(self.mixture.deviation)[:, None]
+        found = logsumexp(logs, axis=2, b=1 / self.mixture.components) - 0.5 * np.log(2 * np.pi)
+        return _shaped(found, np.ndim(values) == 2)
+
+    def pdf(self, values: np.ndarray | float) -> np.ndarray:
+        """Return densities at some targets."""
+        return np.exp(self.log_pdf(values))
+
+    def cdf(self, values: np.ndarray | float) -> np.ndarray:
+        """Return the probabilities of a smaller target."""
+        return _shaped(ndtr(self._scores(values)).mean(2), np.ndim(values) == 2)
+
+    def quantile(self, levels: np.ndarray | Sequence[float] | float) -> np.ndarray:
+        """Return the targets below which the distributions have the probability `levels`.
+
+        Args:
+            levels: a number, or K numbers for all rows.
+
+        Returns:
+            `[M]` for a number, else `[M, K]`; found by bisection.
+
+        Raises:
+            UserError: if a level is not between 0 and 1.
+        """
+        wanted = np.atleast_1d(np.asarray(levels, dtype=float))[None]
+        if not ((wanted > 0) & (wanted < 1)).all():
+            raise UserError(f"levels must be above 0 and below 1, not {levels}.", "levels")
+        mixture = self.mixture
+        ends = mixture.loc[:, None] + mixture.deviation[:, None] * ndtri(wanted)[..., None]
+        low, high = ends.min(2), ends.max(2)  # a quantile is between those of the components
+        for _ in range(BISECTIONS if mixture.components > 1 else 0):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return _shaped((low + high) / 2, np.ndim(levels) == 1)
+
+    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Return both ends of the central interval with this probability, `[M]` each.
+
+        Raises:
+            UserError: if the level is not between 0 and 1.
+        """
+        check_between("level", level, 0, 1)
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def sample(
+        self, size: int = 1, random_state: int | np.random.Generator | None = None
+    ) -> np.ndarray:
+        """Draw targets, `[M, size]`, independently for each row."""
+        return sample(self.mixture, np.random.default_rng(random_state), size)
+
+    def to_frame(self, level: float = 0.9) -> pd.DataFrame:
+        """Return means, ends of the interval and standard deviations, with the index of the rows.
+
+        The columns are those of `bnnbench predict`.
+
+        Raises:
+            UserError: if the level is not between 0 and 1.
+        """
+        lower, upper = self.interval(level)
+        columns = {
+            "mean": self.mean,
+            "lower": lower,
+            "upper": upper,
+            "standard_deviation": self.std,
+            "epistemic": self.epistemic_std,
+            "noise": self.noise_std,
+        }
+        return pd.DataFrame(columns, index=self.index)
+
+    def _scores(self, values: np.ndarray | float) -> np.ndarray:
+        """Return the values in standard deviations from each component's mean, `[M, K, S]`."""
+        array = np.asarray(values, dtype=float)
+        columns = array if array.ndim == 2 else array.reshape(-1, 1)
+        centred = columns[..., None] - self.mixture.loc[:, None]
+        return centred / self.mixture.deviation[:, None]
+
+
+def _shaped(found: np.ndarray, several: bool) -> np.ndarray:
+    """Return `[M, K]` as `[M]`, unless several numbers were given for each row."""
+    return found if several else found[:, 0]
+
+
+def predictive_distribution(
+    model: Model, inputs: np.ndarray, index: pd.Index
+) -> PredictiveDistribution:
+    """Predict new rows.
+
+    Args:
+        model: the model.
+        inputs: `[M, D]`, original units, NaN for missing values.
+        index: labels of the rows.
+    """
+    chunks = list(model.predictive(inputs))
+
+    def joined(name: str) -> np.ndarray:
+        parts = [getattr(one, name).expand(one.loc.shape)[:, 0].T.cpu().numpy() for one in chunks]
+        return np.concatenate(parts)
+
+    variances = [joined(name) for name in ("epistemic", "noise")]
+    shared = [x[:, :1] if (x == x[:, :1]).all() else x for x in variances]
+    return PredictiveDistribution(Mixture(joined("loc"), *shared), index)

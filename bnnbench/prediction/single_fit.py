@@ -1,0 +1,55 @@
+"""One model for rows in memory: a search on all of them, then a fit to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bnnbench.config.assemble import assemble_experiment
+from bnnbench.config.in_memory import compose_fit
+from bnnbench.data.in_memory import InMemory
+from bnnbench.experiment.folds import make_folds
+from bnnbench.experiment.model import Model, fit_model
+from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
+from bnnbench.search.base import best
+
+
+def fit_rows(
+    inputs: np.ndarray, targets: np.ndarray, features: Sequence[str], settings: Sequence[str]
+) -> Model:
+    """Choose the hyper-parameters by cross-validation on the rows, and fit the method to them.
+
+    This is what the protocol does on the training part of a split.
+
+    Args:
+        inputs: `[N, D]`, NaN for missing values.
+        targets: `[N]`.
+        features: `D` names.
+        settings: overrides, as on the command line.
+
+    Raises:
+        UserError: if a setting is wrong, or the fit diverges.
+    """
+    source = InMemory.of(inputs, targets, features)
+    experiment = assemble_experiment(compose_fit(settings, source.rows))
+    assert isinstance(experiment, SplitExperiment)
+    experiment = replace(experiment, dataset=source).resolved()
+    experiment.check()
+    return fit_model(experiment.fitting, experiment.table, _searched_values(experiment))
+
+
+def _searched_values(experiment: SplitExperiment) -> dict[str, float]:
+    """Return the best values of the searched hyper-parameters; none if nothing is searched."""
+    if not experiment.iterations:
+        return {}
+    fitting, splits = experiment.fitting, experiment.table.splits
+    search = SplitSearch(experiment.search, experiment.space, fitting)
+    folds = make_folds(fitting, experiment.table, splits, experiment.search.folds)
+    with TemporaryDirectory(prefix="bnnbench-") as folder:
+        (history,) = run_search(search, splits, folds, [Path(folder) / TRIALS])
+    return best(history).values

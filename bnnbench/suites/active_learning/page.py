@@ -1,0 +1,176 @@
+"""The page of a run of active learning, and the section of a report over several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.report import blocks
+from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
+from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.results.labels import labels
+from bnnbench.results.reader import Runs
+from bnnbench.results.run_files import read_table
+from bnnbench.suites.active_learning.tables import KIND, LABELS
+
+RANDOM = "random"
+
+COLUMNS = ("repetition", "labels", "rmse", "log_likelihood", "crps")
+
+STATEMENT = (
+    "Rows are labelled one at a time and the method is fitted again after each. variance: the row "
+    "with the largest epistemic variance; distance: the row farthest from all labelled rows, a "
+    "baseline without a model; random: the next of a permutation. All rules have the same first "
+    "rows, pool and test rows in a repetition, so they are compared in pairs. Difference: RMSE "
+    "less that of random rows, averaged over all numbers of labels after the start; labels needed: "
+    "the fewest with a mean RMSE of at most the last one of random rows. ± standard error over "
+    "repetitions, which draw rows of one table."
+)
+
+CAPTION = "Test RMSE against the number of labels: mean over repetitions, band: ± standard error"
+
+
+def read_labels(folder: RunFolder) -> pd.DataFrame:
+    """Read `labels.csv`.
+
+    Raises:
+        UserError: if the file is missing or damaged.
+    """
+    return read_table(folder.table(LABELS), COLUMNS, ("arm",))
+
+
+def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
+    """Summarise each rule of a run over its repetitions.
+
+    Args:
+        table: `labels.csv` of a run; repetitions in which a fit diverged are left out.
+
+    Returns:
+        A row per `arm`: the RMSE at first and at last (`start`, `end`), its median (`median`), the
+        mean `difference` to random rows, each with `<name>_stderr`, and `needed`, the labels that
+        reach the last RMSE of random rows (missing if it is not reached).
+    """
+    curves = table.pivot(index="repetition", columns=["arm", "labels"], values="rmse").dropna()
+    first, last = table["labels"].min(), table["labels"].max()
+    rows = []
+    for arm in table["arm"].unique():
+        own, mean = curves[arm], curves[arm].mean()
+        later = (own - curves[RANDOM]).drop(columns=first).mean(axis=1)
+        reached = mean.index[mean <= curves[RANDOM, last].mean()]
+        rows.append({
+            "arm": arm, "repetitions": len(curves), "median": own[last].median(),
+            "start": own[first].mean(), "start_stderr": own[first].sem(),
+            "end": own[last].mean(), "end_stderr": own[last].sem(),
+            "difference": math.nan if arm == RANDOM else later.mean(),
+            "difference_stderr": later.sem(),
+            "needed": float(min(reached, default=math.nan)),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def arm_columns(**labels: str) -> tuple[blocks.Column, ...]:
+    """The columns of the table of rules."""
+    return blocks.columns(
+        {**labels, "Rule": "{arm}"},
+        {
+            "RMSE at first": blocks.with_stderr("start"),
+            "at last": blocks.with_stderr("end"),
+            "median": "{median:.4g}",
+            "difference to random": blocks.with_stderr("difference"),
+            "labels needed": "{needed:g}",
+        },
+    )
+
+
+def run_table(folder: RunFolder) -> blocks.Table:
+    """The results of each rule."""
+    names, table = read_record(folder).metadata, read_labels(folder)
+    first, last = table["labels"].min(), table["labels"].max()
+    rows = summarise_arms(table)
+    caption = (
+        f"{first} to {last} labels; mean ± standard error over {rows['repetitions'].iloc[0]} "
+        "repetitions; original units"
+    )
+    title = f"{names['dataset']}, {names['method']}"
+    return blocks.fill(arm_columns(), rows, title=title, caption=caption)
+
+
+def run_notes(folder: RunFolder) -> list[str]:
+    """A note on repetitions that diverged."""
+    table = read_labels(folder)
+    lost = table.loc[table["rmse"].isna(), "repetition"].nunique()
+    return [f"{lost} repetitions diverged and are left out."] if lost else []
+
+
+def curves_figure(tables: dict[str, pd.DataFrame]) -> Figure:
+    """Draw the RMSE of each rule against the number of labels, a panel per run."""
+    figure, panels = small_multiples(len(tables), 3, (3.4, 2.4), (0.3, 0.7), 4.5)
+    for axes, (name, table) in zip(panels, tables.items(), strict=True):
+        for arm, colour in zip(table["arm"].unique(), PALETTE, strict=False):
+            scores = table[table["arm"] == arm].groupby("labels")["rmse"].agg(["mean", "sem"])
+            low, high = scores["mean"] - scores["sem"], scores["mean"] + scores["sem"]
+            axes.plot(
+                scores.index,
+                scores["mean"],
+                "--" if arm == RANDOM else "-",
+                color=colour,
+                label=arm,
+            )
+            axes.fill_between(scores.index, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.set_title(name, fontsize="small", parse_math=False)
+        axes.set(xlabel="labels", ylabel="RMSE")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    legend(figure, panels)
+    return figure
+
+
+def run_figures(folder: RunFolder) -> FigureFunctions:
+    """The figure of the run's curves."""
+    names = read_record(folder).metadata
+    name = f"{names['dataset']}, {names['method']}"
+    return {"curves": partial(curves_figure, {name: read_labels(folder)})}
+
+
+PAGES = (
+    RunPage(
+        KIND,
+        lambda folder: None,
+        run_table,
+        run_notes,
+        figures=run_figures,
+        captions={"curves": CAPTION},
+    ),
+)
+
+
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Yield the section on active learning, if there are runs of it."""
+    records = runs.tables.get(KIND, pd.DataFrame())
+    if records.empty:
+        return
+    names = labels(records)
+    tables = {run: read_labels(runs.folders[run]) for run in records.index}
+    yield blocks.Heading("Active learning")
+    yield blocks.Paragraph(STATEMENT)
+    for dataset, own in records.groupby("dataset", sort=False):
+        rows = pd.concat(
+            [summarise_arms(tables[run]).assign(label=names[run]) for run in own.index]
+        )
+        yield blocks.Heading(str(dataset), 3)
+        yield blocks.fill(arm_columns(Method="{label}"), rows)
+        panels = {names[run]: tables[run] for run in own.index}
+        yield blocks.FigureBlock(f"labels_{dataset}", CAPTION, partial(curves_figure, panels))
+    full = pd.concat(
+        [table.assign(dataset=records.at[run, "dataset"], label=names[run])
+         for run, table in tables.items()]
+    )  # fmt: skip
+    yield blocks.DataFile("labels", full, "Scores after every label at full precision:")
+
+
+SECTIONS = (section,)

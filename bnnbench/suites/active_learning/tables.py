@@ -1,0 +1,10 @@
+"""The kind of run and the name of its table, without importing torch."""
+
+from __future__ import annotations
+
+KIND = "active_learning"
+
+LABELS = "labels"
+"""Table with a row per repetition, arm and number of labels: `repetition`, `arm`, `labels`, `row`
+(the row of the data set that is labelled next; missing at the end), `rmse`, `log_likelihood`,
+`crps`, and `epistemic_deviation`, the mean over test rows."""

@@ -1,0 +1,261 @@
+"""The thesis's claims about adversarial variational Bayes on images, checked by rules."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, pairwise
+
+from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.saved_run import CURVES, SCORES, Estimate, summarise
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    GAN,
+    REVERSE_KL,
+    STABLE,
+    SYMBOLS,
+    Setting,
+)
+from bnnbench.suites.lam_density_ratio.comparison.statistics import WelchTest, welch
+from bnnbench.suites.lam_density_ratio.names import (
+    DIVERGENCES,
+    ESTIMATORS,
+    NOT_FINITE,
+    OK,
+    RELU_RATIO,
+)
+
+FEW, MANY = 2, 10
+"""Numbers of latent variables of the thesis."""
+
+D, R, T = ESTIMATORS
+
+SIGNIFICANCE, MAX_ERROR, SPIKE = 0.05, 0.01, 1e14
+
+WELCH = f"Welch's p below {SIGNIFICANCE}"
+
+PAIRED = f"p of the paired t-test below {SIGNIFICANCE}"
+
+claims = Claims()
+
+
+def _test(evidence: Evidence, latents: int, *pair: tuple[str, str]) -> WelchTest:
+    """Test the error of the first configuration against that of the second."""
+    return welch(*(evidence.error(latents, *one) for one in pair))
+
+
+def _paired(evidence: Evidence, divergence: str, name: str, other: str) -> tuple[Estimate, float]:
+    """Return the mean difference of two estimators' errors at equal starts, and its p-value.
+
+    Raises:
+        NotTestable: if fewer than two repetitions of both did not fail.
+    """
+    from scipy.stats import ttest_rel
+
+    own, others = (evidence.rows(SCORES, FEW, divergence, one) for one in (name, other))
+    both = own.merge(others, on="repetition", suffixes=("", "_other"))
+    both = both[(both["status"] == OK) & (both["status_other"] == OK)]
+    if len(both) < 2:
+        raise NotTestable(
+            f"{len(both)} finished repetitions of {SYMBOLS[name]} and {SYMBOLS[other]}"
+        )
+    gap = summarise((both["mae"] - both["mae_other"]).to_numpy())
+    p = float(ttest_rel(both["mae"], both["mae_other"]).pvalue) if gap.error > 0 else 1.0
+    return gap, p
+
+
+@claims(
+    "A1: With GAN, T has a significantly higher reconstruction error than D.",
+    source="10.2, Table 10.1",
+    rule=f"higher mean absolute error with 2 latent variables, {WELCH}",
+)
+def is_worse_than_d(evidence: Evidence) -> CheckResult:
+    test = _test(evidence, FEW, (GAN, T), (GAN, D))
+    return test.difference > 0 and test.p < SIGNIFICANCE, f"T less D: {test}"
+
+
+@claims(
+    "A1, explained: a T = log(max(0, a)), as in a public program of the author, has it.",
+    source="ours",
+    rule=f"higher error than D in the repetitions with the same starts, {PAIRED}",
+)
+def relu_is_worse_than_d(evidence: Evidence) -> CheckResult:
+    gap, p = _paired(evidence, GAN, RELU_RATIO, D)
+    return gap.is_positive and p < SIGNIFICANCE, f"ReLU less D: {gap}, p {p:.2g}"
+
+
+@claims(
+    "A2: Reverse KL has consistently lower reconstruction errors than GAN.",
+    source="10.2",
+    rule=f"lower with 2 latent variables and each of D, r and T, {WELCH}",
+)
+def reverse_kl_is_better(evidence: Evidence) -> CheckResult:
+    tests = {name: _test(evidence, FEW, (REVERSE_KL, name), (GAN, name)) for name in ESTIMATORS}
+    holds = all(test.difference < 0 and test.p < SIGNIFICANCE for test in tests.values())
+    return holds, "; ".join(f"{SYMBOLS[name]}: {test}" for name, test in tests.items())
+
+
+@claims(
+    "A3: D is the most accurate, followed by r and T.",
+    source="10.2",
+    rule="mean errors with 2 latent variables are in this order for both divergences",
+)
+def estimators_are_ordered(evidence: Evidence) -> CheckResult:
+    means = {k: [evidence.error(FEW, k, name).mean for name in ESTIMATORS] for k in DIVERGENCES}
+    holds = all(a < b for own in means.values() for a, b in pairwise(own))
+    listed = {DIVERGENCES[k]: " ".join(f"{mean:.4f}" for mean in own) for k, own in means.items()}
+    return holds, "; ".join(f"{name}, D r T: {own}" for name, own in listed.items())
+
+
+@claims(
+    "A3: Apart from T with GAN, the differences between estimators are insignificant.",
+    source="10.2",
+    rule=f"Welch's p of at least {SIGNIFICANCE} for every other pair of one divergence",
+)
+def others_do_not_differ(evidence: Evidence) -> CheckResult:
+    pairs = [(k, pair) for k in DIVERGENCES for pair in combinations(ESTIMATORS, 2)]
+    tests = {
+        f"{DIVERGENCES[k]}, {SYMBOLS[a]} {SYMBOLS[b]}": _test(evidence, FEW, (k, a), (k, b))
+        for k, (a, b) in pairs
+        if (k, b) != (GAN, T)
+    }
+    holds = all(not test.p < SIGNIFICANCE for test in tests.values())
+    return holds, "; ".join(f"{name}: {test}" for name, test in tests.items())
+
+
+@claims(
+    "T, r and D are one algorithm: they differ by rounding only.",
+    source="ours",
+    rule="from equal starts and random numbers, the error of none differs from that of the stable "
+    "form (of T for reverse KL): p of the paired t-test, times the number of tests, of at least "
+    f"{SIGNIFICANCE}",
+)
+def estimators_are_equal(evidence: Evidence) -> CheckResult:
+    pairs = [(REVERSE_KL, D, T), (REVERSE_KL, R, T), *((GAN, name, STABLE) for name in ESTIMATORS)]
+    tests = [(*pair, *_paired(evidence, *pair)) for pair in pairs]
+    holds = all(p * len(tests) >= SIGNIFICANCE for *_, p in tests)
+    return holds, "; ".join(
+        f"{Setting(FEW, divergence, name).label} less {SYMBOLS[other]}: {gap}, p {p:.2g}"
+        for divergence, name, other, gap, p in tests
+    )
+
+
+def _spread(evidence: Evidence, divergence: str, estimator: str, low: float, high: float) -> float:
+    """Return the deviation of the estimator's loss in a part of the training, mean of repetitions.
+
+    Args:
+        evidence: the evidence.
+        divergence: of the configuration with few latent variables.
+        estimator: of the configuration.
+        low: fraction of the iterations at which the part begins.
+        high: fraction at which it ends.
+
+    Raises:
+        NotTestable: if there are fewer than two evaluations in it.
+    """
+    curves = evidence.rows(CURVES, FEW, divergence, estimator)
+    last = curves["iteration"].max()
+    part = curves[curves["iteration"].between(low * last, high * last)]
+    spread = float(part.groupby("repetition")["estimator_loss"].std().mean())
+    if math.isnan(spread):
+        raise NotTestable("fewer than two evaluations in a part of the training")
+    return spread
+
+
+@claims(
+    "A4: The loss of reverse KL is less stable than that of GAN.",
+    source="10.2, Fig. 10.7",
+    rule="its standard deviation in the second half of the training, mean over repetitions, is "
+    "larger with 2 latent variables and each of D, r and T",
+)
+def reverse_kl_is_less_stable(evidence: Evidence) -> CheckResult:
+    pairs = {
+        SYMBOLS[name]: [_spread(evidence, k, name, 0.5, 1) for k in (REVERSE_KL, GAN)]
+        for name in ESTIMATORS
+    }
+    evident = "; ".join(f"{name}: {a:.3g} against {b:.3g}" for name, (a, b) in pairs.items())
+    return all(a > b for a, b in pairs.values()), evident
+
+
+@claims(
+    "A4: The loss of reverse KL does not settle.",
+    source="10.2, Fig. 10.7",
+    rule="its standard deviation in the last quarter of the training is at least half of that in "
+    "the second quarter, with 2 latent variables and each of D, r and T",
+)
+def reverse_kl_does_not_settle(evidence: Evidence) -> CheckResult:
+    pairs = {
+        SYMBOLS[name]: [
+            _spread(evidence, REVERSE_KL, name, *part) for part in ((0.25, 0.5), (0.75, 1))
+        ]
+        for name in ESTIMATORS
+    }
+    evident = "; ".join(f"{name}: {a:.3g}, then {b:.3g}" for name, (a, b) in pairs.items())
+    return all(b >= a / 2 for a, b in pairs.values()), evident
+
+
+@claims(
+    "A5: With 10 latent variables r and T overflow, D does not.",
+    source="10.3",
+    rule="every repetition of r and T ends in numbers that are not finite, none of D",
+)
+def only_d_is_finite(evidence: Evidence) -> CheckResult:
+    counts, verdicts = [], []
+    for divergence in DIVERGENCES:
+        for name in ESTIMATORS:
+            status = evidence.rows(SCORES, MANY, divergence, name)["status"]
+            failed = int((status == NOT_FINITE).sum())
+            verdicts.append(failed == (0 if name == D else len(status)))
+            counts.append(f"{Setting(MANY, divergence, name).label}: {failed} of {len(status)}")
+    return all(verdicts), "not finite: " + "; ".join(counts)
+
+
+@claims(
+    "A6: With 10 latent variables and D, GAN has a lower reconstruction error, and varies less.",
+    source="10.3, Table 10.2",
+    rule=f"lower mean ({WELCH}) and standard deviation",
+)
+def gan_is_better_with_many(evidence: Evidence) -> CheckResult:
+    test = _test(evidence, MANY, (GAN, D), (REVERSE_KL, D))
+    gan, kl = (evidence.error(MANY, k, D) for k in (GAN, REVERSE_KL))
+    holds = test.difference < 0 and test.p < SIGNIFICANCE and gan.std < kl.std
+    return holds, f"GAN {gan}; reverse KL {kl}; {test}"
+
+
+@claims(
+    "A7: With 10 latent variables and D, the loss of reverse KL spikes above 1e14.",
+    source="10.3, Fig. 10.10",
+    rule="the largest absolute loss after pre-training, over all repetitions, is above 1e14",
+)
+def reverse_kl_spikes(evidence: Evidence) -> CheckResult:
+    settings = [Setting(MANY, k, name) for k in DIVERGENCES for name in ESTIMATORS]
+    largest = {one: evidence.rows(SCORES, *one)["largest_loss"].max() for one in settings}
+    evident = "; ".join(f"{one.label}: {value:.3g}" for one, value in largest.items())
+    return bool(largest[Setting(MANY, REVERSE_KL, D)] > SPIKE), evident
+
+
+@claims(
+    "A8: The pre-activation of D is the estimated log density ratio.",
+    source="10.3, Lemma 10.3.1",
+    rule="the log ratio computed from D differs from it by less than 0.01 on all final draws of q "
+    "at which it is at most 10",
+    column="moderate_error",
+)
+@claims(
+    "A8: Calculations with D stay representable in single precision.",
+    source="10.3, Remark 10.3.2",
+    rule="the log ratio computed from D in single precision differs from the pre-activation by "
+    "less than 0.01 on all final draws of q, in every repetition",
+    column="log_ratio_error",
+)
+def log_ratio_is_exact(evidence: Evidence, column: str) -> CheckResult:
+    if evidence.run is None:
+        raise NotTestable("not printed")
+    scores = evidence.run.rows(SCORES, estimator=D)
+    if scores[column].isna().all():
+        raise NotTestable("not run")
+    larger, worst = int((~(scores[column] < MAX_ERROR)).sum()), scores.loc[scores[column].idxmax()]
+    return larger == 0, (
+        f"larger or not finite in {larger} of {len(scores)} repetitions; largest error "
+        f"{worst[column]:.2g}, pre-activations up to {worst['largest_log_ratio']:.3g} "
+        f"({worst['unit']})"
+    )

@@ -1,0 +1,81 @@
+"""Reconstruction errors and curves of a run, and the thesis's errors, as claims read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.claims import NotTestable
+from bnnbench.results.saved_run import SCORES, SavedRun, run_reader
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    PUBLISHED,
+    PUBLISHED_REPETITIONS,
+    Setting,
+)
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
+from bnnbench.suites.lam_density_ratio.names import OK
+
+SCORE_COLUMNS = ("latents", "mae", "largest_loss", "largest_log_ratio", "log_ratio_error")
+
+CURVE_COLUMNS = ("iteration", "mae", "estimator_loss", "nelbo", "largest_loss")
+
+read_run = run_reader((*SCORE_COLUMNS, "moderate_error"), CURVE_COLUMNS)
+"""Reads a run."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the claims are checked on.
+
+    Attributes:
+        errors: mean absolute errors of the reconstructions, by configuration.
+        run: the run; None for the thesis, which prints no other numbers.
+    """
+
+    errors: Mapping[Setting, Sample]
+    run: SavedRun | None = None
+
+    def error(self, *setting: Any) -> Sample:
+        """Return the error of a configuration, given the fields of `Setting`.
+
+        Raises:
+            NotTestable: if it was not run, or if fewer than two repetitions did not fail.
+        """
+        one = Setting(*setting)
+        sample = self.errors.get(one, Sample())
+        if sample.size < 2:
+            raise NotTestable(f"{sample.size} finished repetitions of {one.label}")
+        return sample
+
+    def rows(self, table: str, *setting: Any) -> pd.DataFrame:
+        """Return the rows of a configuration in a table of the run, like `error`.
+
+        Raises:
+            NotTestable: if it was not run.
+        """
+        if self.run is None:
+            raise NotTestable("not printed")
+        rows = self.run.rows(table, unit=Setting(*setting).unit)
+        if rows.empty:
+            raise NotTestable("not run")
+        return rows
+
+
+def evidence_of(folder: RunFolder) -> Evidence:
+    """Return the evidence of a run; repetitions that failed have no error."""
+    run = read_run(folder)
+    finished = run[SCORES][run[SCORES]["status"] == OK]
+    groups = finished.groupby([*Setting._fields])["mae"]
+    errors = {Setting(*key): summarise(rows.tolist()) for key, rows in groups}
+    return Evidence(errors, run)
+
+
+def thesis_evidence() -> Evidence:
+    """Return the numbers of Tables 10.1 and 10.2."""
+    return Evidence(
+        {cell: Sample(*pair, PUBLISHED_REPETITIONS) for cell, pair in PUBLISHED.items()}
+    )

@@ -1,0 +1,264 @@
+"""Adversarial variational Bayes on images by estimator: Tables 10.1 and 10.2 of the thesis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise, product
+from math import nan
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+
+from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
+from bnnbench.data.images.base import load_images
+from bnnbench.experiment.image_experiment import (
+    ImageExperiment,
+    read_states,
+    remove_state,
+    saved_step,
+    write_states,
+)
+from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.identity import no_identity
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_run import CURVES, SCORES
+from bnnbench.suites.lam_density_ratio.adversarial_vb import names
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import Setting
+from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
+from bnnbench.suites.lam_density_ratio.objectives import Objective
+from bnnbench.suites.lam_density_ratio.problem import Replica
+from bnnbench.suites.lam_density_ratio.schedule import Schedule
+from bnnbench.suites.lam_density_ratio.trainer import Trainer, TrainingLog
+from bnnbench.types import UserError
+
+SCHEDULES: Mapping[str, Mapping[str, float]] = {
+    "small": {
+        "width": 0.2,
+        "batch_size": 64,
+        "pretraining_steps": 200,
+        "estimator_steps": 4,
+        "iterations": 250,
+        "evaluate_every": 5,
+    },
+    "quick": {
+        "width": 0.5,
+        "batch_size": 256,
+        "pretraining_steps": 1000,
+        "estimator_steps": 20,
+        "iterations": 1000,
+        "evaluate_every": 10,
+    },
+    "published": {
+        "width": 1.0,
+        "batch_size": 2048,
+        "pretraining_steps": 5000,
+        "estimator_steps": 20,
+        "iterations": 4000,
+        "evaluate_every": 10,
+    },
+}
+"""Settings by schedule; the last are those of the thesis (10.1)."""
+
+RATES = {2: 4e-4}
+"""Learning rates by number of latent variables (thesis, 10.1)."""
+
+OTHER_RATE = 1e-4
+"""Learning rate with other numbers of latent variables, the thesis's with 10."""
+
+SMALL_RATE = 2e-3
+"""Learning rate of the schedule `small`, which has few iterations."""
+
+STEP_SECONDS = 2e-10
+"""Measured seconds of a training step per column and weight of a replica."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdversarialVB(ImageExperiment):
+    """Trains encoder, decoder and density-ratio estimator in each configuration.
+
+    Repetitions of the same number start from the same weights and see the same random numbers in
+    every configuration with as many latent variables. Training and test images are joined, as in
+    the thesis.
+
+    Attributes:
+        latents: numbers of latent variables.
+        divergences: keys of `DIVERGENCES`.
+        estimators: keys of `names.SYMBOLS`; those of `names.EXTRA` are run with GAN and the fewest
+            latent variables only.
+        noise: number of the encoder's noise inputs.
+        schedule: a key of `SCHEDULES`, which has a value for each of the following settings; None
+            for `small` on digits and `quick` otherwise.
+        width: factor of the thesis's hidden layers.
+        batch_size: number of images in a minibatch.
+        pretraining_steps: this and all below but the last: see `Schedule`.
+        learning_rates: of all networks, for each number of latent variables; None for the thesis's.
+    """
+
+    latents: Annotated[tuple[int, ...], ListOf(Whole(1, 1000), order="increasing")]
+    divergences: Annotated[tuple[str, ...], ListOf(OneOf(*DIVERGENCES), order="distinct")]
+    estimators: Annotated[tuple[str, ...], ListOf(OneOf(*names.SYMBOLS), order="distinct")]
+    noise: Count
+    schedule: Annotated[str | None, OneOf(*SCHEDULES)] = no_identity(None)
+    width: Annotated[float | None, Between(0, 10)] = None
+    batch_size: Annotated[int | None, Whole(1, 100_000)] = None
+    pretraining_steps: Annotated[int | None, Whole(0)] = None
+    estimator_steps: Annotated[int | None, Whole()] = None
+    iterations: Annotated[int | None, Whole()] = None
+    evaluate_every: Annotated[int | None, Whole()] = None
+    learning_rates: Annotated[tuple[float, ...] | None, ListOf(Between(0, 1))] = None
+    kind: ClassVar[str] = names.KIND
+    unit_noun: ClassVar[str] = "configuration"
+    step_noun: ClassVar[str] = "iterations"
+    columns: ClassVar[tuple[str, ...]] = (*SCHEDULES["published"], "learning_rates")
+
+    def resolved(self) -> Self:
+        """Take missing settings from the schedule, and learning rates from the thesis."""
+        default = "small" if self.images.name == "digits" else "quick"
+        schedule = self.schedule or default
+        values = SCHEDULES.get(schedule, {})
+        missing: dict[str, Any] = {k: v for k, v in values.items() if getattr(self, k) is None}
+        if self.learning_rates is None and isinstance(self.latents, tuple):
+            rates = (RATES.get(d, OTHER_RATE) for d in self.latents)
+            small = (SMALL_RATE,) * len(self.latents)
+            missing["learning_rates"] = small if schedule == "small" else tuple(rates)
+        return replace(self, **missing)
+
+    def check(self) -> None:
+        """Raise `UserError` for invalid settings and missing images."""
+        super().check()
+        assert self.learning_rates is not None
+        if len(self.learning_rates) != len(self.latents):
+            raise UserError(
+                "experiment.learning_rates must have one rate for each of experiment.latents, "
+                f"{len(self.latents)}, not {len(self.learning_rates)}.",
+                "experiment.learning_rates",
+                "not_one_each",
+            )
+        if not self.settings:
+            raise UserError(
+                f"experiment.estimators={[*self.estimators]} are run with gan only; add one of "
+                "class_probability, ratio and log_ratio, or add gan to experiment.divergences.",
+                "experiment.estimators",
+                "no_configuration",
+            )
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        every = map(Setting._make, product(self.latents, self.divergences, self.estimators))
+        return {
+            one.unit: one
+            for one in every
+            if one.estimator not in names.EXTRA
+            or (one.latents, one.divergence) == (self.latents[0], names.GAN)
+        }
+
+    def stack_key(self, unit: str) -> Hashable:
+        return self.settings[unit].latents
+
+    def run_stack(self, units: Sequence[str], store: UnitStore) -> None:
+        replicas = [
+            Replica(_objective(self.settings[unit]), self.seed, k)
+            for unit in units
+            for k in range(self.repetitions)
+        ]
+        source, latents = load_images(self.images), self.settings[units[0]].latents
+        joined = torch.from_numpy(np.concatenate([source.train, source.test]))
+        assert self.batch_size is not None
+        images = joined.to(self.device)
+        stack = ImageStack(self._networks(latents), replicas, images, self.batch_size)
+        trainer = Trainer(stack, self._schedule(latents), stack.evaluate)
+        trainer.restore(read_states(store, units)[1])
+
+        def save() -> None:
+            states = [trainer.state(k) for k in range(len(replicas))]
+            write_states(store, units, trainer.iteration, states)
+
+        trainer.run(save)
+        errors = stack.log_ratio_errors()
+        for position, unit in enumerate(units):
+            own = range(position * self.repetitions, (position + 1) * self.repetitions)
+            logs, setting = [trainer.logs[k] for k in own], self.settings[unit]
+            rows = [
+                {**_score(log), **{name: float(values[k]) for name, values in errors.items()}}
+                for k, log in zip(own, logs, strict=True)
+            ]
+            keys = [{"unit": unit, "repetition": k} for k in range(self.repetitions)]
+            tables = {
+                ANSWERS: [one.row() for one in self._answers(setting, pd.DataFrame(rows))],
+                SCORES: [k | setting._asdict() | row for k, row in zip(keys, rows, strict=True)],
+                CURVES: [k | r for k, log in zip(keys, logs, strict=True) for r in log.curve],
+            }
+            pictures = {name: one[None] for name, one in stack.pictures(own[0]).items()}
+            store.save(unit, tables, {names.IMAGES: pictures})
+            remove_state(store, unit)
+
+    def _networks(self, latents: int) -> Networks:
+        assert self.width is not None
+        return Networks(load_images(self.images).pixels, latents, self.noise, self.width)
+
+    def _schedule(self, latents: int) -> Schedule:
+        assert self.learning_rates is not None
+        rate = self.learning_rates[self.latents.index(latents)]
+        own = ("pretraining_steps", "estimator_steps", "iterations", "evaluate_every")
+        return Schedule(
+            **{name: getattr(self, name) for name in own},
+            samples=self.batch_size or 0,
+            estimator_rate=rate,
+            posterior_rate=rate,
+        )
+
+    def _answers(self, setting: Setting, scores: pd.DataFrame) -> list[Answer]:
+        """Return means over the repetitions that did not fail, and their fraction."""
+        name, label = setting.label, f"d = {setting.latents}"
+        is_source = (self.images.name, self.images.binarisation) == ("mnist", "none")
+        published = {"mae": names.PUBLISHED.get(setting, (nan,))[0]} if is_source else {}
+        finished, answers = scores[scores["status"] == OK], []
+        for column, quantity in names.QUANTITIES.items():
+            values = finished[column]
+            if len(values):
+                error = float(values.std(ddof=1) / math.sqrt(len(values)))
+                value = (name, float(values.mean()), label, error)
+                answers.append(Answer(quantity, *value, published=published.get(column, nan)))
+        rate = len(finished) / len(scores)
+        return [*answers, Answer(names.SUCCESS_RATE, name, rate, label)]
+
+    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+        """Return the numbers of iterations saved on disk and in total."""
+        total = (self.iterations or 0) + 1
+        return total if store.finished(unit) else saved_step(store, unit) + 1, total
+
+    def cost(self, workers: int) -> float:
+        """Return the columns of all training steps times weights and seconds of each."""
+        total = 0.0
+        for setting in self.settings.values():
+            sizes = self._networks(setting.latents)
+            encoder, decoder, estimator = (
+                sum(a * b for chain in one.chains for a, b in pairwise(chain))
+                for one in (sizes.encoder, sizes.decoder, sizes.estimator)
+            )
+            schedule = self._schedule(setting.latents)
+            total += schedule.total_estimator_steps * (2 * estimator + encoder / 3)
+            total += schedule.iterations * (encoder + decoder + estimator)
+        return STEP_SECONDS * total * (self.batch_size or 0) * self.repetitions / workers
+
+
+def _objective(setting: Setting) -> Objective:
+    stable = setting.estimator == names.STABLE
+    return Objective(setting.divergence, "log_ratio" if stable else setting.estimator, stable)
+
+
+def _score(log: TrainingLog) -> dict[str, Any]:
+    """Return the last evaluation of a repetition, its largest loss, and its failure."""
+    last = log.curve[-1] if log.curve else {}
+    rows = [row["largest_loss"] for row in log.curve[1:]]  # the first includes the pre-training
+    return {
+        **{name: last.get(name, nan) for name in names.QUANTITIES},
+        "largest_loss": max(rows, default=nan),
+        **{name: getattr(log, name) for name in ("status", "failed_at", "seconds")},
+    }

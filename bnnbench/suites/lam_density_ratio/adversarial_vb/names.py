@@ -1,0 +1,73 @@
+"""Names, quantities and published values of adversarial variational Bayes on images."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bnnbench.suites.lam_density_ratio import names
+
+KIND = "adversarial_vb"
+
+REVERSE_KL, GAN = "kl_posterior_prior", "gan"
+
+
+class Setting(NamedTuple):
+    """What a unit trains: number of latent variables, divergence and estimator."""
+
+    latents: int
+    divergence: str
+    estimator: str
+
+    @property
+    def label(self) -> str:
+        """Name of divergence and estimator: `GAN, D`."""
+        return f"{names.DIVERGENCES[self.divergence]}, {SYMBOLS[self.estimator]}"
+
+    @property
+    def unit(self) -> str:
+        """Name of the unit: `d0002-js-D`. Units are sorted by length of the name, then by name."""
+        divergence = {GAN: "js", REVERSE_KL: "kl"}[self.divergence]
+        symbol = "relu" if self.estimator == names.RELU_RATIO else SYMBOLS[self.estimator]
+        return f"d{self.latents:04d}-{divergence}-{symbol.upper()}"
+
+
+STABLE = "stable"
+"""The form without saturation that D, r and T share; for reverse KL it is T itself."""
+
+SYMBOLS = {**names.SYMBOLS, STABLE: "stable"}
+"""Symbols of all estimators."""
+
+EXTRA = (STABLE, names.RELU_RATIO)
+"""Estimators that the thesis does not compare. The ReLU is that of a public program of its author,
+T = log(max(0, a)), whose loss is the one of the ratio max(0, a)."""
+
+QUANTITIES = {
+    "mae": "reconstruction error, mean absolute",
+    "mse": "reconstruction error, mean squared",
+    "estimator_loss": "estimator loss",
+    "nelbo": "NELBO",
+}
+"""Quantities of `answers.csv` by column of the scores."""
+
+SUCCESS_RATE = "fraction of repetitions that did not fail"
+
+IMAGES = "images"
+"""Arrays of figures, with a row per setting."""
+
+PUBLISHED = {
+    Setting(2, REVERSE_KL, "class_probability"): (0.08662, 0.00154),
+    Setting(2, REVERSE_KL, "ratio"): (0.08710, 0.00214),
+    Setting(2, REVERSE_KL, "log_ratio"): (0.08730, 0.00157),
+    Setting(2, GAN, "class_probability"): (0.08673, 0.00129),
+    Setting(2, GAN, "ratio"): (0.08716, 0.00151),
+    Setting(2, GAN, "log_ratio"): (0.10683, 0.00199),
+    Setting(10, REVERSE_KL, "class_probability"): (0.06470, 0.01949),
+    Setting(10, GAN, "class_probability"): (0.04440, 0.00174),
+}
+"""Tables 10.1 and 10.2: mean and standard deviation of the reconstruction error, 30 repetitions.
+
+The text calls it `|x - x~|^2`; the public programs that record it take the mean of `|x - x~|` over
+pixels and images, which is the size of these values.
+"""
+
+PUBLISHED_REPETITIONS = 30

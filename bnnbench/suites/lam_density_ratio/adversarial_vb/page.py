@@ -1,0 +1,151 @@
+"""The page of a run of adversarial variational Bayes on images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.image_grid import show_images
+from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
+from bnnbench.results.saved_run import CURVES, SCORES, SavedRun
+from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
+    evidence_of,
+    read_run,
+    thesis_evidence,
+)
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    IMAGES,
+    KIND,
+    SYMBOLS,
+    Setting,
+)
+from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations
+from bnnbench.suites.lam_density_ratio.figures import (
+    COLOURS,
+    draw_median,
+    limits,
+    note_hidden_range,
+)
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
+
+IMAGE_COLUMNS = 10
+
+WIDE_RANGE = 1000
+"""Range of losses from which on their axis is logarithmic, but linear from -10 to 10."""
+
+figures = Figures(read_run)
+
+
+def _curves_figure(run: SavedRun, column: str, name: str) -> Figure:
+    """Draw a panel per number of latents and divergence, and a line per estimator."""
+    scores = run[SCORES]
+    panels = scores.groupby(["latents", "divergence"], sort=False)
+    shown = scores["estimator"].drop_duplicates().map(SYMBOLS).tolist()
+    colours = {**dict(zip(shown, PALETTE, strict=False)), **COLOURS}
+    figure, axes = small_multiples(len(panels), 2, (4.6, 3.0), (0.4, 0.4))
+    for one, ((latents, divergence), own) in zip(axes, panels, strict=True):
+        medians = []
+        for (unit, estimator), rows in own.groupby(["unit", "estimator"], sort=False):
+            finished = rows.loc[rows["status"] == OK, "repetition"]
+            curves = run.rows(CURVES, unit=unit)
+            curves = curves[curves["repetition"].isin(finished)]
+            if len(curves):
+                symbol = SYMBOLS[str(estimator)]
+                draw_median(one, curves, column, colours[symbol], symbol)
+                medians.append(curves.groupby("iteration")[column].median())
+        low, high = limits(medians, early=0.1) if medians else (0, 1)
+        if high - low > WIDE_RANGE:
+            one.set_yscale("symlog", linthresh=10)
+        elif medians:
+            one.set_ylim(low, high)
+            note_hidden_range(one, medians)
+        one.set_title(
+            f"{DIVERGENCES[str(divergence)]}, d = {latents}", loc="left", fontsize="medium"
+        )
+        one.set(xlabel="posterior iteration", ylabel=name)
+    legend(figure, axes, columns=5)
+    return figure
+
+
+CAPTION = (
+    "{} by iteration of the encoder and decoder, number of latent variables d, divergence and "
+    "estimator (thesis, {}); medians over the repetitions that did not fail, bands: quartiles"
+)
+
+
+@figures(CAPTION.format("Mean absolute error of reconstructions", "Figs. 10.6 and 10.9"))
+def reconstruction_by_iteration(run: SavedRun) -> Figure:
+    return _curves_figure(run, "mae", "mean absolute error")
+
+
+@figures(CAPTION.format("Loss of the estimator", "Figs. 10.7 and 10.10"))
+def estimator_loss(run: SavedRun) -> Figure:
+    return _curves_figure(run, "estimator_loss", "estimator loss [nats]")
+
+
+@figures(CAPTION.format("NELBO with the estimated log ratio", "Figs. 10.8 and 10.11"))
+def nelbo(run: SavedRun) -> Figure:
+    return _curves_figure(run, "nelbo", "NELBO [nats]")
+
+
+@figures(
+    "Images (first row), their reconstructions (second row) and mean images of latent variables "
+    "drawn from the prior (others), first repetition of each configuration"
+)
+def avb_samples(run: SavedRun) -> Figure:
+    arrays, rows = run.arrays(IMAGES), run[SCORES].drop_duplicates("unit")
+    figure, axes = small_multiples(len(rows), 4, (2.4, 1.65), (0.2, 0.2))
+    for k, (one, row) in enumerate(zip(axes, rows.to_dict("records"), strict=True)):
+        parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
+        title = _title(*(row[name] for name in Setting._fields))
+        show_images(one, np.concatenate(parts), IMAGE_COLUMNS, title)
+        side = np.sqrt(parts[0].shape[1])
+        one.axhline(2 * side - 0.5, color=PALETTE[5], linewidth=1.5)
+    return figure
+
+
+def _title(*setting: Any) -> str:
+    """Return `GAN, D, d = 2` for the fields of a `Setting`."""
+    one = Setting(*setting)
+    return f"{one.label}, d = {one.latents}"
+
+
+def notes(folder: RunFolder) -> list[str]:
+    """Return settings that differ from the thesis, failures, and why there may be no ratio."""
+    scores, found = read_run(folder)[SCORES], []
+    for setting, rows in scores.groupby([*Setting._fields], sort=False):
+        for status, failed in rows[rows["status"] != OK].groupby("status"):
+            count = f"{len(failed)} of {len(rows)} repetitions failed"
+            found.append(f"{_title(*setting)}: {count} ({status}).")
+    identity, most = read_record(folder).identity, scores["latents"].max()
+    if differing := deviations(identity):
+        found.insert(0, f"Settings that differ from the thesis: {', '.join(differing)}.")
+    noise = identity["noise"]
+    if noise < most:
+        found.append(
+            f"The encoder has {noise} noise inputs. Its draws for one image lie on a "
+            f"{noise}-dimensional surface, so with {most} latent variables q(z|x) has no density, "
+            "KL(q || p) is infinite, and the better the estimator, the larger its ratios."
+        )
+    return found
+
+
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=KIND,
+    title="Adversarial variational Bayes on images (chapter 10)",
+    caption=(
+        "Mean ± standard error over the repetitions that did not fail, after the last iteration. "
+        "Reconstruction errors: means over 500 images and all pixels, which are grey values in "
+        "[0, 1]. Loss and NELBO in nats; NELBO: -log p(x|z) plus the estimated log ratio."
+    ),
+    figures=figures,
+    statements=claims,
+    read_evidence=evidence_of,
+    theirs=thesis_evidence(),
+    notes=notes,
+)

@@ -1,0 +1,98 @@
+"""Report section with Tables 10.1 and 10.2 of the thesis compared with our runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.experiment.run_folder import read_record
+from bnnbench.report.blocks import Block, Heading, Paragraph, Style
+from bnnbench.results.published.values import z_score
+from bnnbench.results.reader import Runs
+from bnnbench.results.saved_run import SCORES
+from bnnbench.results.settings import format_value
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
+    Evidence,
+    evidence_of,
+    thesis_evidence,
+)
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import KIND, Setting
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
+from bnnbench.suites.lam_density_ratio.comparison.tables import (
+    COMPARISON,
+    as_text,
+    blocks_of,
+    sample_columns,
+)
+from bnnbench.suites.lam_density_ratio.names import OK
+
+TABLES = {"10.1": 2, "10.2": 10}
+"""Number of latent variables of each table."""
+
+STATEMENT = (
+    "Mean absolute error of reconstructions after the last iteration. Ours: mean ± standard error "
+    "over the repetitions that did not fail, and the standard deviation with divisor n. z: the "
+    "difference divided by the combined standard error, if no setting but the number of "
+    "repetitions differs. Settings that differ: {}."
+)
+
+
+def tables_section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield both tables for every run."""
+    found = list(runs.tables.get(KIND, pd.DataFrame()).index)
+    for run in found:
+        folder, suffix = runs.folders[run], f"_{run}" if len(found) > 1 else ""
+        evidence = evidence_of(folder)
+        differing = deviations(read_record(folder).identity)
+        for number, latents in TABLES.items():
+            rows = list(comparison_rows(evidence, latents, bool(differing)))
+            if rows:
+                yield Heading(f"Table {number} of the thesis: {latents} latent variables", 3)
+                yield Paragraph(STATEMENT.format(", ".join(differing) or "none"))
+                name = f"density_ratio_table_{number.replace('.', '_')}{suffix}"
+                labels = {"Configuration": as_text("configuration")}
+                counts = {"Repetitions": as_text("repetitions"), "Failed": as_text("failed")}
+                yield from blocks_of(name, rows, labels, {**counts, **COMPARISON})
+
+
+def comparison_rows(
+    evidence: Evidence, latents: int, settings_differ: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield our values at full precision next to those of the thesis, by configuration."""
+    assert evidence.run is not None
+    scores = evidence.run.rows(SCORES, latents=latents)
+    for key, rows in scores.groupby([*Setting._fields], sort=False):
+        setting = Setting(*key)
+        ours = evidence.errors.get(setting, Sample())
+        theirs = thesis_evidence().errors.get(setting, Sample())
+        z = z_score(ours.mean, ours.stderr, theirs.mean, theirs.stderr)
+        yield {
+            "configuration": setting.label,
+            "repetitions": len(rows),
+            "failed": int((rows["status"] != OK).sum()),
+            **sample_columns(ours, "{}"),
+            **sample_columns(theirs, "thesis_{}"),
+            "difference": ours.mean - theirs.mean,
+            "z": math.nan if settings_differ else z,
+        }
+
+
+def deviations(identity: Mapping[str, Any]) -> list[str]:
+    """Return every setting of a run that differs from the thesis, such as `batch size 64`."""
+    from bnnbench.suites.lam_density_ratio.adversarial_vb import experiment  # imports torch
+
+    images = {name: identity["images"][name] for name in ("name", "binarisation")}
+    published = experiment.SCHEDULES["published"]
+    thesis: dict[str, Any] = {"name": "mnist", "binarisation": "none", **published}
+    rates = experiment.RATES.get
+    thesis["learning_rates"] = [rates(d, experiment.OTHER_RATE) for d in identity["latents"]]
+    own = {**identity, **images}
+    del thesis["evaluate_every"]
+    return [
+        f"{name.replace('_', ' ').replace('name', 'images')} {format_value(own[name])}"
+        for name, value in thesis.items()
+        if own[name] != value
+    ]

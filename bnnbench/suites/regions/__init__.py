@@ -1,0 +1,32 @@
+"""Predictions in gaps and tails of the training data, where uncertainty should grow.
+
+Foong, Li, Hernández-Lobato & Turner, "'In-Between' Uncertainty in Bayesian Neural Networks", 2019;
+Antorán, Allingham & Hernández-Lobato, "Depth Uncertainty in Neural Networks", NeurIPS 2020. Imports
+only `discovery`.
+"""
+
+from bnnbench.discovery import Suite, Sweep
+
+NO_SEARCH = "search=none method=gp,linear"
+"""Methods that find their own hyper-parameters."""
+
+PUBLISHED_SPLITS = "method=pbp search=none evaluation.out_of_fold=false experiment.inside=0"
+"""The method whose scores of single splits were published."""
+
+TAIL = "experiment.region=tail"
+
+SUITE = Suite(
+    name="regions",
+    summary="predictions in gaps and tails of the training data (small: minutes, full: hours)",
+    sweeps=(
+        Sweep("region_posterior", "dataset=yacht,boston method=map,bbb,vadam,laplace", ("small",)),
+        Sweep("region_uci", f"{NO_SEARCH} dataset=yacht,boston", ("small",)),
+        Sweep("region_posterior", sizes=("full",)),
+        Sweep("region_posterior", "method=hmc method.init_from=map", sizes=("full",)),
+        Sweep("region_uci", NO_SEARCH, sizes=("full",)),
+        Sweep("region_uci", f"{PUBLISHED_SPLITS} dataset=kin8nm,power", sizes=("full",)),
+        Sweep("region_uci", f"{PUBLISHED_SPLITS} dataset=kin8nm {TAIL}", sizes=("full",)),
+    ),
+    single_report=True,
+    further_kinds=("regions",),
+)

@@ -1,0 +1,124 @@
+"""Claims about uncertainty in gaps, tested over the features whose gaps are true.
+
+Splits are features, which are different questions, so differences are paired by feature and tested
+by a plain t-test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student_t
+
+from bnnbench.report.blocks import plus_minus
+from bnnbench.results.claims import CheckResult, Claims, NotTestable
+
+EXPERIMENT = "region_posterior"
+"""The experiment in which all methods have the same prior and noise."""
+
+LEVEL = 0.95
+"""Probability that confirms a claim."""
+
+RULE = f"P({{}}) > {LEVEL}, t-test over features with true gaps, in runs of {EXPERIMENT}"
+
+FOONG = "Foong et al. 2019"
+
+claims = Claims()
+
+
+def check_positive(values: pd.Series) -> CheckResult:
+    """Check whether the mean of some values is positive.
+
+    Raises:
+        NotTestable: with fewer than three values.
+    """
+    values = values.dropna()
+    if len(values) < 3:
+        raise NotTestable(f"{len(values)} features with true gaps and these methods")
+    mean, stderr = float(values.mean()), float(values.sem())
+    ratio = mean / stderr if stderr > 0 else np.copysign(np.inf, mean)
+    probability = float(student_t.cdf(ratio, len(values) - 1))
+    evidence = f"{plus_minus(mean, stderr)} over {len(values)} features, P = {probability:.3f}"
+    return probability > LEVEL, evidence
+
+
+def scores_by_feature(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return a score by data set and feature (rows) and method (columns).
+
+    Args:
+        table: rows of `all_regions` of true gaps; several runs of a method are averaged.
+        column: of the table.
+    """
+    return table.pivot_table(index=["source", "split"], columns="method", values=column)
+
+
+def true_gaps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `all_regions` that the claims are about."""
+    return table[
+        (table["kind"] == "gap") & (table["is_true"] == 1) & (table["experiment"] == EXPERIMENT)
+    ]
+
+
+@claims(
+    "Bayes by Backprop is no less certain in a gap than outside of it",
+    source=FOONG,
+    rule=RULE.format("0.5 - AUROC of the epistemic variance > 0"),
+    method="bbb",
+)
+@claims(
+    "Vadam is no less certain in a gap than outside of it",
+    source=FOONG,
+    rule=RULE.format("0.5 - AUROC of the epistemic variance > 0"),
+    method="vadam",
+)
+def is_no_less_certain(table: pd.DataFrame, method: str) -> CheckResult:
+    """Check whether the AUROC of a method is below one half."""
+    return check_positive(0.5 - _columns(table, "auroc.epistemic", method)[method])
+
+
+@claims(
+    "HMC recognises gaps better than Bayes by Backprop",
+    source=FOONG,
+    rule=RULE.format("difference of AUROCs > 0"),
+    better="hmc",
+    worse="bbb",
+)
+@claims(
+    "The linearised Laplace approximation recognises gaps better than Bayes by Backprop",
+    source=FOONG,
+    rule=RULE.format("difference of AUROCs > 0"),
+    better="laplace",
+    worse="bbb",
+)
+@claims(
+    "HMC recognises gaps better than the linearised Laplace approximation",
+    source=FOONG,
+    rule=RULE.format("difference of AUROCs > 0"),
+    better="hmc",
+    worse="laplace",
+)
+def recognises_better(table: pd.DataFrame, better: str, worse: str) -> CheckResult:
+    """Check whether one method has the larger AUROC."""
+    areas = _columns(table, "auroc.epistemic", better, worse)
+    return check_positive(areas[better] - areas[worse])
+
+
+@claims(
+    "Bayes by Backprop fails in gaps: it loses more log-likelihood there than a deep ensemble",
+    source=FOONG,
+    rule=RULE.format("difference of losses > 0, loss = log-likelihood outside - in the gap"),
+    worse="bbb",
+    better="deep_ensemble",
+)
+def loses_more(table: pd.DataFrame, worse: str, better: str) -> CheckResult:
+    """Check whether one method loses more log-likelihood in gaps."""
+    losses = table.assign(loss=table["inside.log_likelihood"] - table["region.log_likelihood"])
+    both = _columns(losses, "loss", worse, better)
+    return check_positive(both[worse] - both[better])
+
+
+def _columns(table: pd.DataFrame, column: str, *methods: str) -> pd.DataFrame:
+    wide = scores_by_feature(table, column)
+    if missing := [method for method in methods if method not in wide]:
+        raise NotTestable(f"no runs of {' and '.join(missing)} with true gaps")
+    return wide

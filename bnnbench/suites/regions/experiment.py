@@ -1,0 +1,118 @@
+"""One method on splits whose test part is a region of one feature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import torch
+
+from bnnbench.data.regions import GAP, Region, Regions
+from bnnbench.experiment.base import Member
+from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
+from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_files import MIXTURE, SPLITS
+from bnnbench.identity import no_identity
+from bnnbench.preprocessing import Scaler
+from bnnbench.suites.regions.scores import nearest_distances, split_scores
+from bnnbench.suites.regions.tables import KIND, REGIONS
+from bnnbench.types import Prediction, Split, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionExperiment(SplitExperiment):
+    """The protocol of `SplitExperiment` with one split for each feature of a data set.
+
+    The two parts of each test set are scored apart: the rows of the region, and rows from outside
+    of it, which are not trained on either. `splits.csv` contains scores of both together.
+
+    Attributes:
+        region: see `Regions`; part of the identity of the data set, like `inside`.
+        inside: see `Regions`.
+    """
+
+    region: str = no_identity(GAP)
+    inside: float = no_identity(0.1)
+    kind: ClassVar[str] = KIND
+
+    def resolved(self) -> Self:
+        dataset = Regions(self.dataset, self.region, self.inside)
+        return super(RegionExperiment, replace(self, dataset=dataset)).resolved()
+
+    def metadata(self) -> dict[str, Any]:
+        assert isinstance(self.dataset, Regions)
+        source = self.table.name.removesuffix(f"_{self.region}")
+        return {**super().metadata(), "source": source, "region": self.region}
+
+    @classmethod
+    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+        """Run a group of splits, whose regions are scored when they are saved."""
+        super().run_group([_with_regions(member) for member in members], units, workers)
+
+
+def _with_regions(member: Member) -> Member:
+    """Return a member that keeps predictive mixtures until its regions are scored."""
+    plan = member.experiment
+    assert isinstance(plan, RegionExperiment) and isinstance(plan.dataset, Regions)
+    regions = {region.feature: region for region in plan.dataset.regions(plan.table)}
+    keeps_mixture = plan.evaluation.save_predictive_mixture
+    store = RegionStore(member.store.folder, plan.requested, plan.table, regions, keeps_mixture)
+    evaluation = replace(plan.evaluation, save_predictive_mixture=True)
+    return Member(replace(plan, evaluation=evaluation), store)
+
+
+@dataclass(frozen=True)
+class RegionStore(UnitStore):
+    """A store that adds the table `REGIONS` to every unit.
+
+    Attributes:
+        splits: by unit.
+        table: the data set.
+        regions: by index of the split.
+        keeps_mixture: whether to save the predictive mixtures too.
+    """
+
+    splits: Mapping[str, Split]
+    table: Table
+    regions: Mapping[int, Region]
+    keeps_mixture: bool
+
+    def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
+        """Score the regions of a split and save it."""
+        split = self.splits[unit]
+        (row,) = tables[SPLITS]
+        scores = region_row(self.table, split, self.regions[split.index], arrays[MIXTURE])
+        if row["diverged"]:
+            scores = {k: math.nan if "." in k else value for k, value in scores.items()}
+        kept = {k: a for k, a in arrays.items() if k != MIXTURE or self.keeps_mixture}
+        super().save(unit, {**tables, REGIONS: [{"split": split.index, **scores}]}, kept)
+
+
+def region_row(table: Table, split: Split, region: Region, mixture: Arrays) -> dict[str, Any]:
+    """Return the row of a split in `REGIONS`.
+
+    Args:
+        table: the data set.
+        split: its test part begins with the rows of the region.
+        region: that is tested.
+        mixture: from `fitting.mixture_arrays`, in standardised units.
+    """
+    rows = int(region.tested.sum())
+    inputs, targets = table.inputs[split.train], table.targets[split.train]
+    scaler = Scaler.of([inputs], [targets], torch.device("cpu"), torch.float64)
+    parts = (torch.from_numpy(mixture[n].T[:, None]) for n in ("loc", "epistemic", "noise"))
+    prediction = Prediction(*(part.double() for part in parts)).rescaled(*scaler.target_units())
+    facts = {
+        "feature": table.features[region.feature],
+        "distinct": region.distinct,
+        "tied_at_edges": region.ties,
+        "is_true": int(region.is_true),
+        "low": region.low,
+        "high": region.high,
+        "region_rows": rows,
+        "inside_rows": len(split.test) - rows,
+    }
+    distances = nearest_distances(table, split)
+    return {**facts, **split_scores(prediction, table.targets[split.test], distances, rows)}

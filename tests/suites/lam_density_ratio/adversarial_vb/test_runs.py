@@ -1,0 +1,178 @@
+"""Runs on images: tables, resuming, stacks, figures and claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.config import compose
+from support.tiny_runs import no_page
+
+from bnnbench.config.assemble import build
+from bnnbench.experiment import state_file
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.image_experiment import ImageExperiment
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.blocks import DataFile, Paragraph, Style
+from bnnbench.results.answers import read_answers
+from bnnbench.results.claims import check_claims
+from bnnbench.results.reader import read_runs
+from bnnbench.results.saved_run import CURVES, SCORES, SavedRun
+from bnnbench.suites.lam_density_ratio import trainer
+from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
+    Evidence,
+    evidence_of,
+    thesis_evidence,
+)
+from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
+from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import tables_section
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
+from bnnbench.suites.lam_density_ratio.trainer import Trainer
+
+TINY = (
+    "pretraining_steps=3", "estimator_steps=2", "iterations=5", "evaluate_every=1",
+    "repetitions=2", "width=0.03", "batch_size=8",
+)  # fmt: skip
+
+
+def make_run(outputs: Path, *settings: str) -> Run:
+    words = [f"experiment.{word}" for word in (*TINY, *settings)]
+    return build(
+        compose("experiment=adversarial_vb", *words, "workers=1", f"outputs_dir={outputs}")
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return execute(make_run(tmp_path_factory.mktemp("outputs")), no_page)
+
+
+def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
+    scores = pd.read_csv(folder.table(SCORES))
+    units = scores["unit"].drop_duplicates().tolist()
+    kinds = [f"d{d:04d}-{k}-{e}" for d in (2, 10) for k in ("js", "kl") for e in "DRT"]
+    assert units == [*kinds, "d0002-js-RELU", "d0002-js-STABLE"]
+    curves = pd.read_csv(folder.table(CURVES))
+    assert curves.groupby("unit").size().eq(12).all()
+    last = curves.groupby(["unit", "repetition"], sort=False)["mae"].last()
+    np.testing.assert_array_equal(last, scores["mae"])
+    answers = read_answers(folder)
+    assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
+    assert len(EXPERIMENT_PAGE.claims(folder)) == len(claims)
+    for name, draw in EXPERIMENT_PAGE.figures.items():
+        figure = draw(folder)
+        figure.draw_without_rendering()
+        assert any(axes.has_data() for axes in figure.axes), name
+    notes = " ".join(EXPERIMENT_PAGE.notes(folder))
+    assert "no density" in notes and "images digits, width 0.03, batch size 8" in notes
+
+
+def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> None:
+    blocks = list(tables_section(read_runs(folder.root.parent), Style()))
+    files = {one.name: one.table for one in blocks if isinstance(one, DataFile)}
+    low, high = files["density_ratio_table_10_1"], files["density_ratio_table_10_2"]
+    assert (len(low), len(high)) == (8, 6) and low["z"].isna().all()
+    row = low.set_index("configuration").loc["GAN, T"]
+    assert (row["thesis_mean"], row["thesis_std"], row["repetitions"]) == (0.10683, 0.00199, 2)
+    assert "images digits, width 0.03" in next(b.text for b in blocks if isinstance(b, Paragraph))
+
+
+def test_images_are_grey_unless_chosen_otherwise(tmp_path: Path) -> None:
+    assert make_run(tmp_path).experiment.metadata()["binarisation"] == "none"
+    chosen = compose("experiment=adversarial_vb", "images.binarisation=threshold")
+    assert build(chosen).experiment.metadata()["binarisation"] == "threshold"
+
+
+def test_a_killed_configuration_resumes_with_identical_bits(
+    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
+    run, iterate, done = make_run(tmp_path), Trainer._iterate, []
+
+    def iterate_or_die(one: Trainer) -> None:
+        if one.iteration == 3 and not done:
+            raise KeyboardInterrupt
+        done.append(one.iteration) if done else None
+        iterate(one)
+
+    with patch.object(Trainer, "_iterate", iterate_or_die), pytest.raises(KeyboardInterrupt):
+        execute(run, no_page)
+    unit = run.experiment.units()[0]
+    assert state_file.iteration(run.store.file(unit, state_file.SUFFIX)) == 2
+    done.append(-1)
+    with patch.object(Trainer, "_iterate", iterate_or_die):
+        resumed = execute(make_run(tmp_path), no_page)
+    assert done[1:4] == [3, 4, 5] and not list(resumed.work.glob(f"*.{state_file.SUFFIX}"))
+    for table in (SCORES, CURVES):
+        ours, expected = (
+            pd.read_csv(one.table(table)).drop(columns="seconds", errors="ignore")
+            for one in (resumed, folder)
+        )
+        pd.testing.assert_frame_equal(ours, expected, check_exact=True)
+
+
+def test_a_stack_of_all_configurations_gives_the_same_results(
+    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where all configurations with as many latent variables form one stack."""
+    monkeypatch.setattr(ImageExperiment, "lockstep", property(lambda self: True))
+    together = execute(make_run(tmp_path), no_page)
+    ours, expected = (pd.read_csv(one.table(SCORES)) for one in (together, folder))
+    columns = ["unit", "repetition", "mae", "mse", "nelbo", "status"]
+    pd.testing.assert_frame_equal(ours[columns], expected[columns], rtol=1e-3)
+
+
+def verdicts(evidence: Evidence) -> dict[str, str]:
+    """Return the verdict on each claim by the beginning of its text."""
+    return {claim.text[:24]: claim.verdict for claim in check_claims(claims, evidence)}
+
+
+def test_the_rules_on_the_numbers_of_the_thesis() -> None:
+    found = verdicts(thesis_evidence())
+    assert found["A1: With GAN, T has a si"] == "confirmed"
+    assert found["A2: Reverse KL has consi"] == "not confirmed"  # p = .77 and .90 for D and r
+    assert found["A3: D is the most accura"] == "confirmed"
+    assert found["A3: Apart from T with GA"] == "confirmed"
+    assert found["A6: With 10 latent varia"] == "confirmed"  # p = 4e-6
+    assert sum(verdict != "not tested" for verdict in found.values()) == 5
+
+
+def test_means_are_judged_by_their_tests(folder: RunFolder) -> None:
+    evidence = evidence_of(folder)
+    assert set(evidence.errors.values()) and verdicts(evidence)["A1: With GAN, T has a si"] == (
+        "not confirmed"
+    )
+    errors = {
+        setting: Sample(0.2 if setting.estimator == "log_ratio" else 0.1, 0.001, 5)
+        for setting in evidence.errors
+    }
+    changed = verdicts(replace(evidence, errors=errors))
+    assert changed["A1: With GAN, T has a si"] == "confirmed"
+    assert changed["A3: Apart from T with GA"] == "not confirmed"
+
+
+def with_scores(evidence: Evidence, **columns: object) -> Evidence:
+    assert evidence.run is not None
+    tables = evidence.run.with_columns(SCORES, **columns).tables
+    return replace(evidence, run=SavedRun(tables, evidence.run.folder))
+
+
+def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder) -> None:
+    evidence = evidence_of(folder)
+    assert evidence.run is not None
+    scores = evidence.run[SCORES]
+    fails = (scores["latents"] == 10) & (scores["estimator"] != "class_probability")
+    status = scores["status"].where(~fails, "not finite")
+    changed = verdicts(with_scores(evidence, status=status, largest_loss=1e15, log_ratio_error=1.0))
+    name = "A5: With 10 latent varia"
+    assert (verdicts(evidence)[name], changed[name]) == ("not confirmed", "confirmed")
+    name = "A7: With 10 latent varia"
+    assert (verdicts(evidence)[name], changed[name]) == ("not confirmed", "confirmed")
+    assert changed["A8: The pre-activation o"] == "confirmed"
+    assert changed["A8: Calculations with D "] == "not confirmed"

@@ -1,0 +1,175 @@
+"""The scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.methods import METHODS, PRESETS, Case, build_method, depth_overrides
+from support.user_errors import raises_user_error
+
+import bnnbench
+from bnnbench import BNNRegressor
+
+VALUES = {"noise_precision": 10.0, "prior_precision": 1.0, "dropout": 0.05}
+"""Hyper-parameters in standardised units, so that nothing is searched."""
+
+SMALL = {
+    "boosting": {"method.quantiles": 3, "method.iterations": 30},
+    "gp": {"method.kernel_rows": 40},
+    "hmc": {"method.chains": 2, "method.max_leapfrogs": 20},
+}
+"""Settings that make slow methods fast."""
+
+FAST = ("linear", "map")
+"""Methods whose checks take seconds."""
+
+
+def small(option: str) -> BNNRegressor:
+    """Return an estimator that learns the data of scikit-learn's checks in little time."""
+    method = build_method(Case(option))
+    free = [name for name in method.hyper_names if name not in method.fixed_hyper()]
+    settings = {f"method.{name}": VALUES[name] for name in free} | SMALL.get(option, {})
+    depth = 0 if depth_overrides(option) else None
+    return BNNRegressor(option, depth=depth, width=10, epochs=40, settings=settings)
+
+
+SEARCHED = BNNRegressor(
+    "map", width=5, epochs=20, iterations=2,
+    settings={"search.initial_points": 2, "search.folds": 2},
+)  # fmt: skip
+
+
+@parametrize_with_checks([small("linear"), SEARCHED])
+def test_scikit_learn_accepts_the_estimator(
+    estimator: BNNRegressor, check: Callable[[BNNRegressor], None]
+) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([small(option) for option in (*METHODS, *PRESETS) if option not in FAST])
+def test_scikit_learn_accepts_every_method(
+    estimator: BNNRegressor, check: Callable[[BNNRegressor], None]
+) -> None:
+    check(estimator)
+
+
+@pytest.fixture
+def frame(table_csv: Path) -> pd.DataFrame:
+    """Return 60 rows with the inputs a, b and c and the target y."""
+    return pd.read_csv(table_csv).set_axis([f"row {k}" for k in range(60)])
+
+
+def settings_of(estimator: BNNRegressor) -> list[str]:
+    """Return the overrides of a run with the settings of an estimator."""
+    return [word for word in estimator._overrides() if not word.startswith("protocol=")]
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_fit_is_the_final_model_of_a_run(frame: pd.DataFrame, tmp_path: Path) -> None:
+    estimator = small("vadam").fit(frame[["a", "b", "c"]], frame["y"])
+    outputs = f"outputs_dir={tmp_path}"
+    run = bnnbench.fit(frame, *settings_of(estimator), outputs, target="y", splits=1, workers=1)
+    expected = run.predict(frame)
+    found = estimator.predict_distribution(frame[["a", "b", "c"]]).to_frame()
+    assert list(found.index) == list(frame.index)
+    columns = ["mean", "standard_deviation", "epistemic", "noise"]
+    pd.testing.assert_frame_equal(found[columns], expected[columns], rtol=1e-4)
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_the_search_is_that_of_a_split(frame: pd.DataFrame, tmp_path: Path) -> None:
+    rows = frame.assign(held=[False] * 50 + [True] * 10)
+    estimator = SEARCHED.fit(rows[["a", "b", "c"]][:50], rows["y"][:50])
+    words = [*settings_of(estimator), "dataset.test=held", f"outputs_dir={tmp_path}", "workers=1"]
+    run = bnnbench.fit(rows, *words, target="y")
+    assert len(run.search) == 2 and set(estimator.hyper_parameters_) == {
+        "noise_precision",
+        "prior_precision",
+    }
+    for name, value in estimator.hyper_parameters_.items():
+        assert run.splits[f"hp.{name}"].item() == pytest.approx(value, rel=1e-6)
+
+
+def test_missing_values_become_the_training_mean(frame: pd.DataFrame) -> None:
+    inputs = frame[["a", "b", "c"]]
+    estimator = BNNRegressor("linear").fit(inputs.mask(inputs > 1.5), frame["y"])
+    kept = inputs["a"][inputs["a"] <= 1.5]
+    empty, mean = (inputs[:1].assign(a=value) for value in (np.nan, kept.mean()))
+    assert estimator.predict(empty) == pytest.approx(estimator.predict(mean))
+
+
+def test_predictions_of_a_gaussian(frame: pd.DataFrame) -> None:
+    inputs, target = frame[["a", "b", "c"]], frame["y"]
+    estimator = BNNRegressor("linear").fit(inputs, target)
+    mean, std = estimator.predict(inputs, return_std=True)
+    found = estimator.predict_distribution(inputs)
+    assert type(mean) is np.ndarray and np.array_equal(mean, estimator.predict(inputs))
+    assert found.log_pdf(target) == pytest.approx(norm.logpdf(target, mean, std))
+    assert found.interval(0.9)[1] == pytest.approx(norm.ppf(0.95, mean, std))
+
+
+def test_seeds(frame: pd.DataFrame) -> None:
+    def predicted(seed: Any) -> np.ndarray:
+        estimator = small("map").set_params(random_state=seed, epochs=2)
+        found: np.ndarray = estimator.fit(frame[["a"]], frame["y"]).predict(frame[["a"]])
+        return found
+
+    same = [predicted(seed) for seed in (np.random.RandomState(3), np.random.RandomState(3))]
+    assert np.array_equal(*same) and not np.array_equal(predicted(0), predicted(1))
+    assert np.array_equal(predicted(np.int64(1)), predicted(1))
+    assert not np.array_equal(predicted(None), predicted(None))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "setting", "code"),
+    [
+        ({"method": "lniear"}, "method", "unknown_option"),
+        ({"method": "linear", "noise_precision": 1.0}, "method.noise_precision", "unknown_setting"),
+        ({"settings": {"dataset.path": "x.csv"}}, "dataset.path", "no_effect"),
+        ({"settings": {"splits": 3}}, "splits", "no_effect"),
+        ({"method": "map,vadam"}, "method", "several_jobs"),
+        ({"method": "map", "epochs": 0}, "training.epochs", None),
+    ],
+)
+def test_mistakes_are_user_errors(
+    frame: pd.DataFrame, parameters: dict[str, Any], setting: str, code: str | None
+) -> None:
+    with raises_user_error(setting, code):
+        BNNRegressor(**parameters).fit(frame[["a"]], frame["y"])
+
+
+def test_pipelines_and_grids(frame: pd.DataFrame) -> None:
+    rows = frame.assign(city=np.where(frame["a"] > 0, "x", "y")).drop(columns="a")
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    pipeline = make_pipeline(encode, BNNRegressor("linear"))
+    inputs, target = rows.drop(columns="y"), rows["y"]
+    assert cross_val_score(pipeline, inputs, target, cv=3).mean() > 0.5
+    grid = {"method": ["linear", "map"], "noise_precision": [None], "width": np.array([3, 4])}
+    estimator = BNNRegressor(epochs=2, iterations=2, settings=SEARCHED.settings)
+    search = GridSearchCV(estimator, grid, cv=2, error_score="raise").fit(frame[["a"]], target)
+    assert search.best_params_["method"] == "linear"
+    assert search.best_estimator_.predict(frame[["a"]]).shape == (60,)
+
+
+def test_mapie_conformalises_the_estimator(frame: pd.DataFrame) -> None:
+    regression = pytest.importorskip("mapie.regression")
+    inputs, target = frame[["a", "b", "c"]].to_numpy(), frame["y"].to_numpy()
+    conformal = regression.SplitConformalRegressor(
+        BNNRegressor("linear"), confidence_level=0.8, prefit=False
+    )
+    conformal.fit(inputs[:30], target[:30]).conformalize(inputs[30:], target[30:])
+    mean, ends = conformal.predict_interval(inputs[30:])
+    inside = (ends[:, 0, 0] <= target[30:]) & (target[30:] <= ends[:, 1, 0])
+    assert 0.8 <= inside.mean() < 0.95 and mean.shape == (30,)
