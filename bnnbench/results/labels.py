@@ -71,12 +71,15 @@ def full_name(names: Mapping[str, Any]) -> str:
 
 
 def common_settings(table: pd.DataFrame) -> str:
-    """Return what the runs of a figure have in common: `experiment book_uci, seed 0`."""
+    """Return what the runs of a figure have in common: `experiment book_uci · seed 0`.
+
+    Runs with tracks, which are compared with kept results, are named by these: `track book`.
+    """
     parts = []
-    for column, several in (("experiment", "experiments"), ("seed", "seeds")):
+    for column in ("track" if "track" in table else "experiment", "seed"):
         values = sorted(table[column].astype(str).unique())
         text = SEPARATOR.join(values) if len(values) <= MAX_LISTED else f"{len(values)}"
-        noun = several if len(values) > 1 else column
+        noun = f"{column}s" if len(values) > 1 else column
         parts.append(f"{text} {noun}" if len(values) > MAX_LISTED else f"{noun} {text}")
     return " · ".join(parts)
 

@@ -12,13 +12,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 
 from attack.audit import peak_memory, reset_peak_memory, watched
+from support.quick import without_figures
 
 TIME_LIMIT = 30
 """Seconds of CPU time after which an attempt counts as hung. Valid runs take a few seconds."""
@@ -154,6 +155,7 @@ def attempt(
     encoding: str = "utf-8",
     limit: int = TIME_LIMIT,
     prepare: Callable[[], None] | None = None,
+    figures: bool = False,
 ) -> Outcome:
     """Run `bnnbench ARGUMENTS` in this process, in `folder`.
 
@@ -164,6 +166,7 @@ def attempt(
         encoding: of standard output and standard error.
         limit: seconds of CPU time until it counts as hung.
         prepare: called in the working directory before the command runs.
+        figures: whether to draw figures, which take most of the time of a tiny run.
     """
     before = files(folder)
     out = io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
@@ -172,6 +175,7 @@ def attempt(
     code, began = None, time.monotonic()
     reset_peak_memory()
     with (
+        nullcontext() if figures else without_figures(),  # first: it imports modules
         working_directory(folder),
         watched(folder) as watch,
         redirect_stdout(out),

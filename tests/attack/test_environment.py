@@ -15,7 +15,6 @@ import pytest
 from attack.attempt import Outcome, OutcomeCheck, attempt, files, leftovers
 from attack.command_lines import command
 from attack.sampling import FULL, sample
-from support.quick import no_figures, no_report_figures
 
 ENVIRONMENTS: dict[str, dict[str, str | None]] = {
     "no HOME": {"HOME": None},
@@ -67,15 +66,14 @@ def test_an_environment(
     name: str,
     kind: str,
 ) -> None:
-    with no_figures(), no_report_figures():
-        if kind in ("report", "compare"):
-            for seed in (1, 2):
-                assert attempt([*arguments_for("run", table), f"seed={seed}"], empty).code == 0
-        with monkeypatch.context() as patched:
-            for key, value in ENVIRONMENTS[name].items():
-                patched.delenv(key, raising=False) if value is None else patched.setenv(key, value)
-            encoding = LOCALES.get(name, "utf-8")
-            outcome = attempt(arguments_for(kind, table), empty, encoding=encoding)
+    if kind in ("report", "compare"):
+        for seed in (1, 2):
+            assert attempt([*arguments_for("run", table), f"seed={seed}"], empty).code == 0
+    with monkeypatch.context() as patched:
+        for key, value in ENVIRONMENTS[name].items():
+            patched.delenv(key, raising=False) if value is None else patched.setenv(key, value)
+        encoding = LOCALES.get(name, "utf-8")
+        outcome = attempt(arguments_for(kind, table), empty, encoding=encoding)
     check_outcome("environments", outcome)
 
 
@@ -146,7 +144,7 @@ def test_a_read_only_folder(
     def read_only(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
         return refuse() if set(mode) & set("wax+") else opened(file, mode, *rest, **named)
 
-    with no_figures(), monkeypatch.context() as patched:
+    with monkeypatch.context() as patched:
         if kind == "mkdir":
             patched.setattr(os, "mkdir", refuse)
         else:
@@ -158,10 +156,7 @@ def test_a_read_only_folder(
 def test_the_working_directory_is_gone(
     check_outcome: OutcomeCheck, table: Path, empty: Path, kind: str
 ) -> None:
-    with no_figures():
-        check_outcome(
-            "file systems", attempt(arguments_for(kind, table), empty, prepare=empty.rmdir)
-        )
+    check_outcome("file systems", attempt(arguments_for(kind, table), empty, prepare=empty.rmdir))
 
 
 FAILURES = {
@@ -188,8 +183,7 @@ def test_training_fails(
         raise FAILURES[name]
 
     words = arguments_for("run", table)
-    with no_figures():
-        with monkeypatch.context() as patched:
-            patched.setattr(trainer.StochasticMethod, "fit", fail)
-            check_outcome("processes", attempt(words, empty))
-        assert attempt(words, empty).code == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(trainer.StochasticMethod, "fit", fail)
+        check_outcome("processes", attempt(words, empty))
+    assert attempt(words, empty).code == 0

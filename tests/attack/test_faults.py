@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from attack.attempt import Outcome, OutcomeCheck, Verdict, attempt, files
+from attack.attempt import OutcomeCheck, Verdict, attempt, files
 from attack.command_lines import command, write_table
 from attack.crashes import FaultInjector, fail_with, run_killed_at
 from attack.sampling import FULL, MODE, sample
-from support.quick import no_figures, no_report_figures
 
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
@@ -41,7 +40,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table and a finished run."""
     folder = tmp_path_factory.mktemp("finished")
     write_table(folder / "t.csv")
-    assert quiet(COMMANDS["run"], folder).verdict == Verdict.RAN
+    assert attempt(COMMANDS["run"], folder).verdict == Verdict.RAN
     return folder
 
 
@@ -51,7 +50,7 @@ def expected(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     folders = {name: tmp_path_factory.mktemp(name) / "cwd" for name in COMMANDS}
     for name, folder in folders.items():
         start(name, finished, folder)
-        assert quiet(COMMANDS[name], folder).verdict == Verdict.RAN
+        assert attempt(COMMANDS[name], folder).verdict == Verdict.RAN
     return folders
 
 
@@ -62,17 +61,12 @@ def start(name: str, finished: Path, folder: Path) -> None:
         shutil.rmtree(folder / "outputs")
 
 
-def quiet(words: list[str], folder: Path) -> Outcome:
-    with no_figures(), no_report_figures():
-        return attempt(words, folder)
-
-
 def operations(name: str, finished: Path, folder: Path, error: str) -> int:
     """Count the file operations of a command."""
     start(name, finished, folder)
     injector = ERRORS[error](10**9)
     with injector.active(folder):
-        assert quiet(COMMANDS[name], folder).verdict == Verdict.RAN
+        assert attempt(COMMANDS[name], folder).verdict == Verdict.RAN
     shutil.rmtree(folder)
     return injector.seen
 
@@ -95,11 +89,11 @@ def test_an_operation_fails(
     for moment in sample(range(1 + chunk, count + 1, CHUNKS), 1):
         start(name, finished, empty)
         with ERRORS[error](moment).active(empty):
-            outcome = quiet(COMMANDS[name], empty)
+            outcome = attempt(COMMANDS[name], empty)
         wrong = differences(name, empty, expected[name], partial=outcome.code != 0)
         complete = replace(outcome, leftover_files=())  # `wrong` if one of them is not
         check_outcome(f"{error}, {name}", complete, wrong=wrong)
-        again = quiet(COMMANDS[name], empty)
+        again = attempt(COMMANDS[name], empty)
         wrong = differences(name, empty, expected[name])
         check_outcome(f"{error}, {name}", again, wrong=wrong)
         shutil.rmtree(empty)
@@ -142,7 +136,7 @@ def unkilled(tmp_path_factory: pytest.TempPathFactory, table: Path) -> pd.DataFr
     folder = tmp_path_factory.mktemp("whole")
     moments = ERRORS["full disk"](10**9)
     with moments.active(folder):
-        assert quiet(searched(table), folder).verdict == Verdict.RAN
+        assert attempt(searched(table), folder).verdict == Verdict.RAN
     assert MAX_WRITES // 2 < moments.seen <= MAX_WRITES
     return rows(folder)
 
@@ -151,8 +145,7 @@ def unkilled(tmp_path_factory: pytest.TempPathFactory, table: Path) -> pd.DataFr
 def test_killed(
     check_outcome: OutcomeCheck, table: Path, unkilled: pd.DataFrame, empty: Path, moment: int
 ) -> None:
-    with no_figures():
-        run_killed_at(searched(table), empty, moment)
-    outcome = quiet(searched(table), empty)
+    run_killed_at(searched(table), empty, moment)
+    outcome = attempt(searched(table), empty)
     wrong = "" if outcome.code or rows(empty).equals(unkilled) else "other numbers than unkilled"
     check_outcome("kill points", outcome, wrong=wrong)

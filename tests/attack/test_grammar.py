@@ -9,7 +9,6 @@ import pytest
 from attack.attempt import OutcomeCheck, attempt
 from attack.command_lines import command
 from attack.sampling import sample
-from support.quick import no_figures
 
 REFUSED = {
     "only equals": ["="],
@@ -163,16 +162,14 @@ COMMANDS = [
 def test_nonsense_is_refused(
     check_outcome: OutcomeCheck, table: Path, empty: Path, name: str
 ) -> None:
-    with no_figures():
-        check_outcome("grammar", attempt(command(table, (), *REFUSED[name]), empty), refuse=True)
+    check_outcome("grammar", attempt(command(table, (), *REFUSED[name]), empty), refuse=True)
 
 
 @pytest.mark.parametrize("name", sample(list(ACCEPTED), 4))
 def test_unusual_arguments(
     check_outcome: OutcomeCheck, table: Path, empty: Path, name: str
 ) -> None:
-    with no_figures():
-        check_outcome("grammar", attempt(command(table, (), *ACCEPTED[name]), empty))
+    check_outcome("grammar", attempt(command(table, (), *ACCEPTED[name]), empty))
 
 
 @pytest.mark.parametrize("words", sample(COMMANDS, 8), ids=" ".join)

@@ -18,7 +18,6 @@ from attack.command_lines import write_table
 from attack.mutations import CANARY, PLANTED, change_bytes, change_file, seal
 from attack.sampling import FULL, examples
 from hypothesis import strategies as st
-from support.quick import no_figures, no_report_figures
 
 from bnnbench import discovery
 
@@ -59,16 +58,11 @@ def received(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "splits=2",
             "workers=1",
         ]
-        assert quiet(["run", *words], folder).verdict == Verdict.RAN, method
-        assert quiet(["predict", f"outputs/{method}", "t.csv"], folder).verdict == Verdict.RAN, (
+        assert attempt(["run", *words], folder).verdict == Verdict.RAN, method
+        assert attempt(["predict", f"outputs/{method}", "t.csv"], folder).verdict == Verdict.RAN, (
             method
         )
     return folder
-
-
-def quiet(words: list[str], folder: Path) -> Outcome:
-    with no_figures(), no_report_figures():
-        return attempt(words, folder)
 
 
 def start(received: Path, method: str, folder: Path) -> Path:
@@ -87,7 +81,7 @@ def test_a_received_run(
 ) -> None:
     """It is refused or gives the same numbers, unless its checksums were corrected."""
     whole = start(received, method, tmp_path / "whole")
-    expected = predicted(quiet(COMMANDS["predict"], tmp_path / "whole"))
+    expected = predicted(attempt(COMMANDS["predict"], tmp_path / "whole"))
     scores = pd.read_csv(whole / "splits.csv")["rmse"]
 
     def one(draw: st.DrawFn, number: int) -> str:
@@ -101,7 +95,7 @@ def test_a_received_run(
                 seal(run)
         commands = ["predict"] if file in PREDICT_FILES else [*COMMANDS]
         command = draw(st.sampled_from(commands))
-        outcome = quiet(COMMANDS[command], folder)
+        outcome = attempt(COMMANDS[command], folder)
         wrong = f"{CANARY} exists" if (folder / CANARY).exists() else ""
         if not sealed and outcome.code == 0:
             wrong = wrong or different(command, outcome, folder, expected, scores)
@@ -161,7 +155,7 @@ def test_a_project_in_the_folder(
         (folder / "evil.py").write_text("" if trusted else PLANTED)
         monkeypatch.setenv("BNNBENCH_TRUST", str(folder) if trusted else "")
         words = draw(st.sampled_from(PROJECT_COMMANDS))
-        outcome = quiet(words, folder)
+        outcome = attempt(words, folder)
         wrong = f"{CANARY} exists" if (folder / CANARY).exists() else ""
         if trusted:  # its code may run
             outcome = replace(outcome, executed=())

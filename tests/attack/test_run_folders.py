@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from attack.attempt import Outcome, OutcomeCheck, Verdict, attempt
+from attack.attempt import OutcomeCheck, Verdict, attempt
 from attack.command_lines import command
 from attack.crashes import run_killed_after_trial
 from attack.sampling import sample
 from support.damage import clear, flip_bit, truncate
-from support.quick import no_figures, no_report_figures
 
 Damage = Callable[[Path], None]
 
@@ -77,17 +76,14 @@ SCORES = ["split", "rmse", "log_likelihood", "crps"]
 def runs_folder(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
     """Outputs of two finished runs, seeds 1 and 2, and of one killed in its second split."""
     folder = tmp_path_factory.mktemp("runs")
-    with no_figures():
-        for seed in (1, 2):
-            outcome = attempt(two_splits(table, f"seed={seed}"), folder)
-            assert outcome.code == 0, str(outcome)
-        attempt(two_splits(table, "seed=3"), folder)
-        undamaged = run_folder(folder, 3)
-        shutil.copytree(undamaged, folder / "whole3")
-        shutil.rmtree(undamaged)
-        assert (
-            run_killed_after_trial(two_splits(table, "seed=3"), folder, MIDDLE) == -signal.SIGKILL
-        )
+    for seed in (1, 2):
+        outcome = attempt(two_splits(table, f"seed={seed}"), folder)
+        assert outcome.code == 0, str(outcome)
+    attempt(two_splits(table, "seed=3"), folder)
+    undamaged = run_folder(folder, 3)
+    shutil.copytree(undamaged, folder / "whole3")
+    shutil.rmtree(undamaged)
+    assert run_killed_after_trial(two_splits(table, "seed=3"), folder, MIDDLE) == -signal.SIGKILL
     return folder
 
 
@@ -145,11 +141,6 @@ def _parts(name: str) -> tuple[str, str]:
     return " ".join(words[1:-1]), words[-1]
 
 
-def run_attempt(words: list[str], folder: Path) -> Outcome:
-    with no_figures(), no_report_figures():
-        return attempt(words, folder)
-
-
 @pytest.mark.parametrize("name", sample(FINISHED, 12))
 def test_a_finished_run(
     check_outcome: OutcomeCheck, table: Path, runs_folder: Path, empty: Path, name: str
@@ -157,12 +148,12 @@ def test_a_finished_run(
     run = damaged(runs_folder, empty, (1, 2), 1, name)
     what = name.split(" ")[0]
     if what in COMMANDS:
-        outcome = run_attempt(COMMANDS[what], empty)
+        outcome = attempt(COMMANDS[what], empty)
         right = outcome.code == 0 and what != "compare"
         wrong = same_report(empty, runs_folder, (1, 2)) if right else ""
     else:
         more = ["splits=2", "splits=3"][what == "more"]
-        outcome = run_attempt(two_splits(table, "seed=1", more), empty)
+        outcome = attempt(two_splits(table, "seed=1", more), empty)
         wrong = same_scores(run, run_folder(runs_folder, 1)) if outcome.code == 0 else ""
     check_outcome("damaged finished runs", outcome, wrong=wrong)
 
@@ -174,10 +165,10 @@ def test_an_unfinished_run(
     run = damaged(runs_folder, empty, (2, 3), 3, name)
     what = name.split(" ")[0]
     if what == "run":
-        outcome = run_attempt(two_splits(table, "seed=3"), empty)
+        outcome = attempt(two_splits(table, "seed=3"), empty)
         wrong = same_scores(run, runs_folder / "whole3") if outcome.code == 0 else ""
     else:
-        outcome = run_attempt(COMMANDS[what], empty)
+        outcome = attempt(COMMANDS[what], empty)
         wrong = (
             same_report(empty, runs_folder, (2,)) if (outcome.code, what) == (0, "report") else ""
         )
@@ -197,5 +188,5 @@ def test_verdicts_of_the_undamaged(runs_folder: Path, empty: Path) -> None:
     for seed in (1, 2):
         run = run_folder(runs_folder, seed)
         shutil.copytree(run, empty / run.relative_to(runs_folder))
-    assert run_attempt(["report"], empty).verdict == Verdict.RAN
+    assert attempt(["report"], empty).verdict == Verdict.RAN
     assert not same_report(empty, runs_folder, (1, 2))

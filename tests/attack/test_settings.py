@@ -10,7 +10,6 @@ from attack.command_lines import command
 from attack.sampling import sample
 from attack.settings import VALUES, Setting, cases, settings
 from support.config import compose
-from support.quick import no_figures
 
 CASES = {f"{setting.name} {value}": (setting, value) for setting, value in cases()}
 
@@ -20,8 +19,7 @@ def test_a_setting(check_outcome: OutcomeCheck, table: Path, empty: Path, name: 
     setting, value = CASES[name]
     words = command(table, setting.choices, f"{setting.key}={VALUES[value]}")
     outputs = VALUES[value].strip("'") if setting.key == "outputs_dir" else "outputs"
-    with no_figures():
-        check_outcome("settings", attempt(words, empty, outputs))
+    check_outcome("settings", attempt(words, empty, outputs))
 
 
 def test_all_keys_of_the_composed_configuration_are_tried() -> None:

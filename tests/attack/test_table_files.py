@@ -16,18 +16,12 @@ from attack.attempt import Outcome, Verdict, attempt
 from attack.sampling import examples
 from attack.table_files import CODES, Rows, Style, contents, styles
 from hypothesis import strategies as st
-from support.quick import no_figures, no_report_figures
 
 from bnnbench.cli.commands import recommend
 from bnnbench.types import Table
 
 SETTINGS = ("dataset.categorical=onehot", "dataset.dates=numbers", "dataset.missing=impute",
             "dataset.group=group")  # fmt: skip
-
-
-def quiet(words: list[str], folder: Path) -> Outcome:
-    with no_figures(), no_report_figures():
-        return attempt(words, folder)
 
 
 def place(style: Style, rows: Rows, folder: Path) -> str:
@@ -50,7 +44,7 @@ def test_recommend_reads_the_same_table(record_outcome: Callable[..., str], tmp_
 
         words = [file, "--target", "y", "--methods", "linear,map", "--dry-run", *SETTINGS]
         with patch.object(recommend, "show_plans", recorded):
-            outcome = quiet(["recommend", *words], folder)
+            outcome = attempt(["recommend", *words], folder)
         wrong = "" if outcome.code else other_table(seen[0], rows)
         failure = record_outcome("formats, recommend", outcome, wrong=wrong)
         return failure and f"{style} in {folder}: {failure}"
@@ -86,9 +80,9 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     numbers = [rng.normal(0, 50, 40), rng.integers(0, 10**6, 40)]
     file = place(Style(), Rows(3, *numbers, days, codes, groups, rng.normal(size=40)), folder)
     words = ["run", "dataset=csv", f"dataset.path={file}", "dataset.target=y", *SETTINGS]
-    done = quiet([*words, "method=linear", "splits=1", "workers=1"], folder)
+    done = attempt([*words, "method=linear", "splits=1", "workers=1"], folder)
     assert done.verdict == Verdict.RAN, done
-    assert quiet(["predict", "outputs", file], folder).verdict == Verdict.RAN
+    assert attempt(["predict", "outputs", file], folder).verdict == Verdict.RAN
     (folder / "t.csv").rename(folder / "trained.csv")
     return folder
 
@@ -99,7 +93,7 @@ def test_predict_reads_the_same_rows(
     def predictions(style: Style, rows: Rows, folder: Path) -> Outcome:
         place(style, rows, folder)
         shutil.copytree(fitted, folder, dirs_exist_ok=True)
-        return quiet(["predict", "outputs", "t.csv"], folder)
+        return attempt(["predict", "outputs", "t.csv"], folder)
 
     def one(draw: st.DrawFn, number: int) -> str:
         style, rows = draw(styles()), draw(contents(12))

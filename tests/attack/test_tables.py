@@ -12,7 +12,6 @@ from attack.attempt import OutcomeCheck, attempt
 from attack.command_lines import command
 from attack.sampling import FULL, examples, sample
 from hypothesis import strategies as st
-from support.quick import no_figures
 
 NAMES = st.one_of(
     st.sampled_from(
@@ -88,8 +87,7 @@ def test_generated_tables(record_outcome: Callable[..., str], tmp_path: Path) ->
         folder, file = tmp_path / f"cwd{number}", tmp_path / "table.csv"
         folder.mkdir()
         file.write_bytes(content)
-        with no_figures():
-            outcome = attempt([*command(file, ()), f"dataset.target={target}"], folder)
+        outcome = attempt([*command(file, ()), f"dataset.target={target}"], folder)
         failure = record_outcome("tables", outcome)
         return failure and f"{content!r} {target!r}: {failure}"
 
@@ -114,8 +112,7 @@ def test_numbers_that_overflow(
     number = name.split()[0]
     last = f"1,1,{number}" if name.endswith("targets") else f"1,{number},1"
     file.write_text("\n".join([*lines, last]))
-    with no_figures():
-        check_outcome("tables", attempt(command(file, ()), empty))
+    check_outcome("tables", attempt(command(file, ()), empty))
 
 
 FILE_NAMES = [
@@ -131,8 +128,7 @@ def test_paths(check_outcome: OutcomeCheck, table: Path, empty: Path, name: str)
     file = empty / name
     file.parent.mkdir(exist_ok=True)
     shutil.copy(table, file)
-    with no_figures():
-        check_outcome("paths", attempt([*command(table, ()), f"dataset.path={name}"], empty))
+    check_outcome("paths", attempt([*command(table, ()), f"dataset.path={name}"], empty))
 
 
 COLUMNS = [
@@ -151,7 +147,7 @@ def test_names_of_the_target(check_outcome: OutcomeCheck, empty: Path, name: str
     rows = [[f"{draw.random():.4f}", f"{draw.random():.4f}"] for _ in range(14)]
     file.write_text("\n".join(",".join(row) for row in (header, *rows)), encoding="utf-8")
     words = [*command(file, ()), f"dataset.target={name}"]
-    outcome = attempt(words, empty)
+    outcome = attempt(words, empty, figures=True)
     check_outcome("names of columns", outcome)
     if outcome.code == 0 and FULL:
-        check_outcome("names of columns", attempt(["report"], empty))
+        check_outcome("names of columns", attempt(["report"], empty, figures=True))

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.blocks import figures
 from support.grids import make_grid
 from support.quick import no_report_figures
 from support.runs import add_arrays, make_folder, make_run
@@ -121,14 +120,3 @@ def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "splits.csv", "calibration.csv", "predictions.npz", "training.npz", "objective.npz",
     }  # fmt: skip
     assert set(opened.values()) <= {0, 1}
-
-
-def test_many_data_sets_are_drawn_in_several_figures(tmp_path: Path) -> None:
-    for k in range(13):
-        make_run(tmp_path, dataset=f"set_{k}")
-    assert list(figures(build_sections(read_runs(tmp_path), Style()))) == [
-        "rmse",
-        "rmse_2",
-        "log_likelihood",
-        "log_likelihood_2",
-    ]

@@ -81,3 +81,4 @@ def test_common_settings_are_listed_or_counted() -> None:
     table = pd.DataFrame({"experiment": ["uci"] * 4, "seed": [0, 1, 2, 3]})
     assert common_settings(table) == "experiment uci · 4 seeds"
     assert common_settings(table.iloc[:2]) == "experiment uci · seeds 0, 1"
+    assert common_settings(table.iloc[:1].assign(track="book")) == "track book · seed 0"

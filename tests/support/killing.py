@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,9 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.engines.base import EngineSettings
+from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.experiment.split_search import TRIALS, TrialLog
+from support.tiny_runs import finished
 
 # Overrides of a run that is long enough to be killed during the search.
 LONG_RUN = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
@@ -50,7 +55,28 @@ def wait_for(outputs: Path, count: int) -> None:
         time.sleep(0.02)
 
 
-def in_thread(function: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=function, daemon=True)
+def kill_driver(engine: EngineSettings, table: Path, outputs: Path, count: int) -> None:
+    """Start a run in another process, which is killed after `count` evaluations."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import support.one_thread\n"
+        "from pathlib import Path; from dataclasses import replace\n"
+        "from support.tiny_runs import finished, tiny_run\n"
+        f"from {type(engine).__module__} import {type(engine).__name__}\n"
+        "run = tiny_run(Path(sys.argv[2]), Path(sys.argv[3]), *sys.argv[4:])\n"
+        f"finished(replace(run, engine={engine}))\n"
+    )
+    words = [code, str(Path(__file__).parents[1]), str(table), str(outputs), *LONG_RUN]
+    driver = subprocess.Popen([sys.executable, "-c", *words])
+    wait_for(outputs, count)
+    driver.kill()
+    driver.wait()
+    assert evaluations(outputs) < 32
+
+
+def finished_despite(disturb: Callable[[], None], run: Run) -> Finished:
+    """Finish a run while another thread disturbs it."""
+    thread = threading.Thread(target=disturb, daemon=True)
     thread.start()
-    return thread
+    found = finished(run)
+    thread.join(WAIT)
+    return found

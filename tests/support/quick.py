@@ -27,6 +27,13 @@ def no_report_figures() -> Iterator[None]:
 
 
 @contextmanager
+def without_figures() -> Iterator[None]:
+    """Do not draw the figures of runs and reports."""
+    with no_figures(), no_report_figures():
+        yield
+
+
+@contextmanager
 def without_fsync() -> Iterator[None]:
     """Do not force files to disk, which takes longer than a tiny run."""
     with patch("os.fsync", lambda file: None):

@@ -77,55 +77,42 @@ def test_thousands_separators_are_removed_from_numbers_only(tmp_path: Path) -> N
     assert frame["whole"].tolist() == [1000 * i for i in range(12)]
 
 
+COMMAS: list[tuple[list[str], str, list[object] | None]] = [
+    (["1,230", "950", "1,231"], "auto", None),
+    (["1,230", "1,234,567", "950"], "auto", None),
+    (["1,230", "950", "1,231"], ".", [1230, 950, 1231]),
+    (["1,230", "950", "1,231"], ",", [1.23, 950, 1.231]),
+    (["1,230", "950", "2,5"], "auto", [1.23, 950, 2.5]),
+    (["1,230", "950", "0,125"], "auto", [1.23, 950, 0.125]),
+    (["1,230", "950.5", "1,234,567.25"], "auto", [1230, 950.5, 1234567.25]),
+    (["1,230", "950.5", "2,5"], "auto", ["1,230", "950.5", "2,5"]),
+]
+POINTS: list[tuple[list[str], str, list[object] | None]] = [
+    (["1.230", "950", "1.231"], "auto", None),
+    (["1.230", "950", "1.231"], ".", [1.23, 950, 1.231]),
+    (["1.230", "950", "1.231"], ",", [1230, 950, 1231]),
+    (["1.230", "950", "0.125"], "auto", [1.23, 950, 0.125]),
+    (["1.230", "950", "2,5"], "auto", [1230, 950, 2.5]),
+    (["1.230", "950", "1.234.567,25"], "auto", [1230, 950, 1234567.25]),
+]
+
+
 @pytest.mark.parametrize(
-    ("rows", "decimal", "expected"),
-    [
-        (["1,230", "950", "1,231"], "auto", None),
-        (["1,230", "1,234,567", "950"], "auto", None),
-        (["1,230", "950", "1,231"], ".", [1230, 950, 1231]),
-        (["1,230", "950", "1,231"], ",", [1.23, 950, 1.231]),
-        (["1,230", "950", "2,5"], "auto", [1.23, 950, 2.5]),
-        (["1,230", "950", "0,125"], "auto", [1.23, 950, 0.125]),
-        (["1,230", "950.5", "1,234,567.25"], "auto", [1230, 950.5, 1234567.25]),
-        (["1,230", "950.5", "2,5"], "auto", ["1,230", "950.5", "2,5"]),
-    ],
-)
-@pytest.mark.parametrize("separator", [",", "\t"])
-def test_commas_separate_decimals_or_thousands(
-    tmp_path: Path, rows: list[str], decimal: str, expected: list[object] | None, separator: str
+    ("separator", "rows", "decimal", "expected"),
+    [(mark, *case) for marks, cases in ((",\t", COMMAS), (";\t", POINTS))
+     for mark in marks for case in cases],
+)  # fmt: skip
+def test_commas_and_points_separate_decimals_or_thousands(
+    tmp_path: Path, separator: str, rows: list[str], decimal: str, expected: list[object] | None
 ) -> None:
+    """`None`: both are possible."""
     path = tmp_path / "t.csv"
-    path.write_text("\n".join(["a" + separator + "b", *(f'"{row}"{separator}x' for row in rows)]))
+    path.write_text("\n".join([f"a{separator}b", *(f'"{row}"{separator}x' for row in rows)]))
     if expected is None:
         with raises_user_error("dataset.decimal", "ambiguous"):
             read_frame(path, "auto", decimal, "auto", None)
         return
     assert read_frame(path, "auto", decimal, "auto", None)[0]["a"].tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("rows", "decimal", "expected"),
-    [
-        (["1.230", "950", "1.231"], "auto", None),
-        (["1.230", "950", "1.231"], ".", [1.23, 950, 1.231]),
-        (["1.230", "950", "1.231"], ",", [1230, 950, 1231]),
-        (["1.230", "950", "0.125"], "auto", [1.23, 950, 0.125]),
-        (["1.230", "950", "2,5"], "auto", [1230, 950, 2.5]),
-        (["1.230", "950", "1.234.567,25"], "auto", [1230, 950, 1234567.25]),
-    ],
-)
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_points_separate_decimals_or_thousands(
-    tmp_path: Path, rows: list[str], decimal: str, expected: list[float] | None, separator: str
-) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join([f"a{separator}b", *(f"{row}{separator}x" for row in rows)]))
-    if expected is None:
-        with raises_user_error("dataset.decimal", "ambiguous"):
-            read_frame(path, "auto", decimal, "auto", None)
-    else:
-        frame, _ = read_frame(path, "auto", decimal, "auto", None)
-        assert frame["a"].tolist() == expected
 
 
 def test_commas_between_semicolons_are_decimal_marks(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ Tests marked slow start a scheduler and two workers as separate processes and ki
 from __future__ import annotations
 
 import errno
-import os
 import platform
 import re
 import signal
@@ -21,11 +20,11 @@ from pathlib import Path
 import pytest
 from support.killing import (
     LONG_RUN,
-    WAIT,
     Finished,
     assert_same_results,
     evaluations,
-    in_thread,
+    finished_despite,
+    kill_driver,
     wait_for,
 )
 from support.tiny_runs import Planner, finished, tiny_run
@@ -199,9 +198,7 @@ def test_workers_that_are_killed_three_times(
             killed.append(evaluations(outputs))
             cluster.start_worker()
 
-    thread = in_thread(kill)
-    found = finished(on(cluster, table_csv, outputs))
-    thread.join(WAIT)
+    found = finished_despite(kill, on(cluster, table_csv, outputs))
     assert len(killed) == 3 and killed[-1] < 32
     assert_same_results(found, local)
 
@@ -221,9 +218,7 @@ def test_a_scheduler_that_is_killed(
         for _ in range(2):
             cluster.start_worker()
 
-    thread = in_thread(kill)
-    found = finished(on(cluster, table_csv, outputs))
-    thread.join(WAIT)
+    found = finished_despite(kill, on(cluster, table_csv, outputs))
     assert killed and killed[0] < 32
     assert_same_results(found, local)
 
@@ -232,23 +227,9 @@ def test_a_scheduler_that_is_killed(
 def test_a_driver_that_is_killed(
     cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished
 ) -> None:
-    outputs = tmp_path / "there"
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import support.one_thread\n"
-        "from pathlib import Path; from dataclasses import replace\n"
-        "from support.tiny_runs import finished, tiny_run\n"
-        "from bnnbench.experiment.engines.dask import Dask\n"
-        "run = tiny_run(Path(sys.argv[2]), Path(sys.argv[3]), *sys.argv[5:])\n"
-        "finished(replace(run, engine=Dask(name='dask', address=sys.argv[4])))\n"
-    )
-    tests = str(Path(__file__).parents[2])
-    words = [code, tests, str(table_csv), str(outputs), cluster.address, *LONG_RUN]
-    driver = subprocess.Popen([sys.executable, "-c", *words])
-    wait_for(outputs, 5)
-    os.kill(driver.pid, signal.SIGKILL)
-    driver.wait()
-    assert evaluations(outputs) < 32
-    assert_same_results(finished(on(cluster, table_csv, outputs)), local)
+    run = on(cluster, table_csv, tmp_path / "there")
+    kill_driver(run.engine, table_csv, run.outputs, 5)
+    assert_same_results(finished(run), local)
 
 
 @pytest.fixture
@@ -271,9 +252,7 @@ def test_a_worker_that_no_longer_answers(
         cluster.workers[0].send_signal(signal.SIGSTOP)
         stopped.append(evaluations(outputs))
 
-    thread = in_thread(stop)
-    found = finished(on(cluster, table_csv, outputs, shared))
-    thread.join(WAIT)
+    found = finished_despite(stop, on(cluster, table_csv, outputs, shared))
     assert stopped and stopped[0] < 32 and cluster.workers[0].poll() is None
     assert_same_results(found, local)
 

@@ -21,7 +21,8 @@ from support.killing import (
     Finished,
     assert_same_results,
     evaluations,
-    in_thread,
+    finished_despite,
+    kill_driver,
     wait_for,
 )
 from support.tiny_runs import Planner, finished, tiny_run
@@ -118,9 +119,7 @@ def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local
             subprocess.run(["scancel", "--signal=KILL", running()[0]], check=True)
             killed.append(evaluations(outputs))
 
-    thread = in_thread(kill)
-    found = finished(on_slurm(table_csv, outputs))
-    thread.join(WAIT)
+    found = finished_despite(kill, on_slurm(table_csv, outputs))
     assert len(killed) == 3 and killed[-1] < 32
     assert_same_results(found, local)
 
@@ -130,25 +129,11 @@ def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local
 def test_a_driver_that_is_killed_finds_its_jobs_again(
     table_csv: Path, tmp_path: Path, local: Finished
 ) -> None:
-    outputs = tmp_path / "there"
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import support.one_thread\n"
-        "from pathlib import Path; from dataclasses import replace\n"
-        "from support.tiny_runs import finished, tiny_run\n"
-        "from bnnbench.experiment.engines.slurm import Slurm\n"
-        "run = tiny_run(Path(sys.argv[2]), Path(sys.argv[3]), *sys.argv[4:])\n"
-        "finished(replace(run, engine=Slurm(name='slurm', partition='cpu', memory=1)))\n"
-    )
-    tests = str(Path(__file__).parents[2])
-    words = [code, tests, str(table_csv), str(outputs), *LONG_RUN]
-    driver = subprocess.Popen([sys.executable, "-c", *words])
-    wait_for(outputs, 2)
-    os.kill(driver.pid, signal.SIGKILL)
-    driver.wait()
-    assert evaluations(outputs) < 32
+    run = on_slurm(table_csv, tmp_path / "there")
+    kill_driver(run.engine, table_csv, run.outputs, 2)
     arrays = {job.partition("_")[0] for job in running()}
-    assert_same_results(finished(on_slurm(table_csv, outputs)), local)
-    submitted = {path.name for path in (outputs / ".slurm").glob("[0-9]*")}
+    assert_same_results(finished(run), local)
+    submitted = {path.name for path in (run.outputs / ".slurm").glob("[0-9]*")}
     assert submitted == arrays, "nothing was submitted twice"
 
 
@@ -167,9 +152,7 @@ def test_jobs_that_are_preempted(table_csv: Path, tmp_path: Path, local: Finishe
             time.sleep(0.1)
         preempted.append(evaluations(outputs))
 
-    thread = in_thread(press)
-    found = finished(on_slurm(table_csv, outputs))
-    thread.join(WAIT)
+    found = finished_despite(press, on_slurm(table_csv, outputs))
     assert preempted and preempted[0] < 32
     assert_same_results(found, local)
 
@@ -187,9 +170,7 @@ def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finis
         time.sleep(1)
         begun.update({path: path.read_bytes() for path in outputs.rglob("*.trials.jsonl")})
 
-    thread = in_thread(slow_down)
-    found = finished(on_slurm(table_csv, outputs, minutes=1))
-    thread.join(WAIT)
+    found = finished_despite(slow_down, on_slurm(table_csv, outputs, minutes=1))
     logs = [path.read_text() for path in (outputs / ".slurm").rglob("*.err")]
     assert any("this job is timed-out" in text for text in logs), logs
     assert len(list((outputs / ".slurm").glob("[0-9]*"))) == 1, "Slurm queued them again itself"
