@@ -359,7 +359,7 @@ CASES: Mapping[str, Case] = {
             "experiment.estimators=[stable] experiment.divergences=[kl_posterior_prior]":
                 "no_configuration",
             "experiment.schedule=undertrained": None,
-            "experiment.learning_rates=[0.001,0.001]": "not_one_each",
+            "experiment.learning_rates=[0.001]": "not_one_each",
             "experiment.learning_rates=[2]": None,
             "experiment.width=0": None,
             "experiment.batch_size=0": None,

@@ -115,7 +115,7 @@ class AdversarialVB(ImageExperiment):
     kind: ClassVar[str] = names.KIND
     unit_noun: ClassVar[str] = "configuration"
     step_noun: ClassVar[str] = "iterations"
-    columns: ClassVar[tuple[str, ...]] = (*SCHEDULES["published"], "learning_rates")
+    columns: ClassVar[tuple[str, ...]] = tuple(SCHEDULES["published"])
 
     def resolved(self) -> Self:
         """Take missing settings from the schedule, and learning rates from the thesis."""
