@@ -11,7 +11,6 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     GAN,
     REVERSE_KL,
-    STABLE,
     SYMBOLS,
     Setting,
 )
@@ -120,23 +119,6 @@ def others_do_not_differ(evidence: Evidence) -> CheckResult:
     }
     holds = all(not test.p < SIGNIFICANCE for test in tests.values())
     return holds, "; ".join(f"{name}: {test}" for name, test in tests.items())
-
-
-@claims(
-    "T, r and D are one algorithm: they differ by rounding only.",
-    source="ours",
-    rule="from equal starts and random numbers, the error of none differs from that of the stable "
-    "form (of T for reverse KL): p of the paired t-test, times the number of tests, of at least "
-    f"{SIGNIFICANCE}",
-)
-def estimators_are_equal(evidence: Evidence) -> CheckResult:
-    pairs = [(REVERSE_KL, D, T), (REVERSE_KL, R, T), *((GAN, name, STABLE) for name in ESTIMATORS)]
-    tests = [(*pair, *_paired(evidence, *pair)) for pair in pairs]
-    holds = all(p * len(tests) >= SIGNIFICANCE for *_, p in tests)
-    return holds, "; ".join(
-        f"{Setting(FEW, divergence, name).label} less {SYMBOLS[other]}: {gap}, p {p:.2g}"
-        for divergence, name, other, gap, p in tests
-    )
 
 
 def _spread(evidence: Evidence, divergence: str, estimator: str, low: float, high: float) -> float:
