@@ -173,6 +173,8 @@ def new_meta() -> str:
 def keep(content: Content, candidate: Candidate) -> str:
     """Put a run into an edition; return whether it was `added`, `replaced` or `unchanged`.
 
+    A run under another label, with scores that are kept already, changes nothing.
+
     Raises:
         UserError: if a run of this digest was computed by other code.
     """
@@ -188,10 +190,19 @@ def keep(content: Content, candidate: Candidate) -> str:
             "code_versions",
             "other_code",
         )
-    if before and before["rows"] == line["rows"]:
+    same_rows = before and before["rows"] == line["rows"]
+    known = (_scores(content.lines[name], own) for name, own in content.rows.items())
+    if same_rows or (not before and _scores(line, rows) in known):
         return "unchanged"
     content.lines[run], content.rows[run] = line, rows
     return "replaced" if before else "added"
+
+
+def _scores(line: Line, rows: pd.DataFrame) -> tuple[str, str, frozenset[tuple[str, ...]]]:
+    """Return the method and the protocol of a run, and the scores of its splits."""
+    columns = ["fingerprint", "training_fingerprint", "rmse", "log_likelihood", "crps"]
+    scores = frozenset(rows[columns].fillna("").itertuples(index=False, name=None))
+    return line["record"]["metadata"]["method"], line["protocol"], scores
 
 
 def final_track(content: Content, candidate: Candidate) -> str:

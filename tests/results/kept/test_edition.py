@@ -69,6 +69,8 @@ def test_adding_again_changes_nothing(tmp_path: Path) -> None:
     edition = edition_of(tmp_path / "out").folder
     before = {path.name: path.read_bytes() for path in edition.iterdir()}
     assert len(add(edition, tmp_path / "out", BY).unchanged) == 1
+    kept_run(tmp_path / "label", "v2")
+    assert len(add(edition, tmp_path / "label", BY).unchanged) == 1
     assert before == {path.name: path.read_bytes() for path in edition.iterdir()}
     table = pd.read_csv(folder.table(SPLITS))
     table.assign(rmse=table["rmse"] + 0.1).to_csv(folder.table(SPLITS), index=False)
