@@ -6,7 +6,6 @@ by a plain t-test.
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from scipy.stats import t as student_t
 
@@ -36,8 +35,10 @@ def check_positive(values: pd.Series) -> CheckResult:
     if len(values) < 3:
         raise NotTestable(f"{len(values)} features with true gaps and these methods")
     mean, stderr = float(values.mean()), float(values.sem())
-    ratio = mean / stderr if stderr > 0 else np.copysign(np.inf, mean)
-    probability = float(student_t.cdf(ratio, len(values) - 1))
+    if stderr > 0:
+        probability = float(student_t.cdf(mean / stderr, len(values) - 1))
+    else:
+        probability = float(mean > 0)
     evidence = f"{plus_minus(mean, stderr)} over {len(values)} features, P = {probability:.3f}"
     return probability > LEVEL, evidence
 
