@@ -226,7 +226,7 @@ def auroc_figures(table: pd.DataFrame) -> Iterator[blocks.Block]:
     ):
         areas = own.groupby("label")["auroc.epistemic"].agg(["mean", "sem"])
         points = [Point(str(name), row["mean"], row["sem"]) for name, row in areas.iterrows()]
-        distance = _distance(own)
+        distance = _baseline(own)["auroc.distance"]
         points.append(Point(DISTANCE, distance.mean(), distance.sem(), filled=False))
         ranked = tuple(sorted(points, key=lambda point: -point.value))
         panels.append(Panel(f"{source}, {kind}", ranked, centre=0.5))
@@ -238,22 +238,16 @@ def auroc_figures(table: pd.DataFrame) -> Iterator[blocks.Block]:
         yield from points_blocks("region_auroc", caption, panels, "AUROC", falling=False)
 
 
-def _distance(table: pd.DataFrame) -> pd.Series:
-    """Return the areas of the baseline, the same for all runs with the same splits."""
-    return table[table["run"] == _with_areas(table)]["auroc.distance"]
-
-
-def _with_areas(table: pd.DataFrame) -> str:
-    """Return the first run that tested rows outside the region."""
-    return str(table.loc[table["inside_rows"] > 0, "run"].iloc[0])
+def _baseline(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first run with areas; those of the distance are equal in all runs."""
+    return table[table["run"] == table.loc[table["inside_rows"] > 0, "run"].iloc[0]]
 
 
 def group_tables(table: pd.DataFrame) -> Iterator[blocks.Block]:
     """The results of a data set and a region: over all features, and over those without ties."""
     summaries = {str(name): summarise_regions(own) for name, own in table.groupby("label")}
     if table["inside_rows"].any():
-        baseline = table[table["run"] == _with_areas(table)]
-        summary = summarise_regions(baseline).loc[["auroc.distance"]]
+        summary = summarise_regions(_baseline(table)).loc[["auroc.distance"]]
         summaries[DISTANCE] = summary.rename({"auroc.distance": "auroc.epistemic"})
     features = table.drop_duplicates("split")
     for prefix, count in (("", len(features)), ("true_", int(features["is_true"].sum()))):
