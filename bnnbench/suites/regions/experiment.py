@@ -15,8 +15,7 @@ from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import MIXTURE, SPLITS
 from bnnbench.identity import no_identity
-from bnnbench.preprocessing import Scaler
-from bnnbench.suites.regions.scores import nearest_distances, split_scores
+from bnnbench.suites.regions.scores import nearest_distances, split_scores, training_scaler
 from bnnbench.suites.regions.tables import KIND, REGIONS
 from bnnbench.types import Prediction, Split, Table
 
@@ -100,10 +99,9 @@ def region_row(table: Table, split: Split, region: Region, mixture: Arrays) -> d
         mixture: from `fitting.mixture_arrays`, in standardised units.
     """
     rows = int(region.tested.sum())
-    inputs, targets = table.inputs[split.train], table.targets[split.train]
-    scaler = Scaler.of([inputs], [targets], torch.device("cpu"), torch.float64)
+    units = training_scaler(table, split).target_units()
     parts = (torch.from_numpy(mixture[n].T[:, None]) for n in ("loc", "epistemic", "noise"))
-    prediction = Prediction(*(part.double() for part in parts)).rescaled(*scaler.target_units())
+    prediction = Prediction(*(part.double() for part in parts)).rescaled(*units)
     facts = {
         "feature": table.features[region.feature],
         "distinct": region.distinct,

@@ -84,10 +84,15 @@ def _rows(prediction: Prediction, rows: slice) -> Prediction:
     return Prediction(*(part[..., rows] for part in parts))
 
 
+def training_scaler(table: Table, split: Split) -> Scaler:
+    """Return the scaler of the training rows, float64."""
+    inputs, targets = table.inputs[split.train], table.targets[split.train]
+    return Scaler.of([inputs], [targets], torch.device("cpu"), torch.float64)
+
+
 def nearest_distances(table: Table, split: Split) -> np.ndarray:
     """Return the distance of each test row to the nearest training row, in standardised inputs."""
-    inputs, targets = table.inputs[split.train], table.targets[split.train]
-    scaler = Scaler.of([inputs], [targets], torch.device("cpu"), torch.float64)
+    scaler = training_scaler(table, split)
     train, test = (scaler.inputs([table.inputs[rows]])[0] for rows in (split.train, split.test))
     distances: np.ndarray = KDTree(train.numpy()).query(test.numpy())[0]
     return distances
