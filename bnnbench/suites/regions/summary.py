@@ -143,12 +143,12 @@ def paired_with_pbp(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (label, source, kind), own in both.groupby(["label", "source", "kind"], sort=False):
         for metric in ("rmse", "log_likelihood"):
-            difference = own[f"region.{metric}"] - own[metric]
+            ours, published = own[f"region.{metric}"], own[metric]
+            difference = ours - published
             rows.append({
                 "label": label, "source": source, "kind": kind, "metric": SCORES[metric],
-                "splits": len(own), "ours": own[f"region.{metric}"].mean(),
-                "theirs": own[metric].mean(), "difference": difference.mean(),
-                "difference_stderr": difference.sem(),
-                "correlation": own[f"region.{metric}"].corr(own[metric]),
+                "splits": len(own), "ours": ours.mean(), "theirs": published.mean(),
+                "difference": difference.mean(), "difference_stderr": difference.sem(),
+                "correlation": ours.corr(published),
             })  # fmt: skip
     return pd.DataFrame(rows)
