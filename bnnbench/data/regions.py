@@ -7,7 +7,7 @@ Foong, Li, Hernández-Lobato & Turner, "'In-Between' Uncertainty in Bayesian Neu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -32,7 +32,7 @@ MIDDLE = {
 """Quantiles of the feature that bound the middle rows, which a gap tests and a tail does not."""
 
 MAX_TIES = 0.1
-"""From this fraction of rows with the value of an edge on, a region is no true gap or tail."""
+"""A region is a true gap or tail if less than this fraction of rows has the value of an edge."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ class Regions(Checked):
 
     def regions(self, table: Table) -> Iterator[Region]:
         """Yield the region of each feature of the data set's table."""
-        published = {}
+        features = table.inputs.T
+        masks: Iterable[np.ndarray] = (rows_in_region(values, self.region) for values in features)
         if self.region == GAP and isinstance(self.source, UCI):
-            published = dict(enumerate(published_gaps(self.source.name, len(table.targets))))
-        for feature, values in enumerate(table.inputs.T):
-            tested = published.get(feature, rows_in_region(values, self.region))
+            masks = published_gaps(self.source.name, len(table.targets))
+        for feature, (values, tested) in enumerate(zip(features, masks, strict=True)):
             middle = values[~tested if self.region == TAIL else tested]
             low, high = float(middle.min()), float(middle.max())
             ties = float(np.isin(values, (low, high)).mean())
