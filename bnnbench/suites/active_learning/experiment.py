@@ -19,10 +19,10 @@ from bnnbench.identity import no_identity
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.suites.active_learning.pools import Pools
-from bnnbench.suites.active_learning.tables import KIND, LABELS
+from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 from bnnbench.types import Prediction, Split, Table, UserError
 
-RANDOM, VARIANCE, DISTANCE = "random", "variance", "distance"
+VARIANCE, DISTANCE = "variance", "distance"
 
 SCORES = ("rmse", "log_likelihood", "crps")
 
@@ -123,28 +123,25 @@ class ActiveLearning(SplitExperiment):
         ((plan, store),) = members
         assert isinstance(plan, ActiveLearning)
         for unit in units:
-            rows = label_rows(plan.fitting, plan.table, plan.requested[unit], plan)
+            rows = label_rows(plan, plan.table, plan.requested[unit])
             store.save(unit, {LABELS: rows}, {})
 
 
 @torch.no_grad()
-def label_rows(
-    fitting: FitSettings, table: Table, split: Split, plan: ActiveLearning
-) -> list[dict[str, Any]]:
+def label_rows(plan: ActiveLearning, table: Table, split: Split) -> list[dict[str, Any]]:
     """Return the rows of one repetition in `LABELS`.
 
     Args:
-        fitting: settings of the fits.
+        plan: the arms, the numbers of rows, and the settings of the fits.
         table: the data set.
         split: the labelled rows and the pool, and the test rows.
-        plan: the arms and the numbers of rows.
     """
     labelled = {arm: split.train[: plan.start].tolist() for arm in plan.arms}
     pools = {arm: split.train[plan.start :].tolist() for arm in plan.arms}
     rows: list[dict[str, Any]] = []
     for step in range(plan.additions + 1):
         asked = [np.concatenate([split.test, pools[arm], labelled[arm]]) for arm in plan.arms]
-        fits = refit(fitting, table, [labelled[arm] for arm in plan.arms], asked, split.index, step)
+        fits = refit(plan.fitting, table, list(labelled.values()), asked, split.index, step)
         for r, arm in enumerate(plan.arms):
             scores = _scores(fits, table, split, r)
             count, row = len(labelled[arm]), math.nan

@@ -17,9 +17,7 @@ from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.suites.active_learning.tables import KIND, LABELS
-
-RANDOM = "random"
+from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 
 COLUMNS = ("repetition", "labels", "rmse", "log_likelihood", "crps")
 

@@ -1,8 +1,11 @@
-"""The kind of run and the name of its table, without importing torch."""
+"""The kind of run, its table and its baseline, without importing torch."""
 
 from __future__ import annotations
 
 KIND = "active_learning"
+
+RANDOM = "random"
+"""The rule with which the others are compared."""
 
 LABELS = "labels"
 """Table with a row per repetition, arm and number of labels: `repetition`, `arm`, `labels`, `row`

@@ -33,7 +33,7 @@ def labels_of(run: Run, table: Table | None = None) -> pd.DataFrame:
     """Return the rows of the first repetition, perhaps on another table."""
     plan = run.experiment
     assert isinstance(plan, ActiveLearning)
-    rows = label_rows(plan.fitting, table or plan.table, plan.table.splits[0], plan)
+    rows = label_rows(plan, table or plan.table, plan.table.splits[0])
     return pd.DataFrame(rows)
 
 
@@ -101,7 +101,7 @@ def test_summary_of_known_curves() -> None:
     )
     rows = summarise_arms(table).set_index("arm")
     assert rows.loc["random", ["start", "end", "needed"]].tolist() == [5.0, 3.0, 7.0]
-    # Differences of the repetitions: -1 and -3; random rows end at 3, which two labels more beat.
+    # Differences of the repetitions: -1 and -3; `variance` reaches the last 3 of `random` at 6.
     assert rows.loc["variance", ["difference", "needed"]].tolist() == [-2.0, 6.0]
     assert rows.loc["variance", "difference_stderr"] == pytest.approx(1.0)
 
