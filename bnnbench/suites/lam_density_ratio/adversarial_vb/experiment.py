@@ -37,43 +37,6 @@ from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.suites.lam_density_ratio.trainer import Trainer, TrainingLog
 from bnnbench.types import UserError
 
-SCHEDULES: Mapping[str, Mapping[str, float]] = {
-    "small": {
-        "width": 0.2,
-        "batch_size": 64,
-        "pretraining_steps": 200,
-        "estimator_steps": 4,
-        "iterations": 250,
-        "evaluate_every": 5,
-    },
-    "quick": {
-        "width": 0.5,
-        "batch_size": 256,
-        "pretraining_steps": 1000,
-        "estimator_steps": 20,
-        "iterations": 1000,
-        "evaluate_every": 10,
-    },
-    "published": {
-        "width": 1.0,
-        "batch_size": 2048,
-        "pretraining_steps": 5000,
-        "estimator_steps": 20,
-        "iterations": 4000,
-        "evaluate_every": 10,
-    },
-}
-"""Settings by schedule; the last are those of the thesis (10.1)."""
-
-RATES = {2: 4e-4}
-"""Learning rates by number of latent variables (thesis, 10.1)."""
-
-OTHER_RATE = 1e-4
-"""Learning rate with other numbers of latent variables, the thesis's with 10."""
-
-SMALL_RATE = 2e-3
-"""Learning rate of the schedule `small`, which has few iterations."""
-
 STEP_SECONDS = 2e-10
 """Measured seconds of a training step per column and weight of a replica."""
 
@@ -92,8 +55,8 @@ class AdversarialVB(ImageExperiment):
         estimators: keys of `names.SYMBOLS`; those of `names.EXTRA` are run with GAN and the fewest
             latent variables only.
         noise: number of the encoder's noise inputs.
-        schedule: a key of `SCHEDULES`, which has a value for each of the following settings; None
-            for `small` on digits and `quick` otherwise.
+        schedule: a key of `names.SCHEDULES`, which has a value for each setting from `width` to
+            `evaluate_every`; None for `small` on digits and `quick` otherwise.
         width: factor of the thesis's hidden layers.
         batch_size: number of images in a minibatch.
         pretraining_steps: this and all below but the last: see `Schedule`.
@@ -104,7 +67,7 @@ class AdversarialVB(ImageExperiment):
     divergences: Annotated[tuple[str, ...], ListOf(OneOf(*DIVERGENCES), order="distinct")]
     estimators: Annotated[tuple[str, ...], ListOf(OneOf(*names.SYMBOLS), order="distinct")]
     noise: Count
-    schedule: Annotated[str | None, OneOf(*SCHEDULES)] = no_identity(None)
+    schedule: Annotated[str | None, OneOf(*names.SCHEDULES)] = no_identity(None)
     width: Annotated[float | None, Between(0, 10)] = None
     batch_size: Annotated[int | None, Whole(1, 100_000)] = None
     pretraining_steps: Annotated[int | None, Whole(0)] = None
@@ -115,18 +78,18 @@ class AdversarialVB(ImageExperiment):
     kind: ClassVar[str] = names.KIND
     unit_noun: ClassVar[str] = "configuration"
     step_noun: ClassVar[str] = "iterations"
-    columns: ClassVar[tuple[str, ...]] = tuple(SCHEDULES["published"])
+    columns: ClassVar[tuple[str, ...]] = tuple(names.SCHEDULES["published"])
 
     def resolved(self) -> Self:
         """Take missing settings from the schedule, and learning rates from the thesis."""
         default = "small" if self.images.name == "digits" else "quick"
         schedule = self.schedule or default
-        values = SCHEDULES.get(schedule, {})
+        values = names.SCHEDULES.get(schedule, {})
         missing: dict[str, Any] = {k: v for k, v in values.items() if getattr(self, k) is None}
         if self.learning_rates is None and isinstance(self.latents, tuple):
-            rates = (RATES.get(d, OTHER_RATE) for d in self.latents)
-            small = (SMALL_RATE,) * len(self.latents)
-            missing["learning_rates"] = small if schedule == "small" else tuple(rates)
+            small = (names.SMALL_RATE,) * len(self.latents)
+            rates = small if schedule == "small" else names.published_rates(self.latents)
+            missing["learning_rates"] = rates
         return replace(self, **missing)
 
     def check(self) -> None:

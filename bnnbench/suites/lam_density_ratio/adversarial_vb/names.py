@@ -1,7 +1,8 @@
-"""Names, quantities and published values of adversarial variational Bayes on images."""
+"""Names, quantities, schedules and published values of adversarial variational Bayes on images."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from bnnbench.suites.lam_density_ratio import names
@@ -71,3 +72,45 @@ pixels and images, which is the size of these values.
 """
 
 PUBLISHED_REPETITIONS = 30
+
+SCHEDULES: Mapping[str, Mapping[str, float]] = {
+    "small": {
+        "width": 0.2,
+        "batch_size": 64,
+        "pretraining_steps": 200,
+        "estimator_steps": 4,
+        "iterations": 250,
+        "evaluate_every": 5,
+    },
+    "quick": {
+        "width": 0.5,
+        "batch_size": 256,
+        "pretraining_steps": 1000,
+        "estimator_steps": 20,
+        "iterations": 1000,
+        "evaluate_every": 10,
+    },
+    "published": {
+        "width": 1.0,
+        "batch_size": 2048,
+        "pretraining_steps": 5000,
+        "estimator_steps": 20,
+        "iterations": 4000,
+        "evaluate_every": 10,
+    },
+}
+"""Settings by schedule; the last are those of the thesis (10.1)."""
+
+RATES = {2: 4e-4}
+"""Learning rates by number of latent variables (thesis, 10.1)."""
+
+OTHER_RATE = 1e-4
+"""Learning rate with other numbers of latent variables, the thesis's with 10."""
+
+SMALL_RATE = 2e-3
+"""Learning rate of the schedule `small`, which has few iterations."""
+
+
+def published_rates(latents: Iterable[int]) -> tuple[float, ...]:
+    """Return the thesis's learning rate for each number of latent variables."""
+    return tuple(RATES.get(one, OTHER_RATE) for one in latents)

@@ -19,7 +19,12 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,
     thesis_evidence,
 )
-from bnnbench.suites.lam_density_ratio.adversarial_vb.names import KIND, Setting
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    KIND,
+    SCHEDULES,
+    Setting,
+    published_rates,
+)
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     COMPARISON,
@@ -82,17 +87,13 @@ def comparison_rows(
 
 def deviations(identity: Mapping[str, Any]) -> list[str]:
     """Return every setting of a run that differs from the thesis, such as `batch size 64`."""
-    from bnnbench.suites.lam_density_ratio.adversarial_vb import experiment  # imports torch
-
-    images = {name: identity["images"][name] for name in ("name", "binarisation")}
-    published = experiment.SCHEDULES["published"]
-    thesis: dict[str, Any] = {"name": "mnist", "binarisation": "none", **published}
-    rates = experiment.RATES.get
-    thesis["learning_rates"] = [rates(d, experiment.OTHER_RATE) for d in identity["latents"]]
-    own = {**identity, **images}
+    images = identity["images"]
+    own = {**identity, "images": images["name"], "binarisation": images["binarisation"]}
+    thesis: dict[str, Any] = {"images": "mnist", "binarisation": "none", **SCHEDULES["published"]}
+    thesis["learning_rates"] = [*published_rates(identity["latents"])]
     del thesis["evaluate_every"]
     return [
-        f"{name.replace('_', ' ').replace('name', 'images')} {format_value(own[name])}"
+        f"{name.replace('_', ' ')} {format_value(own[name])}"
         for name, value in thesis.items()
         if own[name] != value
     ]
