@@ -89,7 +89,8 @@ def deviations(identity: Mapping[str, Any]) -> list[str]:
     """Return every setting of a run that differs from the thesis, such as `batch size 64`."""
     images = identity["images"]
     own = {**identity, "images": images["name"], "binarisation": images["binarisation"]}
-    thesis: dict[str, Any] = {"images": "mnist", "binarisation": "none", **SCHEDULES["published"]}
+    source = {"images": "mnist", "binarisation": "none", "noise": 4}
+    thesis: dict[str, Any] = {**source, **SCHEDULES["published"]}
     thesis["learning_rates"] = [*published_rates(identity["latents"])]
     del thesis["evaluate_every"]
     return [

@@ -17,7 +17,7 @@ from bnnbench.experiment import state_file
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.answers import read_answers
 from bnnbench.results.claims import check_claims
@@ -31,7 +31,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     thesis_evidence,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
-from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import tables_section
+from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
@@ -81,6 +81,8 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
     row = low.set_index("configuration").loc["GAN, T"]
     assert (row["thesis_mean"], row["thesis_std"], row["repetitions"]) == (0.10683, 0.00199, 2)
     assert "images digits, width 0.03" in next(b.text for b in blocks if isinstance(b, Paragraph))
+    identity = read_record(folder).identity
+    assert {*deviations({**identity, "noise": 9})} - {*deviations(identity)} == {"noise 9"}
 
 
 def test_images_are_grey_unless_chosen_otherwise(tmp_path: Path) -> None:
