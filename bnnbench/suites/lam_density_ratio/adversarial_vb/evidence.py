@@ -19,11 +19,10 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
 from bnnbench.suites.lam_density_ratio.names import OK
 
-SCORE_COLUMNS = ("latents", "mae", "largest_loss", "largest_log_ratio", "log_ratio_error")
-
-CURVE_COLUMNS = ("iteration", "mae", "estimator_loss", "nelbo", "largest_loss")
-
-read_run = run_reader((*SCORE_COLUMNS, "moderate_error"), CURVE_COLUMNS)
+read_run = run_reader(
+    ("latents", "mae", "largest_loss", "largest_log_ratio", "log_ratio_error", "moderate_error"),
+    ("iteration", "mae", "estimator_loss", "nelbo", "largest_loss"),
+)
 """Reads a run."""
 
 
