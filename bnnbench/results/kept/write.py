@@ -8,7 +8,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,9 @@ from bnnbench.types import UserError
 Line = dict[str, Any]
 """A line of `runs.jsonl.gz`."""
 
+Scores = tuple[str, str, frozenset[tuple[str, ...]]]
+"""The method and the protocol of a run, and the scores of its splits."""
+
 
 @dataclass
 class Content:
@@ -55,6 +58,11 @@ class Content:
     fingerprints: pd.DataFrame
     lines: dict[str, Line] = field(default_factory=dict)
     rows: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """The scores of the runs, by run."""
+        return {run: _scores(self.lines[run], rows) for run, rows in self.rows.items()}
 
 
 @dataclass(frozen=True)
@@ -190,16 +198,15 @@ def keep(content: Content, candidate: Candidate) -> str:
             "code_versions",
             "other_code",
         )
-    same_rows = before and before["rows"] == line["rows"]
-    known = (_scores(content.lines[name], own) for name, own in content.rows.items())
-    if same_rows or (not before and _scores(line, rows) in known):
+    scores = _scores(line, rows)
+    known = before["rows"] == line["rows"] if before else scores in content.scores.values()
+    if known:
         return "unchanged"
-    content.lines[run], content.rows[run] = line, rows
+    content.lines[run], content.rows[run], content.scores[run] = line, rows, scores
     return "replaced" if before else "added"
 
 
-def _scores(line: Line, rows: pd.DataFrame) -> tuple[str, str, frozenset[tuple[str, ...]]]:
-    """Return the method and the protocol of a run, and the scores of its splits."""
+def _scores(line: Line, rows: pd.DataFrame) -> Scores:
     columns = ["fingerprint", "training_fingerprint", "rmse", "log_likelihood", "crps"]
     scores = frozenset(rows[columns].fillna("").itertuples(index=False, name=None))
     return line["record"]["metadata"]["method"], line["protocol"], scores
