@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.files import checksum, write_atomically
+from bnnbench.files import checksum, write_bytes
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
     path = folder.absolute() / f"frame-{checksum(content)[:12]}.csv"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, lambda file: file.write(content))
+        write_bytes(path, content)
     return path
 
 
