@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import logsumexp, ndtri
 
 from bnnbench.constraints import check_between
 from bnnbench.experiment.model import Model
 from bnnbench.results.mixtures import Mixture
-from bnnbench.results.predictive_distances import sample
+from bnnbench.results.predictive_distances import mixture_cdf, sample
 from bnnbench.types import UserError
 
 BISECTIONS = 50
@@ -56,7 +56,7 @@ class PredictiveDistribution:
 
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
         """Return log-densities at some targets."""
-        scores = self._scores(values)
+        scores = self.mixture.scores(_columns(values))
         logs = -0.5 * scores**2 - np.log(self.mixture.deviation)[:, None]
         found = logsumexp(logs, axis=2, b=1 / self.mixture.components) - 0.5 * np.log(2 * np.pi)
         return _shaped(found, np.ndim(values) == 2)
@@ -67,7 +67,7 @@ class PredictiveDistribution:
 
     def cdf(self, values: np.ndarray | float) -> np.ndarray:
         """Return the probabilities of a smaller target."""
-        return _shaped(ndtr(self._scores(values)).mean(2), np.ndim(values) == 2)
+        return _shaped(mixture_cdf(self.mixture, _columns(values)), np.ndim(values) == 2)
 
     def quantile(self, levels: np.ndarray | Sequence[float] | float) -> np.ndarray:
         """Return the targets below which the distributions have the probability `levels`.
@@ -127,12 +127,11 @@ class PredictiveDistribution:
         }
         return pd.DataFrame(columns, index=self.index)
 
-    def _scores(self, values: np.ndarray | float) -> np.ndarray:
-        """Return the values in standard deviations from each component's mean, `[M, K, S]`."""
-        array = np.asarray(values, dtype=float)
-        columns = array if array.ndim == 2 else array.reshape(-1, 1)
-        centred = columns[..., None] - self.mixture.loc[:, None]
-        return centred / self.mixture.deviation[:, None]
+
+def _columns(values: np.ndarray | float) -> np.ndarray:
+    """Return a number for all rows as `[1, 1]`, and one for each row as `[M, 1]`."""
+    array = np.asarray(values, dtype=float)
+    return array if array.ndim == 2 else array.reshape(-1, 1)
 
 
 def _shaped(found: np.ndarray, several: bool) -> np.ndarray:

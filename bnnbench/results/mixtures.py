@@ -42,6 +42,15 @@ class Mixture:
         deviation: np.ndarray = np.sqrt(self.loc.var(1) + self.epistemic.mean(1))
         return deviation
 
+    def scores(self, values: np.ndarray) -> np.ndarray:
+        """Return standard scores under each component, `[M, K, S]`.
+
+        Args:
+            values: K values for each point, `[M, K]`, or for all, `[1, K]`.
+        """
+        scores: np.ndarray = (values[..., None] - self.loc[:, None]) / self.deviation[:, None]
+        return scores
+
     def select_points(self, index: np.ndarray | slice) -> Mixture:
         """Return the mixtures of the selected points."""
         return Mixture(self.loc[index], self.epistemic[index], self.noise[index])

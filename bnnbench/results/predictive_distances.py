@@ -70,7 +70,7 @@ def quantiles(mixture: Mixture) -> np.ndarray:
             same_size, 1 + len(same_size) * elements_per_point // MAX_ARRAY_ELEMENTS
         ):
             grid = np.linspace(low[chunk], high[chunk], size, axis=1)
-            function = (_mixture_cdf_by_fft if shared else _mixture_cdf)(
+            function = (_mixture_cdf_by_fft if shared else mixture_cdf)(
                 mixture.select_points(chunk), grid
             )
             result[chunk] = _invert_cdf(grid, function)
@@ -152,17 +152,16 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float((ranks[0] * ranks[1]).sum() / norm) if norm else float("nan")
 
 
-def _mixture_cdf(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
+def mixture_cdf(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
     """Return the CDFs on their grids, `[M, G]`, averaged over components."""
     from scipy.special import ndtr
 
-    scores = (grid[:, :, None] - mixture.loc[:, None]) / mixture.deviation[:, None]
-    cdf: np.ndarray = ndtr(scores).mean(2)
+    cdf: np.ndarray = ndtr(mixture.scores(grid)).mean(2)
     return cdf
 
 
 def _mixture_cdf_by_fft(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
-    """Return `_mixture_cdf` for components of equal standard deviation, about 100 times faster.
+    """Return `mixture_cdf` for components of equal standard deviation, about 100 times faster.
 
     Each component's mass is split between its two neighbouring grid points. This preserves means
     and adds `h^2 / 6` to variances on average, which is subtracted from the variance of the
