@@ -12,9 +12,6 @@ from bnnbench.types import UserError
 
 RESOLVER = "auto"
 
-IN_MEMORY = "bnnbench.data.in_memory.InMemory"
-"""A source whose settings contain its number of rows; all of them are for training."""
-
 LARGE, VERY_LARGE = 5_000, 50_000
 """Numbers of rows from which fewer folds, evaluations and splits suffice: scores vary less."""
 
@@ -54,12 +51,10 @@ def auto_setting(name: str, rows: int) -> int:
 
 
 def resolve(name: str, *, _root_: DictConfig) -> int:
-    """Return a setting for the chosen data set; its rows are counted, unless they are in memory."""
+    """Return a setting for the chosen data set, which is read to count its rows."""
     config = OmegaConf.to_container(_root_.dataset, resolve=True)
     assert isinstance(config, dict)
-    in_memory = config.get("_target_") == IN_MEMORY
-    size = (config["rows"], 1) if in_memory else _dataset_size(json.dumps(config, sort_keys=True))
-    rows, splits = size
+    rows, splits = _dataset_size(json.dumps(config, sort_keys=True))
     setting = auto_setting(name, rows)
     return min(setting, splits) if name == "splits" else setting
 

@@ -8,10 +8,8 @@ from threading import Lock
 
 from omegaconf import OmegaConf
 
-from bnnbench.config.auto_protocol import IN_MEMORY
 from bnnbench.config.compose import single_job
 from bnnbench.config.instantiate import Config
-from bnnbench.data.in_memory import NAME
 from bnnbench.types import UserError
 
 SETTINGS_OF_A_FIT = (
@@ -19,6 +17,8 @@ SETTINGS_OF_A_FIT = (
     *("training", "search", "protocol", "device", "seed"),
 )
 """Groups whose settings have an effect on one fit; others are about splits and files."""
+
+SOURCE = "bnnbench.data.in_memory.InMemory"
 
 SAMPLES = "evaluation.samples"
 """Monte Carlo samples of a prediction: the only such setting in another group."""
@@ -58,8 +58,7 @@ def _composed(settings: tuple[str, ...], rows: int) -> Config:
     job = single_job([*FIXED, *settings])
     OmegaConf.set_struct(job.config, False)
     job.config.dataset = {
-        "_target_": IN_MEMORY,
-        "name": NAME,
+        "_target_": SOURCE,
         "rows": rows,
         "protocol": job.config.dataset.protocol,
     }

@@ -18,9 +18,9 @@ class InMemory:
     """A source of rows in memory, with a single split that has no test rows.
 
     Attributes:
-        rows: number of rows; `protocol=auto` depends on it.
+        rows: number of rows.
         name: the label.
-        table: the rows.
+        table: the rows; without it, they have no inputs, and only their number is meaningful.
     """
 
     rows: int
@@ -37,12 +37,13 @@ class InMemory:
             targets: `[N]`.
             features: `D` names.
         """
-        rows = np.arange(len(targets))
-        split = Split(0, rows, rows[:0])
-        table = Table(NAME, inputs, targets, (split,), tuple(features), "target")
-        return cls(len(rows), table=table)
+        return cls(len(targets), table=_one_split(inputs, targets, features))
 
     def load(self) -> Table:
         """Return the rows."""
-        assert self.table is not None
-        return self.table
+        return self.table or _one_split(np.empty((self.rows, 0)), np.zeros(self.rows), ())
+
+
+def _one_split(inputs: np.ndarray, targets: np.ndarray, features: Sequence[str]) -> Table:
+    rows = np.arange(len(targets))
+    return Table(NAME, inputs, targets, (Split(0, rows, rows[:0]),), tuple(features), "target")
