@@ -126,8 +126,8 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
     unconverged = unconverged_splits(splits)
     if unconverged:
         notes.append(
-            f"The chains have not converged in {len(unconverged)} of {len(splits)} splits: they "
-            f"lack an {CONVERGENCE}. Run them for longer (training.final_epochs)."
+            f"The chains have not converged in {len(unconverged)} of {len(splits)} splits; "
+            f"convergence requires {CONVERGENCE}. Run them for longer (training.final_epochs)."
         )
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):

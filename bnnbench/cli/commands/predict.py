@@ -42,7 +42,7 @@ The interval is Gaussian with this mean and standard deviation, unless it is cal
               dataset.group, the latest rows with dataset.time), and the interval covers new rows
               of the same distribution with at least the given probability, on average over rows:
               less where the noise is large, unless the method predicts that. This is approximate
-              after a search, which has seen all rows; dataset.time has no guarantee
+              after a search, which has seen all rows; with dataset.time there is no guarantee
 """
 
 SIX_DIGITS = "%.6g"

@@ -142,15 +142,15 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     place = folders[0].root.parents[1]
     write_and_show(place)
     finished = read_runs(place)
-    best = recommendation(finished)
-    coverage = coverage_by_deviation(finished, best.best)
-    for sentence in sentences(best, labels(finished.scored), coverage):
+    verdict = recommendation(finished)
+    coverage = coverage_by_deviation(finished, verdict.best)
+    for sentence in sentences(verdict, labels(finished.scored), coverage):
         print(sentence)
     print(
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "
         "differ between parts of the table."
     )
-    print(f"next: bnnbench predict {finished.folders[best.best].root} NEW.csv")
+    print(f"next: bnnbench predict {finished.folders[verdict.best].root} NEW.csv")
     return 0
 
 

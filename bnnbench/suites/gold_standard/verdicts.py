@@ -68,8 +68,8 @@ def check_convergence(reference: pd.DataFrame) -> tuple[bool, str]:
             f"({worst})."
         )
     return False, (
-        f"The chains have not converged on {failed} of {len(reference)} splits, which lack an "
-        f"{CONVERGENCE} ({worst})."
+        f"The chains have not converged on {failed} of {len(reference)} splits; convergence "
+        f"requires {CONVERGENCE} ({worst})."
     )
 
 
