@@ -58,21 +58,17 @@ def test_first_use_downloads_and_verifies(served: str, yacht: Path, tmp_path: Pa
         assert (fresh / path).stat().st_mode & 0o777 == 0o644
 
 
-def test_only_absent_files_are_downloaded(served: str, yacht: Path, tmp_path: Path) -> None:
-    fresh = tmp_path / "fresh"
-    shutil.copytree(yacht, fresh)
-    (fresh / "yacht/data/n_splits.txt").unlink()
-    kept = (fresh / "yacht/data/data.txt").stat().st_mtime_ns
-    UCI("yacht", directory=str(fresh), base_url=served).load()
-    assert (fresh / "yacht/data/data.txt").stat().st_mtime_ns == kept
-
-
-def test_fetch_replaces_a_corrupt_file(served: str, yacht: Path, tmp_path: Path) -> None:
+def test_fetch_replaces_corrupt_and_absent_files_only(
+    served: str, yacht: Path, tmp_path: Path
+) -> None:
     fresh = tmp_path / "fresh"
     shutil.copytree(yacht, fresh)
     (fresh / "yacht/data/data.txt").write_text("1 2 3\n")
+    (fresh / "yacht/data/n_splits.txt").unlink()
+    intact = fresh / "yacht/data/index_test_0.txt"
+    before = intact.stat().st_mtime_ns
     archive.fetch(["yacht"], fresh, base_url=served)
-    assert archive.verify(["yacht"], fresh)[0].ok
+    assert archive.verify(["yacht"], fresh)[0].ok and intact.stat().st_mtime_ns == before
 
 
 def test_a_corrupt_download_is_not_kept(served: str, yacht: Path, tmp_path: Path) -> None:
@@ -83,12 +79,6 @@ def test_a_corrupt_download_is_not_kept(served: str, yacht: Path, tmp_path: Path
     ):
         archive.fetch(["yacht"], fresh, base_url=served)
     assert not [path for path in fresh.rglob("*") if path.is_file()]
-
-
-def test_missing_on_the_server(served: str, yacht: Path, tmp_path: Path) -> None:
-    (yacht / "yacht/data/data.txt").unlink()
-    with raises_user_error("data_dir", "download_failed", mentions=["404"]):
-        archive.fetch(["yacht"], tmp_path / "fresh", base_url=served)
 
 
 def test_a_missing_network_is_reported_in_one_line(
@@ -124,11 +114,6 @@ def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path)
     with raises_user_error("--from", "missing_file", mentions=[str(bad)]):
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
     assert not (tmp_path / "fresh").exists()
-
-
-def test_intact_files_are_not_fetched_again(yacht: Path) -> None:
-    archive.fetch(["yacht"], yacht, base_url=UNREACHABLE_URL)
-    assert archive.verify(["yacht"], yacht)[0].ok
 
 
 def test_timeouts_and_missing_connections_are_distinguished() -> None:

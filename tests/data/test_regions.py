@@ -69,7 +69,7 @@ def test_gaps_of_uci_sets(name: str, data: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("rows", [12, 13, 14, 308])
+@pytest.mark.parametrize("rows", [12, 13, 308])
 def test_regions_of_distinct_values(rows: int) -> None:
     values = np.random.default_rng(0).permutation(rows).astype(float)
     gap, tail = rows_in_region(values, GAP), rows_in_region(values, TAIL)

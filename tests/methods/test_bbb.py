@@ -108,14 +108,6 @@ def test_methods_that_differ_only_in_their_divergence_can_be_stacked() -> None:
     assert MAP(label="map").merge_for_stacking([MAP(label="map")], 4) is None
 
 
-def test_covariance_and_number_of_parameters() -> None:
-    method = BBB(label="bbb", divergence=KL(label="kl"))
-    posterior = method.fit(small_task(method, training_set()))
-    variance = method.moments(posterior)[1].square()
-    torch.testing.assert_close(method.covariance(posterior), torch.diag_embed(variance))
-    assert method.n_parameters(posterior.mlp) == 2 * variance.shape[1]
-
-
 def test_native_updates_do_not_benefit_from_compiling() -> None:
     """Jensen-Shannon is native, unless it is estimated from samples or the loss is another."""
     native, estimated = JS(label="js"), JS(label="js", estimator="monte_carlo")

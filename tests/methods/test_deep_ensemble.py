@@ -67,8 +67,3 @@ def test_samples_cycle_through_the_members() -> None:
     weights = method.sample_weights(posterior, 7, Streams([1], (0,)))
     assert torch.equal(weights, method.networks(posterior)[[0, 1, 2, 0, 1, 2, 0]])
     assert method.n_parameters(posterior.mlp) == 3 * MAP(label="m").n_parameters(posterior.mlp) == 9
-
-
-def test_an_ensemble_of_one_is_a_point_estimate() -> None:
-    assert MAP(label="m").point_estimate and DeepEnsemble(label="d", members=1).point_estimate
-    assert not DeepEnsemble(label="d").point_estimate

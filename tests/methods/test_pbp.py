@@ -67,25 +67,6 @@ def test_linear_update_is_the_exact_marginal_posterior() -> None:
     torch.testing.assert_close(new["var"][0], covariance.diagonal())
 
 
-@pytest.mark.parametrize("size", [1, 3, 12])
-def test_zero_inputs_give_the_exact_posterior_of_the_bias(size: int) -> None:
-    """All points depend on a single weight, so matching is exact for any batch size."""
-    mlp, state, _, targets, noise = linear_case(12)
-    last = torch.arange(4) == 3
-    start_loc, start_var = state["loc"][0], state["var"][0]
-    precision = 1 / start_var + last * 12 / (
-        4 * noise
-    )  # pre-activations are divided by sqrt(3 + 1)
-    shift = start_loc / start_var + last * targets.sum() / (2 * noise)
-    weights, pair = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
-    for y in targets.split(size, 1):
-        nothing, real = torch.zeros(1, size, 3).double(), torch.ones(1, size) > 0
-        weights, pair = incorporate(weights, pair, nothing, y, real)
-    new = pack(weights)
-    torch.testing.assert_close(new["var"][0], 1 / precision)
-    torch.testing.assert_close(new["loc"][0], shift / precision)
-
-
 def test_refinement_follows_the_equations_of_the_book() -> None:
     """Compares with scalars in the general form, which also stores the mean of every factor."""
     mlp = MLP((2, 3, 1))

@@ -156,10 +156,6 @@ def test_minibatches_do_not_heat_the_chain(
     )
 
 
-def test_full_batch_steps_heat_minibatch_chains() -> None:
-    assert temperature(SGLD(label="s", minibatch_factor=1e9), 455, 32, 10) > 1.15
-
-
 @pytest.mark.parametrize(
     ("burn_in", "thinning", "steps"),
     [(0, 1, range(1, 25)), (0.5, 1, range(13, 25)), (0.5, 5, [14, 19, 24]), (0.99, 50, [24])],

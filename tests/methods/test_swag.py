@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.config import compose
 from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, N, linear_data, linear_task, make_hyper
 
@@ -30,15 +29,6 @@ def test_gaussian_iterates_give_their_covariance() -> None:
     torch.testing.assert_close(loc[0], torch.full((3,), 5.0).double(), atol=0.04, rtol=0)
     torch.testing.assert_close(deviations[0].square(), COVARIANCE.diagonal(), rtol=0.04, atol=0)
     torch.testing.assert_close(factor[0].T @ factor[0], COVARIANCE, rtol=0.04, atol=0.03)
-
-
-def test_factor_has_the_last_columns() -> None:
-    iterates = gaussian_iterates(30)
-    loc, _, factor = fit_gaussian(iterates, 4)
-    assert factor.shape == (1, 4, 3)
-    torch.testing.assert_close(loc, iterates.mean(1))
-    torch.testing.assert_close(factor[0, -1] * 3**0.5, iterates[0, -1] - iterates[0].mean(0))
-    torch.testing.assert_close(factor[0, 0] * 3**0.5, (iterates - iterates[:, :27].mean(1))[0, 26])
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0])
@@ -99,9 +89,3 @@ def test_multi_swag_cycles_through_members_and_the_first_is_swag() -> None:
     assert torch.equal(means, torch.stack([first, second, first, second, first]))
     found = averaged.predict(mixture, linear_data().inputs, 100, streams)
     assert len(found.loc) == 2 and not averaged.point_estimate
-
-
-def test_multi_swag_differs_from_swag_only_in_its_members() -> None:
-    single, mixture = (compose(f"method={name}")["method"] for name in ("swag", "multi_swag"))
-    differ = {name for name, value in single.items() if mixture[name] != value}
-    assert differ == {"label", "summary", "members"}

@@ -25,8 +25,9 @@ Change = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 
 
-@pytest.mark.parametrize("rows", [1, 77, 900])
-@pytest.mark.parametrize("sizes", [(3, 1), (5, 50, 1), (13, 100, 100, 2), (2, 7, 3)])
+@pytest.mark.parametrize(
+    ("sizes", "rows"), [((3, 1), 1), ((13, 100, 100, 2), 900), ((2, 7, 3), 77)]
+)
 def test_outputs_equal_those_of_torch(sizes: tuple[int, ...], rows: int) -> None:
     """For several samples and sets, in one or more blocks of rows; NaN does not spread."""
     streams = torch.Generator().manual_seed(rows)
@@ -147,7 +148,7 @@ shapes = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(shapes)
 def test_the_means_equal_those_of_torch(shape: Shape) -> None:
     inputs, widths, outputs, *rest = shape
@@ -159,10 +160,10 @@ def test_the_means_equal_those_of_torch(shape: Shape) -> None:
 
 @pytest.mark.parametrize(
     "sizes",
-    [(1, 1), (40, 2), (3, 1, 1), (5, 8, 2), (7, 9, 16, 1), (4, 200, 150, 2), (600, 3, 1)],
+    [(1, 1), (5, 8, 2), (7, 9, 16, 1), (4, 200, 150, 2), (600, 3, 1)],
     ids=str,
 )
-@pytest.mark.parametrize("rows", [1, 7, 500])
+@pytest.mark.parametrize("rows", [1, 500])
 def test_shapes_at_the_edges_of_tiles_and_blocks(sizes: tuple[int, ...], rows: int) -> None:
     given_ = problem(sizes, 2, 3, rows, own=True, seed=rows)
     for got, expected in zip(given_.native(), given_.torch(), strict=True):
@@ -177,7 +178,7 @@ poisons = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=30)
 @given(shapes, st.lists(poisons, min_size=1, max_size=2))
 def test_nan_and_infinity_propagate_as_in_torch_and_not_to_other_networks(
     shape: Shape, poison: list[tuple[str, float, int]]

@@ -79,7 +79,7 @@ def assert_same(ours: Posterior, theirs: Posterior) -> None:
         torch.testing.assert_close(ours.state[name], value, rtol=1e-6, atol=1e-10)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(problems)
 def test_passes_equal_those_of_torch(one: Problem) -> None:
     assert_same(one.fit(native=True), one.fit(native=False))
@@ -95,15 +95,11 @@ def test_the_same_updates_are_skipped() -> None:
     ours, theirs = one.fit(True, start), one.fit(False, start)
     assert_same(ours, theirs)
     skipped = ours.state["var"] == start["var"]
-    assert (
-        skipped.any()
-        and not skipped.all()
-        and torch.equal(skipped, theirs.state["var"] == start["var"])
-    )
+    assert skipped.any() and not skipped.all()
+    assert torch.equal(skipped, theirs.state["var"] == start["var"])
 
 
-@pytest.mark.parametrize("loc", [-300.0, -40.0, -8.0, 8.0, 300.0])
-@pytest.mark.parametrize("var", [1e-8, 1.0, 1e4])
+@pytest.mark.parametrize(("loc", "var"), [(-300.0, 1.0), (-8.0, 1e-8), (300.0, 1e4)])
 def test_units_far_from_zero(loc: float, var: float) -> None:
     """Ratios of tail probabilities are accurate even where they underflow."""
     one = replace(problem(2, [5, 4], [3], 1.0, 1, True, 3), epochs=1)
@@ -113,11 +109,10 @@ def test_units_far_from_zero(loc: float, var: float) -> None:
     assert_same(one.fit(True, start), one.fit(False, start))
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_diverged_network_does_not_affect_others(bad: float) -> None:
+def test_a_diverged_network_does_not_affect_others() -> None:
     one = problem(3, [7], [9, 8, 9], 1.0, 1, True, 5)
     targets = one.data.targets.clone()
-    targets[1, 4] = bad
+    targets[1, 4] = math.nan
     broken = replace(one, data=replace(one.data, targets=targets))
     whole, partly = one.fit(True), broken.fit(True)
     assert partly.diverged.tolist() == broken.fit(False).diverged.tolist() == [False, True, False]

@@ -32,7 +32,7 @@ def some_metric(mlp: MLP, generator: torch.Generator) -> Metric:
     return Metric(tuple(roots))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)  # ReLUs at zero may switch in float32
+@settings(max_examples=12)  # ReLUs at zero may switch in float32
 @given(
     hidden=st.lists(st.integers(1, 19), max_size=2),
     inputs=st.integers(1, 9),

@@ -52,14 +52,6 @@ def test_idx_files_are_read_and_binarised(folder: Path) -> None:
     np.testing.assert_array_equal(drawn, load(folder, "stochastic"))
 
 
-def test_uncompressed_files_are_read(folder: Path) -> None:
-    expected = load(folder)
-    for path in (folder / "mnist").glob("*.gz"):
-        path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
-        path.unlink()
-    np.testing.assert_array_equal(load(folder), expected)
-
-
 @pytest.mark.parametrize("damage", ["truncated", "other bytes", "not gzip", "swapped"])
 def test_a_damaged_file_is_named(folder: Path, damage: str) -> None:
     path = folder / "mnist" / "t10k-images-idx3-ubyte.gz"

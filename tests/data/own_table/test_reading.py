@@ -37,9 +37,11 @@ def as_table(path: Path) -> np.ndarray:
     return np.column_stack([table.inputs, table.targets])
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("decimal", [".", ","])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    ("separator", "decimal", "encoding"),
+    [(",", ".", "utf-8-sig"), (";", ",", "cp1252"), ("\t", ",", "utf-16"), ("|", ".", "utf-8"),
+     (",", ",", "utf-8")],
+)  # fmt: skip
 def test_text_in_every_format(tmp_path: Path, separator: str, decimal: str, encoding: str) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(text(separator, decimal).encode(encoding))
@@ -55,14 +57,6 @@ def test_the_detected_format_is_reported_unless_it_is_set(tmp_path: Path) -> Non
     assert "semicolon" not in str(OwnTable(path=str(path), target="ja", **given).load().warnings)
     path.write_text(text())
     assert "comma" not in str(OwnTable(path=str(path), target="ja").load().warnings)
-
-
-def test_points_as_thousands_separators(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{i};{i}.234.567,5" for i in range(1, 13)]
-    path.write_text("\n".join(["a;b", *rows]))
-    table = OwnTable(path=str(path), target="b").load()
-    assert table.targets[0] == 1234567.5
 
 
 def test_thousands_separators_are_removed_from_numbers_only(tmp_path: Path) -> None:
@@ -99,8 +93,7 @@ POINTS: list[tuple[list[str], str, list[object] | None]] = [
 
 @pytest.mark.parametrize(
     ("separator", "rows", "decimal", "expected"),
-    [(mark, *case) for marks, cases in ((",\t", COMMAS), (";\t", POINTS))
-     for mark in marks for case in cases],
+    [(mark, *case) for mark, cases in ((",", COMMAS), (";", POINTS)) for case in cases],
 )  # fmt: skip
 def test_commas_and_points_separate_decimals_or_thousands(
     tmp_path: Path, separator: str, rows: list[str], decimal: str, expected: list[object] | None
@@ -124,13 +117,6 @@ def test_commas_between_semicolons_are_decimal_marks(tmp_path: Path) -> None:
 def test_long_cells(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"a,b\n1,{'x' * 140_000}\n")
     assert read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)[0].shape == (1, 2)
-
-
-def test_columns_separated_by_spaces(tmp_path: Path) -> None:
-    path = tmp_path / "housing.data"
-    path.write_text("\n".join(["a   b  c", *(f" {i}   {i * i}  {i % 3}" for i in range(12))]))
-    table = OwnTable(path=str(path), target="c").load()
-    assert table.inputs[3].tolist() == [3.0, 9.0]
 
 
 def zipped(path: Path, content: bytes) -> None:
@@ -205,15 +191,7 @@ def test_files_that_are_not_tables(tmp_path: Path) -> None:
             OwnTable(path=str(path), target="ja", **settings).load()
 
 
-def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
-    """Columns are converted as a whole: cell by cell, 200,000 rows would take half a minute."""
-    path = tmp_path / "t.csv"
-    rng = np.random.default_rng(0)
-    pd.DataFrame(rng.normal(size=(20_000, 5)), columns=list("abcdy")).to_csv(path, index=False)
-    assert OwnTable(path=str(path), target="y").load().inputs.shape == (20_000, 4)
-
-
-@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zip", "xlsx", "parquet"])
+@pytest.mark.parametrize("suffix", ["gz", "zip", "xlsx", "parquet"])
 def test_the_unpacked_size_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:

@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 from support.divergences import divergence, monte_carlo
 
 from bnnbench.cpp.library import library
+from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.renyi_vi import RenyiVI
 from bnnbench.methods.sghmc import SGHMC
 from bnnbench.methods.sgld import SGLD
@@ -155,7 +158,7 @@ def test_native_fit_equals_torch_fit(name: str, native_calls: list[NativeUpdate]
     assert torch.equal(task.streams.normal(4), other.streams.normal(4)), "the same random numbers"
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     name=st.sampled_from(list(METHODS)),
     counts=st.lists(st.integers(1, 70), min_size=1, max_size=4),
@@ -173,7 +176,7 @@ def test_stacks_of_any_shape(
     assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["vadam", "map", "mc_dropout"])
+@pytest.mark.parametrize("name", ["vadam", "mc_dropout"])
 def test_large_minibatches_are_split_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
@@ -181,17 +184,16 @@ def test_large_minibatches_are_split_into_blocks(name: str) -> None:
         assert_alike(found, expected, 1e-3)
 
 
-@pytest.mark.parametrize("widths", [(), (6,), (5, 4)])
 @pytest.mark.parametrize("name", ["mc_dropout", "mc_dropout without bias prior"])
-def test_strong_priors_on_weights_and_biases(name: str, widths: tuple[int, ...]) -> None:
+def test_strong_priors_on_weights_and_biases(name: str) -> None:
     """The prior dominates the data; dropout halves its effect on weights, but not on biases."""
     method, ones = METHODS[name], torch.ones(3, 1)
     strong = {"noise_precision": ones, "prior_precision": 500 * ones, "dropout": 0.5 * ones}
-    tasks = [replace(Stack(widths=widths).task(), hyper=strong) for _ in range(2)]
+    tasks = [replace(Stack(widths=(5, 4)).task(), hyper=strong) for _ in range(2)]
     assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble", "sgld", "mc_dropout"])
+@pytest.mark.parametrize("name", ["vadam", "sgld", "mc_dropout"])
 def test_noise_drawn_in_chunks_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fitted(METHODS[name], Stack().task())
     monkeypatch.setattr(native_training, "MAX_NOISE_NUMBERS", 1)
@@ -199,7 +201,7 @@ def test_noise_drawn_in_chunks_is_the_same(name: str, monkeypatch: pytest.Monkey
         assert torch.equal(value, whole.state[entry])
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout", "psgld", "swag of members"])
 def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
     stack = Stack()
     together = fitted(METHODS[name], stack.task())
@@ -236,21 +238,21 @@ def test_a_diverged_replica_returns_to_its_last_finite_epoch() -> None:
     assert not torch.equal(at[kept], after[kept])
 
 
-@pytest.mark.parametrize("name", ["vadam", "map", "bbb"])
-def test_recording_the_objective_changes_nothing(name: str) -> None:
-    plain, task = fitted(METHODS[name], Stack().task()), Stack().task()
-    traced = fitted(METHODS[name], replace(task, trace_streams=Streams([8, 9], task.data.groups)))
-    assert (
-        traced.trace["loss"].shape == (3, 3)
-        and traced.trace["loss"][0].ne(traced.trace["loss"][2]).all()
-    )
+def test_recording_the_objective_changes_nothing() -> None:
+    method, task = METHODS["bbb"], Stack().task()
+    plain = fitted(method, Stack().task())
+    traced = fitted(method, replace(task, trace_streams=Streams([8, 9], task.data.groups)))
+    loss = traced.trace["loss"]
+    assert loss.shape == (3, 3) and loss[0].ne(loss[2]).all()
     for entry, value in traced.state.items():
         assert torch.equal(value, plain.state[entry])
 
 
 OTHERS: dict[str, StochasticMethod] = {
     "estimated": BBB(label="bbb", divergence=monte_carlo(KL, "gaussian")),
-    "another divergence": BBB(label="bbb", divergence=divergence("renyi")),
+    "another divergence": BBB(label="bbb", divergence=divergence("renyi"), likelihood=BOTH),
+    "another loss": Vadam(label="vadam", likelihood=Gaussian(loss=Beta(beta=1.5))),
+    "squared gradients": PracticalVI(label="practical_vi"),
     "adversarial": DeepEnsemble(label="deep_ensemble", adversarial=True),
     "gaussian": MCDropout(label="mc_dropout", noise="gaussian"),
     "dropconnect": MCDropout(label="mc_dropout", noise="dropconnect"),
@@ -259,7 +261,6 @@ OTHERS: dict[str, StochasticMethod] = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_updates_are_not_native(name: str, native_calls: list[NativeUpdate]) -> None:
-    assert OTHERS[name].native_update() is None
     assert_alike(fitted(OTHERS[name], Stack().task()), by_torch(OTHERS[name], Stack().task()))
     assert native_calls == []
 

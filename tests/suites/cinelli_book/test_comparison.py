@@ -9,7 +9,7 @@ import pytest
 from support.book_comparison import book_table, selected
 from support.pairs import pairwise_results
 
-from bnnbench.suites.cinelli_book.comparison import book_runs, book_seconds
+from bnnbench.suites.cinelli_book.comparison import book_runs
 from bnnbench.suites.cinelli_book.page import coverage_sentence
 
 
@@ -64,11 +64,3 @@ def test_the_run_with_more_splits_is_used_with_its_pairs() -> None:
     assert sentence.startswith("2 of the 48 runs") and "wine (all)" in sentence
     assert "boston (BBBx2, Vadam, MCDOx1, MCDOx10)" in sentence
     assert "1 more was left out" in sentence and "fewer than" not in sentence
-
-
-def test_a_complete_comparison_has_no_missing_runs() -> None:
-    totals = book_seconds().to_dict("index")
-    assert (
-        coverage_sentence(selected(book_table(totals)))
-        == "48 of the 48 runs of the book's comparison are finished."
-    )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
-import pandas as pd
 import pytest
-from support.book_comparison import book_table, comparison, selected
+from support.book_comparison import comparison
 
-from bnnbench.report.blocks import MISSING
 from bnnbench.suites.cinelli_book.comparison import book_seconds
 from bnnbench.suites.cinelli_book.practice import (
     count_statements,
@@ -30,11 +26,6 @@ def test_quality_follows_from_net_wins(fraction: float, rating: str) -> None:
     assert set(net_wins(comparison(probability=0.6))) == {0}
 
 
-def test_timing_ratings_need_a_data_set_that_all_methods_finished() -> None:
-    seconds = pd.DataFrame({"pbp": [1, math.nan], "vadam": [math.nan, 5]})
-    assert set(timings(seconds).map(timing_rating)) == {MISSING}
-
-
 def test_the_books_times_give_its_ratings() -> None:
     ratings = timings(book_seconds()).map(timing_rating)
     assert ratings.tolist() == ["OK", "Slow", "OK", "Very fast", "OK", "OK"]
@@ -47,8 +38,3 @@ def test_the_table_compares_the_books_ratings_with_ours() -> None:
         "Very fast",
     )  # fmt: skip
     assert rows["BBBx1"][0] == rows["BBBx2"][0] == str(count_statements("bbb"))
-
-
-def test_without_opponents_there_is_no_quality_rating() -> None:
-    (row,) = practice_table(selected(book_table({"boston": {"pbp": 1.0}}))).rows
-    assert row[3:5] == (MISSING, MISSING) and row[6:8] == ("1", "OK")

@@ -71,9 +71,3 @@ def test_the_known_noise_is_standardised_with_the_training_rows(
     assert converted["noise_precision"] == pytest.approx(precision, abs=0.05)
     noise = table.targets - table.truth  # type: ignore[operator]
     assert noise.std() == pytest.approx(0.3, rel=0.05)
-
-
-def test_less_noise_is_a_higher_precision() -> None:
-    quiet, loud = (build_toy(f"dataset.noise={noise}") for noise in (0.1, 0.2))
-    assert quiet.fixed_original_units["noise_precision"] == pytest.approx(100)
-    assert loud.fixed_original_units["noise_precision"] == pytest.approx(25)

@@ -168,14 +168,11 @@ def claim(runs: ThesisRuns, text: str) -> Claim:
     return checked
 
 
-def test_every_statement_can_fail() -> None:
+def test_every_statement_can_hold_and_fail() -> None:
     assert list(REFUTED) == TEXTS
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_a_claim_holds_or_fails_by_the_numbers(text: str) -> None:
-    assert claim(CONFIRMED, text).verdict == "confirmed"
-    assert claim(suite(**REFUTED[text]), text).verdict == "not confirmed"
+    assert {c.verdict for c in check_claims(STATEMENTS, CONFIRMED)} == {"confirmed"}
+    for text, change in REFUTED.items():
+        assert claim(suite(**change), text).verdict == "not confirmed", text
 
 
 def test_claims_without_their_runs_are_not_tested_or_not_shown() -> None:
@@ -203,25 +200,6 @@ def test_orders_with_equal_scores_do_not_confirm_claims() -> None:
     assert found.verdict == "not confirmed"
     assert "AR better in 0, worse in 0, equal in 2" in found.evidence
     assert claim(replace(whole, orders=even), TEXTS[1]).verdict == "not tested"
-
-
-def test_the_best_calibrated_contenders_must_be_calibrated() -> None:
-    far = {(name, 1): 0.9 if name in ("tv_lower", "alpha_renyi") else 0.95 for name in DIVERGENCES}
-    text = "1 layer: TVL and aAR are the best calibrated."
-    assert claim(suite(coverage=far), text).verdict == "not confirmed"
-
-
-def test_criteria_of_other_methods_do_not_count() -> None:
-    whole = CONFIRMED
-    others = replace(whole, criteria=whole.criteria[whole.criteria["name"] == "mc_dropout"])
-    assert claim(others, TEXTS[-1]).verdict == "not tested"
-
-
-def test_a_missing_score_is_ignored() -> None:
-    whole = CONFIRMED
-    lost = replace(whole, orders=whole.orders.assign(log_likelihood_mean=float("nan")))
-    found = claim(lost, TEXTS[0])
-    assert found.verdict == "confirmed" and "A better in 1, worse in 0" in found.evidence
 
 
 def test_the_thesis_numbers_are_judged_by_the_same_rules() -> None:

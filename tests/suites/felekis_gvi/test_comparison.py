@@ -20,7 +20,7 @@ from bnnbench.suites.felekis_gvi.comparison import (
     spread_over_splits,
     thesis_runs,
 )
-from bnnbench.suites.felekis_gvi.page import claims_section, rivals_section, toy_section
+from bnnbench.suites.felekis_gvi.page import claims_section, rivals_section
 
 COMPARISON = {"experiment": "gvi_uci", "likelihood": "heteroscedastic"}
 
@@ -71,15 +71,6 @@ def test_runs_with_other_epochs_are_left_out(tmp_path: Path) -> None:
     assert str(section[1]).count(" 2 runs ") == 1
 
 
-def test_the_best_median_of_a_contenders_runs_is_used(tmp_path: Path) -> None:
-    for seed, rmse in ((0, 5.0), (1, 4.0)):
-        make_grid(tmp_path, {"kl": rmse}, seed=seed, **COMPARISON)
-    runs = read_runs(tmp_path)
-    medians, _ = spread_over_splits(losses_by_split(runs), runs.scored)
-    assert medians["rmse"].tolist() == pytest.approx([4])
-    assert contender_pairs(all_pairs(runs), runs.scored).empty
-
-
 def test_other_methods_are_drawn_with_four_divergences(tmp_path: Path) -> None:
     make_grid(tmp_path, {"kl": 5, "kl_prior_posterior": 9}, **COMPARISON)
     make_grid(tmp_path, {"js": 4}, **COMPARISON)
@@ -120,10 +111,3 @@ def test_contenders_are_named_without_a_common_weight(tmp_path: Path) -> None:
         "js_weight_0.1",
         "alpha_weight_0.1",
     }
-
-
-def test_runs_of_other_experiments_are_ignored(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"kl": 5, "js": 3}, experiment="other")
-    runs = read_runs(tmp_path)
-    assert thesis_runs(runs).empty
-    assert not any(blocks(f, runs) for f in (claims_section, rivals_section, toy_section))

@@ -84,8 +84,3 @@ def test_other_chains_of_the_same_model_are_compared_too(tmp_path: Path) -> None
     assert any(
         "the reference samples its noise precision" in s for one in found for s in one.excluded
     )
-
-
-def test_without_chains_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    make_approximation(tmp_path, "vadam", 0.1)
-    assert build_comparisons(read_runs(tmp_path)) == []

@@ -11,14 +11,12 @@ import pytest
 from support.saved_mixtures import make_approximation, make_chains
 
 from bnnbench.results.reader import read_runs
-from bnnbench.suites.gold_standard.comparison import DISTANCES, Comparison, build_comparisons
+from bnnbench.suites.gold_standard.comparison import Comparison, build_comparisons
 from bnnbench.suites.gold_standard.verdicts import (
     check_agreement,
     check_chain_length,
     check_convergence,
     describe_nearest,
-    ranks,
-    sorted_means,
 )
 
 LIKELY = np.array([-2.0, -2.1, -1.9, -2.0])
@@ -108,14 +106,3 @@ def test_chains_need_a_low_r_hat_and_enough_effective_draws(
     for unknown in (pd.DataFrame({"split": [0]}), pd.DataFrame({"diag.r_hat": [1.0, np.nan]})):
         converged, text = check_convergence(unknown)
         assert not converged and not numbers(text)
-
-
-def test_ranks_by_every_distance(outputs: Path) -> None:
-    """A point estimate has no correlation and the worst ratio."""
-    make_approximation(outputs, "certain", 0.3, width_ratio=0.0)
-    found = compared(outputs)
-    by = {metric.key: ranks(found, metric) for metric in DISTANCES}
-    names = by["w1"].index.map(found.names)
-    assert list(sorted_means(found, DISTANCES[0]).index.map(found.names)) == ["near", "certain"]
-    for key in ("w1", "w1_sampled", "w2", "epistemic_misfit"):
-        assert dict(zip(names, by[key], strict=True)) == {"near": 1, "certain": 2}

@@ -12,11 +12,10 @@ from bnnbench.suites.lam_density_ratio.figures import (
     kernel_density,
     learning_curves_figure,
     limits,
-    posteriors_figure,
     run_figure,
     true_density,
 )
-from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, posterior_samples
+from bnnbench.suites.lam_density_ratio.sprinkler import posterior_samples
 
 ITERATIONS = np.arange(0, 2001, 100)
 
@@ -98,10 +97,3 @@ def test_the_true_posterior_of_a_large_observation_has_two_modes() -> None:
     sprinkler, both, rain = density[mode, zero], density[zero, zero], density[zero, mode]
     assert sprinkler == pytest.approx(rain) and both < 0.05 * rain
     assert density.max() == 1
-
-
-def test_rows_of_posteriors() -> None:
-    draws = np.stack([posterior_samples(x, 50, np.random.default_rng(1)) for x in OBSERVATIONS])
-    figure = posteriors_figure({"ours": draws}, OBSERVATIONS)
-    assert len(figure.axes) == 2 * 5
-    assert figure.axes[0].get_title() == "x = 0" and "exact" in figure.axes[5].get_ylabel()

@@ -100,7 +100,3 @@ def test_the_distance_of_non_finite_draws_is_nan() -> None:
     assert math.isnan(nearest_neighbour_kl(draws, OBSERVATIONS))
     assert math.isnan(sliced_wasserstein(draws, exact_samples(OBSERVATIONS, 50)))
     assert average_kl(torch.from_numpy(draws)[None], OBSERVATIONS).isnan().all()
-
-
-def test_exact_samples_are_always_the_same() -> None:
-    np.testing.assert_array_equal(exact_samples(OBSERVATIONS, 9), exact_samples(OBSERVATIONS, 9))

@@ -56,12 +56,6 @@ def test_the_table_compares_with_exact_draws_and_the_thesis(tmp_path: Path) -> N
     assert nelbo[3] == "3.8508"
 
 
-def test_thirty_repetitions_as_published_have_no_mark(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, UNDERTRAINED, ends=[1.36, 1.37] * 15)
-    assert "thesis" in [column.title for column in run_table(folder).columns]
-    assert not any("Deviations" in note for note in run_notes(folder))
-
-
 @pytest.mark.usefixtures("without_figures")
 def test_failures_are_counted_and_named(tmp_path: Path) -> None:
     relu, status = ("estimator=relu_ratio", "schedule=optimal"), [OK, STUCK, STUCK, OK] * 3
@@ -81,14 +75,6 @@ def test_a_run_in_which_all_repetitions_failed_has_a_page(tmp_path: Path) -> Non
     run = read_sprinkler(folder)
     assert run.mean_curve.empty and median_repetition(run) is None
     assert run_table(folder).rows[0][1] == MISSING
-
-
-def test_the_median_repetition_is_shown_with_its_draws(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, UNDERTRAINED, ends=(1.5, 1.3, 1.4))
-    run = read_sprinkler(folder)
-    assert median_repetition(run) == 2
-    with np.load(folder.arrays(SAMPLES)) as arrays:
-        np.testing.assert_array_equal(run.draws(2), arrays[SAMPLES][2].astype(float))
 
 
 def test_other_data_have_no_floor_and_the_joint_contrast_has_a_warning(tmp_path: Path) -> None:

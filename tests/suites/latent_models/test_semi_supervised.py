@@ -139,14 +139,3 @@ def test_lower_temperature_has_less_bias_and_more_variance() -> None:
         bias.append((slope.mean(1) - exact).norm().item())
         spread.append(slope.std(1).max().item())
     assert bias[0] > bias[1] > bias[2] and spread[0] < spread[1] < spread[2]
-
-
-def test_a_relaxation_at_low_temperature_has_the_enumerated_gradient() -> None:
-    """For bounds that are linear in y, so that both are unbiased as the temperature falls."""
-    bounds = torch.tensor([-1.0, -2.0, 0.5], dtype=torch.float64)[None, :, None]
-    log_pi, weight = PI.log()[None, :, None], torch.ones(1, 1, 1, dtype=torch.float64)
-    expected = objective.enumerated_slope(bounds, log_pi, weight)[0, :, 0]
-    relaxed = draws(0.1)[None]
-    slope = objective.relaxed_slope(relaxed, -bounds.expand_as(relaxed), log_pi, weight, 0.1)[0]
-    error = slope.std(1) / relaxed.shape[2] ** 0.5
-    assert ((slope.mean(1) - expected).abs() < 0.02 + 4 * error).all()

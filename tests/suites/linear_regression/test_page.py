@@ -72,14 +72,6 @@ def test_a_distance_from_the_optimum_is_noted(tmp_path: Path, shift: float) -> N
     assert len(notes) == 2 and "mean-field optimum" in notes[0] and "not converged" in notes[-1]
 
 
-def test_a_learned_optimum_needs_no_note(tmp_path: Path) -> None:
-    folder = make_line_run(tmp_path)
-    best = posteriors(0)["mean field"]
-    table = tabulate({**posteriors(0), "learned": best}, TRUTH)
-    table.to_csv(folder.table(POSTERIOR), index=False)
-    assert len(line_notes(folder)) == 1
-
-
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     folder = make_line_run(tmp_path)
     folder.table(POSTERIOR).write_text("damaged")

@@ -76,14 +76,6 @@ def test_shuffled_test_targets_change_no_area(finished: tuple[Run, RunFolder, Pa
     assert row["region.rmse"] != shuffled["region.rmse"]
 
 
-def test_the_identity_depends_on_the_region(tmp_path: Path) -> None:
-    runs = [
-        region_run(tmp_path, *FIXED, *more)
-        for more in ((), ("experiment.region=tail",), ("experiment.inside=0.2",))
-    ]
-    assert len({run.folder.root.name for run in runs}) == 3
-
-
 def test_pages_and_reports(finished: tuple[Run, RunFolder, Path]) -> None:
     _, folder, outputs = finished
     write_run_output(folder, figures="png")

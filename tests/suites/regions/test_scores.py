@@ -18,7 +18,7 @@ from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.suites.regions.scores import auroc, nearest_distances, split_scores
-from bnnbench.types import Prediction, Split, Table
+from bnnbench.types import Prediction, Table
 
 CPU = torch.device("cpu")
 
@@ -95,10 +95,3 @@ def test_scores_of_both_parts() -> None:
     assert scores["auroc.epistemic"] == scores["auroc.total"] == scores["auroc.distance"] == 0.75
     empty = split_scores(Prediction(loc, zero, one), targets, np.ones(4), 4)
     assert math.isnan(empty["inside.rmse"]) and math.isnan(empty["auroc.epistemic"])
-
-
-def test_split_is_used_by_distances_only_through_inputs() -> None:
-    table = Symmetric().load()
-    split = Split(0, np.arange(0, 60, 2), np.arange(1, 60, 2))
-    other = Table(table.name, table.inputs, -3 * table.targets, (), ("x",), "y")
-    assert np.array_equal(nearest_distances(table, split), nearest_distances(other, split))

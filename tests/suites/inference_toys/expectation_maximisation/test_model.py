@@ -50,7 +50,7 @@ def test_likelihood_and_posterior_are_those_of_the_mixture() -> None:
     np.testing.assert_allclose(posterior(POINTS, THETA)[:, 0], first / (first + second))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20)
 @given(ones=st.lists(st.floats(0.0, 1.0, allow_subnormal=False), min_size=3, max_size=3))
 def test_the_bound_is_lower_by_the_kl_divergence_to_the_posterior(ones: list[float]) -> None:
     q = np.stack([ones, 1 - np.array(ones)], 1)
@@ -60,15 +60,6 @@ def test_the_bound_is_lower_by_the_kl_divergence_to_the_posterior(ones: list[flo
     exact = log_likelihood(POINTS, THETA)
     assert exact - bound(POINTS, q, THETA) == pytest.approx(divergence, abs=1e-10)
     assert bound(POINTS, best, THETA) == pytest.approx(exact, abs=1e-12)
-
-
-def test_the_bound_of_the_lectures_remark_is_not_tight() -> None:
-    """The remark on EM includes the entropy of one point only."""
-    q = posterior(POINTS, THETA)
-    entropies = -(q * np.log(q)).sum(1)
-    printed = (q * log_joint(POINTS, THETA)).sum() + entropies[0]
-    gap = log_likelihood(POINTS, THETA) - printed
-    assert gap == pytest.approx(entropies[1:].sum()) and gap > 0.005
 
 
 def test_the_gradient_has_a_closed_form() -> None:
@@ -83,7 +74,7 @@ def test_components_are_sorted_by_mean() -> None:
     assert np.array_equal(sorted_by_mean(THETA[:, ::-1]), THETA)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), size=st.integers(5, 60))
 def test_the_likelihood_never_decreases_and_every_bound_is_tight(seed: int, size: int) -> None:
     random = np.random.default_rng(seed)
@@ -117,16 +108,6 @@ def test_em_agrees_with_scikit_learn_and_the_maximum_by_bfgs(name: str) -> None:
         np.testing.assert_allclose(fit.states[iterations], theirs, rtol=1e-10)
     maximum = local_maximum(points, fit.states[-1])
     np.testing.assert_allclose(maximum, fit.states[-1], rtol=1e-5)
-
-
-def test_setosas_are_separated_by_their_petal_lengths() -> None:
-    """The lower component has the mean and variance of the fifty setosas."""
-    points = petal_lengths()
-    end = sorted_by_mean(EXPERIMENT.run_em(points, start(points)).states[-1])
-    weight, loc, variance = end[:, 0]
-    assert weight == pytest.approx(1 / 3, abs=1e-3)
-    assert loc == pytest.approx(points[:50].mean(), abs=2e-3)
-    assert variance == pytest.approx(points[:50].var(), rel=0.03)
 
 
 ISOLATED = np.array([0.0, 0.4, 1.1, 1.3, 2.0, 9.0])

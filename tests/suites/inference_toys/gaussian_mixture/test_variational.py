@@ -8,15 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import enumerate_assignments
-from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors, draw_points, elbo
+from bnnbench.suites.inference_toys.gaussian_mixture.model import draw_points
 from bnnbench.suites.inference_toys.gaussian_mixture.variational import (
     elbo_with_fixed_factors,
     fit_prior_variance,
-    responsibilities,
     run_cavi,
     run_stochastic_vi,
     step_sizes,
-    update_means,
 )
 
 TEN = draw_points((-2.0, 2.0), 10, np.random.default_rng(1))
@@ -27,14 +25,7 @@ def draw_start(components: int, seed: int, prior_variance: float = 25.0) -> np.n
     return np.random.default_rng(seed).normal(scale=prior_variance**0.5, size=components)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_every_start_reaches_the_known_bound(seed: int) -> None:
-    result = run_cavi(TEN, draw_start(2, seed), 25.0, 1000, 1e-13)
-    assert result.status == "converged" and result.largest_decrease < 1e-12
-    assert result.objective[-1] == pytest.approx(-22.1696, abs=5e-5)
-
-
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 10**6),
     components=st.integers(2, 3),
@@ -60,42 +51,6 @@ def test_distant_clusters_have_shrunk_means_and_a_gap_of_log_labellings() -> Non
     np.testing.assert_allclose(result.states[-1].variance, 1 / (1 / 100 + counts))
     exact = enumerate_assignments(points, 3, 100.0).log_evidence
     assert exact - result.objective[-1] == pytest.approx(np.log(6), abs=1e-6)
-
-
-def test_the_fixed_point_is_a_maximum_of_the_bound() -> None:
-    q = run_cavi(TEN, START, 25.0, 1000, 1e-15).states[-1]
-    top = elbo(TEN, q, 25.0)
-    random = np.random.default_rng(0)
-    for _ in range(20):
-        moved = Factors(
-            q.loc + 0.02 * random.normal(size=2),
-            q.variance * np.exp(0.02 * random.normal(size=2)),
-            responsibilities(TEN, q.loc + 0.02 * random.normal(size=2), q.variance),
-        )
-        assert elbo(TEN, moved, 25.0) < top
-
-
-def em_step(points: np.ndarray, loc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Responsibilities and next means of EM for unit variances and equal weights."""
-    density = np.exp(-0.5 * (points[:, None] - loc) ** 2)
-    weights = density / density.sum(1, keepdims=True)
-    return weights, points @ weights / weights.sum(0)
-
-
-def test_with_a_flat_prior_an_iteration_approaches_one_of_em() -> None:
-    """Means agree; responsibilities differ by the variances of the means, of order 1 / N."""
-    differences = []
-    for copies in (10, 1000):
-        points = np.tile(np.sort(TEN)[:7], copies)
-        weights, loc = em_step(points, np.array([-1.0, 1.5]))
-        ours, variance = update_means(points, weights, 1e12)
-        np.testing.assert_allclose(ours, loc, rtol=1e-10)
-        equal = responsibilities(points, loc, np.array([0.3, 0.3]))
-        np.testing.assert_allclose(equal, em_step(points, loc)[0], rtol=1e-12)
-        difference = responsibilities(points, ours, variance) - em_step(points, loc)[0]
-        differences.append(np.abs(difference).max())
-    assert differences[0] > 1e-4
-    assert differences[0] / differences[1] == pytest.approx(100, rel=0.02)
 
 
 def bound_at(prior_variance: float, loc: np.ndarray) -> float:
@@ -160,9 +115,3 @@ def test_constant_steps_have_the_stationary_variance_of_linear_theory() -> None:
         expected = step / (2 - step) * len(CLUSTERS) / (40 * len(cluster)) * cluster.var()
         measured = (errors[200:, :, k] ** 2).mean()
         assert measured == pytest.approx(expected, rel=0.15)  # about 800 independent squares
-
-
-def test_distances_decrease_as_the_root_of_the_step_size() -> None:
-    squares = (errors_of_stochastic_vi(step_sizes(2000, 0.75)) ** 2).mean((1, 2))
-    ratio = squares[1900:].mean() / squares[190:200].mean()
-    assert ratio == pytest.approx(10**-0.75, rel=0.35)

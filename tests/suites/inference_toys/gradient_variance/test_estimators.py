@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from torch.distributions import Normal as TorchNormal
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     CONTROL_VARIATE,
     ESTIMATORS,
-    PATH_DERIVATIVE,
     PATHWISE,
     SCORE,
     estimates,
@@ -25,14 +25,12 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     optimal_baseline,
     quadratic_variance,
     quadrature_nodes,
-    random_minibatches,
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Cosine,
     LinearModel,
     Normal,
     Quadratic,
-    squared_distance,
 )
 from bnnbench.suites.inference_toys.maths import simulate_line
 
@@ -45,29 +43,13 @@ QUADRATICS = (
 DISTRIBUTIONS = (Normal(0.0, 1.0), Normal(-0.3, 0.2), MODEL.posterior)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [(SCORE, [1656.15, 235.1278, 87.0]), (CONTROL_VARIATE, [32.06, 32.54, 38.0]),
-     (PATHWISE, [0.04, 0.36, 4.0])],
-)  # fmt: skip
-def test_squared_distance_by_hand(name: str, expected: list[float]) -> None:
-    """`(z - 2)^2` at `N(0, s^2)`: score `k^4 / s^2 + 14 k^2 + 15 s^2`, pathwise `4 s^2`."""
-    variances = [
-        quadratic_variance(name, squared_distance(2.0), Normal(0.0, s))[0] for s in (0.1, 0.3, 1)
-    ]
-    assert variances == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("q", DISTRIBUTIONS)
 @pytest.mark.parametrize("objective", QUADRATICS)
-def test_closed_forms_match_quadrature(name: str, q: Normal, objective: Quadratic) -> None:
-    if name not in estimators_for(objective):
-        return
-    mean, variance = moments_by_quadrature(name, objective, q)
-    assert mean == pytest.approx(objective.gradient(q), rel=1e-9, abs=1e-9)
-    exact = quadratic_variance(name, objective, q)
-    assert variance == pytest.approx(exact, rel=1e-9, abs=1e-12)
+def test_closed_forms_match_quadrature(objective: Quadratic) -> None:
+    for name, q in product(estimators_for(objective), DISTRIBUTIONS):
+        mean, variance = moments_by_quadrature(name, objective, q)
+        assert mean == pytest.approx(objective.gradient(q), rel=1e-9, abs=1e-9)
+        exact = quadratic_variance(name, objective, q)
+        assert variance == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
 def test_the_exact_gradient_matches_autograd() -> None:
@@ -86,10 +68,10 @@ def test_the_exact_gradient_matches_autograd() -> None:
     assert joint == pytest.approx((likelihood + prior).detach().numpy())
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
-def test_closed_forms_of_the_cosine(scale: float) -> None:
+def test_closed_forms_of_the_cosine() -> None:
     """`E cos(k s e) = exp(-(k s)^2 / 2)`; pathwise: `k^2 (1 - exp(-2 (k s)^2)) / 2`."""
-    k, q = 5.0, Normal(0.0, scale)
+    k, scale = 5.0, 0.3
+    q = Normal(0.0, scale)
     turn = (k * scale) ** 2
     mean, variance = moments_by_quadrature(PATHWISE, Cosine(k), q)
     assert variance[0] == pytest.approx(k**2 * (1 - math.exp(-2 * turn)) / 2)
@@ -126,38 +108,14 @@ def test_stacked_q_do_not_affect_each_other() -> None:
             assert gradients[k] == pytest.approx(estimates(name, MODEL.elbo(), q, noise[k], alone))
 
 
-def test_estimators_that_sample_log_q_have_zero_variance_at_the_posterior() -> None:
-    """The integrand is the log evidence there, a constant."""
-    q, objective = MODEL.posterior, MODEL.elbo()
-    for name in (CONTROL_VARIATE, PATH_DERIVATIVE):
-        assert quadratic_variance(name, objective, q) == pytest.approx([0, 0], abs=1e-12)
-    assert quadratic_variance(PATHWISE, objective, q) == pytest.approx([1 / q.scale**2, 2])
-    z = np.array([-0.4, 0.2, 1.1])
-    log_q = TorchNormal(q.loc, q.scale).log_prob(torch.from_numpy(z)).numpy()
-    covariance = np.eye(8) / 4.0 + np.outer(MODEL.inputs, MODEL.inputs) / 0.5
-    evidence = torch.distributions.MultivariateNormal(
-        torch.zeros(8, dtype=torch.float64), torch.from_numpy(covariance)
-    ).log_prob(torch.from_numpy(MODEL.targets))
-    assert objective.value(z) - log_q == pytest.approx([evidence.item()] * 3)
-
-
-@pytest.mark.parametrize("q", [MODEL.prior, Normal(0.3, 0.2)])
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_the_mean_over_all_minibatches_is_the_gradient(size: int, q: Normal) -> None:
+@pytest.mark.parametrize("size", [3, 8])
+def test_the_mean_over_all_minibatches_is_the_gradient(size: int) -> None:
+    q = Normal(0.3, 0.2)
     gradient = MODEL.elbo().gradient(q)
     assert mean_over_minibatches(MODEL, q, size) == pytest.approx(gradient, rel=1e-10)
     unscaled = replace(MODEL, noise_precision=MODEL.noise_precision * size / 8)
     if size < 8:
         assert mean_over_minibatches(unscaled, q, size) != pytest.approx(gradient, rel=0.1)
-
-
-def test_random_minibatches_agree_within_their_standard_error() -> None:
-    q, random = Normal(0.5, 0.3), np.random.default_rng(0)
-    rows = random_minibatches(8, 2, 20_000, random)
-    assert rows.shape == (20_000, 2) and (rows[:, 0] != rows[:, 1]).all()
-    gradients = estimates(SCORE, MODEL.elbo(rows), q, random.standard_normal(20_000))
-    distance = (gradients.mean(0) - MODEL.elbo().gradient(q)) / (gradients.std(0) / 20_000**0.5)
-    assert (np.abs(distance) < 4).all()
 
 
 @pytest.mark.parametrize("latents", [1, 2])

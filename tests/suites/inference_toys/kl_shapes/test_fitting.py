@@ -11,8 +11,6 @@ from scipy.stats import norm
 
 from bnnbench.divergences.renyi import alpha_divergence
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
-    LOG_WEIGHTS,
-    NODES,
     Fit,
     Mixture,
     divergence,
@@ -31,12 +29,9 @@ def density(p: Mixture, x: float) -> float:
     )
 
 
-def divergence_by_quadrature(
-    p: Mixture, loc: float, scale: float, order: float, exchange: bool = False
-) -> float:
-    """Return eq. 3.68 by adaptive quadrature, with p and q exchanged if `exchange`."""
+def divergence_by_quadrature(p: Mixture, loc: float, scale: float, order: float) -> float:
+    """Return eq. 3.68 by adaptive quadrature."""
     a, b = (1 + order) / 2, (1 - order) / 2
-    a, b = (b, a) if exchange else (a, b)
 
     def integrand(x: float) -> float:
         return density(p, x) ** a * float(norm.pdf(x, loc, scale)) ** b
@@ -48,9 +43,7 @@ def divergence_by_quadrature(
 @pytest.mark.parametrize(
     ("separation", "order", "loc", "scale"),
     [
-        (1, -1, 0, 1.394), (2, -1, 0, 2.047), (3, -1, 2.984, 1.023),
-        (1, 0, 0, 1.405), (2, 0, 0, 2.162), (3, 0, 0, 3.050),
-        (1, 1, 0, 1.414), (2, 1, 0, 2.236), (3, 1, 0, 3.162),
+        (2, -1, 0, 2.047), (3, -1, 2.984, 1.023), (3, 0, 0, 3.050), (3, 1, 0, 3.162),
     ],
 )  # fmt: skip
 def test_two_equal_components(separation: float, order: float, loc: float, scale: float) -> None:
@@ -62,9 +55,9 @@ def test_two_equal_components(separation: float, order: float, loc: float, scale
         assert (mirrored.loc, mirrored.divergence) == pytest.approx((-best.loc, best.divergence))
 
 
-@pytest.mark.parametrize("p", [Mixture(0, 0.7, 0.4), UNEVEN, Mixture(4, 0.6, 2.0)])
-def test_forward_kl_matches_moments(p: Mixture) -> None:
+def test_forward_kl_matches_moments() -> None:
     """Eq. 3.40; also checks the moments of p by quadrature."""
+    p = UNEVEN
     (fit,) = local_optima(p, 1)
     first, second = (
         quad(lambda x, k=k: x**k * density(p, x), -25, 25, limit=400, points=[-4, 0, 4])[0]
@@ -75,7 +68,7 @@ def test_forward_kl_matches_moments(p: Mixture) -> None:
     assert (fit.loc, fit.scale) == pytest.approx((p.mean, p.standard_deviation), abs=1e-6)
 
 
-@pytest.mark.parametrize("order", [-3.0, -0.5, 0.0, 0.4, 3.0])
+@pytest.mark.parametrize("order", [-3.0, 0.0, 0.4])
 def test_the_divergence_matches_quadrature(order: float) -> None:
     scale = 0.9 if order < 0 else 1.3
     expected = divergence_by_quadrature(UNEVEN, 0.2, scale, order)
@@ -100,18 +93,9 @@ def test_kl_divergences_are_the_limits_of_the_family(limit: float) -> None:
     assert (near.loc, near.scale) == pytest.approx((ends.loc, ends.scale), abs=0.01)
 
 
-@pytest.mark.parametrize(("order", "symmetric"), [(-3.0, False), (0.0, True), (0.4, False)])
-def test_only_order_zero_is_symmetric(order: float, symmetric: bool) -> None:
-    there, back = (
-        divergence_by_quadrature(UNEVEN, 0.2, 0.9, order, exchange) for exchange in (False, True)
-    )
-    assert (there == pytest.approx(back, rel=1e-3)) == symmetric
-    assert divergence(UNEVEN, 0.2, 0.9, -order) == pytest.approx(back, rel=1e-6)
-
-
-@pytest.mark.parametrize("order", [0.2, 0.5, 0.7, 1.0, 1.6])
-def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one(order: float) -> None:
+def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one() -> None:
     """For arguments in the same order; the package has q first, which mirrors alpha."""
+    order = 0.7
     p, q = (0.0, 1.0), (0.4, 1.2)  # two equal components at the same location are a Gaussian
     tensors = [torch.tensor(value, dtype=torch.float64) for value in (*p, *q)]
     same = alpha_divergence(*tensors, alpha=order).item()
@@ -120,9 +104,9 @@ def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one(order: float) ->
     assert divergence(Mixture(0), *q, 1 - 2 * order) == pytest.approx(mirrored, rel=1e-9)
 
 
-@pytest.mark.parametrize("order", [-8.0, -2.0, -1.0, 0.0, 1.0, 8.0])
-@pytest.mark.parametrize("p", [Mixture(1), Mixture(2, 0.6, 0.5), Mixture(3, 0.5, 0.5)])
-def test_optima_are_local_minima(p: Mixture, order: float) -> None:
+@pytest.mark.parametrize("order", [-2.0, -1.0, 0.0, 8.0])
+def test_optima_are_local_minima(order: float) -> None:
+    p = Mixture(2, 0.6, 0.5)
     for fit in local_optima(p, order):
         assert divergence(p, fit.loc, fit.scale, order) == fit.divergence
         for loc, scale in [(0.01, 1), (-0.01, 1), (0, 1.01), (0, 0.99), (0.01, 0.99)]:
@@ -138,21 +122,6 @@ def test_below_order_minus_one_the_optimum_can_be_at_the_largest_scale() -> None
     assert not local_optima(Mixture(1), -2)[0].at_bound
 
 
-def test_the_best_fit_to_a_gaussian_is_itself() -> None:
-    for order in (-8, -1, 0, 1, 8):
-        (fit,) = local_optima(Mixture(0), order)
-        assert (fit.loc, fit.scale, fit.divergence) == pytest.approx((0, 1, 0), abs=1e-6)
-
-
-def test_reverse_kl_selects_the_component_with_the_larger_weight() -> None:
-    p = Mixture(4, 0.6, 0.5)
-    heavier, taller = local_optima(p, -1)
-    assert (heavier.loc, taller.loc) == pytest.approx((-4, 4), abs=1e-3)
-    assert heavier.divergence == pytest.approx(-math.log(0.6), abs=1e-3)
-    assert taller.divergence == pytest.approx(-math.log(0.4), abs=1e-3)
-    assert p.log_density(NODES)[NODES > 0].max() > p.log_density(NODES)[NODES < 0].max()
-
-
 def test_mass_outside_and_min_component_mass() -> None:
     p = Mixture(4)
     narrow, wide = Fit(4, 1, 0.0), Fit(0, 4.123, 0.0)
@@ -163,9 +132,3 @@ def test_mass_outside_and_min_component_mass() -> None:
     assert mass_outside(p, narrow) == pytest.approx(outside, abs=5e-4)
     low = norm.cdf((4 - edge) / 4.123) - 0.5 + norm.sf((4 + edge) / 4.123)
     assert mass_outside(p, wide) == pytest.approx(2 * low, abs=5e-3)
-
-
-def test_the_nodes_integrate_wide_and_narrow_densities() -> None:
-    for loc, scale in [(0, 1), (8, 0.25 / 5.5**0.5), (-4, 10), (0, 1e3)]:
-        total = (norm.pdf(NODES, loc, scale) * torch.from_numpy(LOG_WEIGHTS).exp().numpy()).sum()
-        assert total == pytest.approx(1, abs=1e-6)

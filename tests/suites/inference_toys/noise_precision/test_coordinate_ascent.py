@@ -19,16 +19,7 @@ def bounds_of(model: LinearModel, printed: bool = False) -> np.ndarray:
     return np.array([evidence_lower_bound(model, belief) for belief in beliefs])
 
 
-def test_known_values(model: LinearModel) -> None:
-    q, bounds = run_cavi(model)[-1], bounds_of(model)
-    assert (q.mean, q.std) == pytest.approx((4.0645, 1.1733), abs=5e-5)
-    assert (q.weight_mean, q.weight_std) == pytest.approx((0.7280, 0.0910), abs=5e-5)
-    assert bounds[-1] == pytest.approx(-16.0341, abs=5e-5)
-    assert bounds[8] == pytest.approx(bounds[-1], abs=5e-5)  # after 4 iterations
-
-
-@pytest.mark.parametrize("rows", [2, 5, 20, 100])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("rows", "seed"), [(2, 0), (20, 1)])
 def test_the_bound_never_decreases_and_stays_below_the_evidence(
     make_model: Callable[..., LinearModel], rows: int, seed: int
 ) -> None:
@@ -51,14 +42,6 @@ def test_it_converges_to_the_optimum_of_its_family(model: LinearModel) -> None:
     assert -result.fun == pytest.approx(evidence_lower_bound(model, q), abs=1e-8)
     expected = [np.log(q.shape), np.log(q.rate), q.weight_mean, np.log(q.variance)]
     assert result.x == pytest.approx(expected, abs=1e-3)
-
-
-def test_as_printed_the_bound_decreases(model: LinearModel) -> None:
-    q, bounds = run_cavi(model, printed=True)[-1], bounds_of(model, printed=True)
-    assert (q.mean, q.std) == pytest.approx((0.7107, 0.4495), abs=5e-5)
-    assert (q.weight_mean, q.weight_std) == pytest.approx((0.7007, 0.2135), abs=5e-5)
-    assert bounds[-1] == pytest.approx(-27.82, abs=5e-3)
-    assert np.diff(bounds).min() < -6
 
 
 def test_both_readings_are_equal_for_one_observation(

@@ -108,13 +108,6 @@ def test_better(better: Sample, other: Sample, expected: bool | None) -> None:
     assert holds(rules.is_better, Evidence({}), pairs=[(D, T)]) is None
 
 
-def test_better_with_a_minimum_number_of_pairs() -> None:
-    one = Evidence({"9.1": {D: Sample(1.3, 0.01, 30), T: Sample(1.4, 0.01, 30)}})
-    pairs = [(D, T), (R, T)]
-    assert holds(rules.is_better, one, pairs=pairs) is True
-    assert holds(rules.is_better, one, pairs=pairs, min_pairs=2) is None
-
-
 @pytest.mark.parametrize(
     ("check", "confirmed", "refuted"),
     [
@@ -191,16 +184,6 @@ def test_convergence_of_the_prior_contrast() -> None:
     assert holds(check, evidence_of([slow, quick])) is False
     assert holds(check, evidence_of([quick])) is None
     assert holds(check, evidence_of([quick, run_of(JOINT, spread(1.8, 0.01, 9))])) is None
-
-
-def test_one_diverging_repetition_does_not_change_median_curves() -> None:
-    wild = run_of(T, spread(1.5, 0.01))
-    wild.curves.loc[wild.curves["repetition"] == 3, "average_kl"] = 2000.0
-    low = {"average_kl": np.full(10, 1.9)}
-    evidence = evidence_of([wild, run_of(JOINT, spread(1.9, 0.01), curves=low)])
-    assert holds(claims.prior_contrast_converges_faster, evidence) is True
-    slow = run_of(KL, [2.1] * 30, curves={"average_kl": np.full(10, 2.1)})
-    assert holds(claims.gan_falls_faster_early, evidence_of([wild, slow])) is True
 
 
 def test_failures() -> None:

@@ -62,15 +62,9 @@ def test_scores_of_exact_draws() -> None:
     ("setting", "overrides", "expected"),
     [
         ("undertrained", ["schedule=undertrained"], []),
-        ("undertrained", ["schedule=undertrained", "contrast=joint"], []),
-        ("undertrained", ["schedule=quick"], []),
         ("undertrained", ["schedule=undertrained", "samples=200"], []),  # as in the text
-        ("optimal", ["schedule=published"], []),
         ("optimal", ["schedule=published", "contrast=joint"], []),
-        ("optimal", ["schedule=published", "contrast=joint", "estimator_steps=100"], []),
         ("undertrained", ["schedule=undertrained", "iterations=50"], ["iterations 50"]),
-        ("undertrained", ["schedule=undertrained", "numerics=stable"], ["numerics stable"]),
-        ("undertrained", ["schedule=undertrained", "observations=model"], ["observations model"]),
         ("undertrained", ["schedule=undertrained", "data=[0,5]"], ["data 0/5"]),
         ("optimal", ["schedule=optimal"], [
             "pre-training steps 1000", "draws per observation 100", "rates fall from fraction 0.5",
@@ -99,14 +93,6 @@ def test_the_author_s_repetitions_differ_from_his_table() -> None:
     assert not list(author_blocks(ours, "8.1"))
 
 
-def test_standard_deviations_and_error_of_a_sample() -> None:
-    own = summarise([1.0, 2.0, 3.0, 6.0, math.nan])
-    assert own == Sample(3.0, math.sqrt(14 / 4), 4)
-    assert own.unbiased_std == pytest.approx(np.std([1, 2, 3, 6], ddof=1))
-    assert own.stderr == pytest.approx(own.unbiased_std / 2)
-    assert math.isnan(summarise([5.0]).stderr) and summarise([]).size == 0
-
-
 def test_tests_of_samples_agree_with_scipy() -> None:
     random = np.random.default_rng(0)
     first, second = random.normal(1, 2, 14), random.normal(0, 0.5, 9)
@@ -120,41 +106,3 @@ def test_tests_of_samples_agree_with_scipy() -> None:
     p = paired_p(summarise(first[:9] - second))
     assert p == pytest.approx(ttest_rel(first[:9], second).pvalue)
     assert math.isnan(paired_p(summarise([1.0]))) and math.isnan(paired_p(summarise([1.0, 1.0])))
-
-
-REVERSE_KL = "kl_posterior_prior"
-RELU, CLASSIFIER = (REVERSE_KL, RELU_RATIO), ("gan", "class_probability")
-T, R, D = ((REVERSE_KL, name) for name in ("log_ratio", "ratio", "class_probability"))
-
-
-@pytest.mark.parametrize(
-    ("number", "contrast", "first", "second", "difference", "p"),
-    [
-        ("5.1", "prior", RELU, CLASSIFIER, 0.0540, 3e-8),
-        ("5.1", "joint", RELU, CLASSIFIER, 0.3266, 4e-4),
-        ("9.1", "prior", T, D, 0.0069, 0.063),
-        ("9.2", "joint", T, D, 0.0347, 0.007),
-        ("9.2", "joint", ("gan", "log_ratio"), CLASSIFIER, 0.0197, 0.08),
-        ("8.2", "joint", T, R, 0.0049, 0.042),
-    ],
-)  # fmt: skip
-def test_welch_on_the_thesis_s_own_numbers(
-    number: str,
-    contrast: str,
-    first: tuple[str, str],
-    second: tuple[str, str],
-    difference: float,
-    p: float,
-) -> None:
-    setting = "undertrained" if number.startswith("9") else "optimal"
-    rows = printed_tables()[number]
-    found = welch(*(rows[Cell(setting, contrast, *parts)] for parts in (first, second)))
-    assert found.difference == pytest.approx(difference, abs=1e-9)
-    assert found.p == pytest.approx(p, rel=0.15)
-
-
-def test_no_pair_of_estimators_differs_when_trained_to_the_optimum() -> None:
-    rows = printed_tables()["8.1"]
-    for divergence in ("gan", REVERSE_KL):
-        own = [sample for cell, sample in rows.items() if cell.divergence == divergence]
-        assert all(welch(a, b).p > 0.39 for a in own for b in own if a is not b)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command import Command, result_folder
 
@@ -18,7 +18,6 @@ from bnnbench.suites.lam_density_ratio.theory.bounds import (
     BOUNDS,
     DIVERGENCES,
     DensityPair,
-    Mixture,
     gaussian,
     powers,
     shifts,
@@ -38,7 +37,7 @@ PAIR = st.builds(
     st.floats(0.6, 2),
 )
 
-UNHURRIED = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = settings(max_examples=15)
 
 
 @UNHURRIED
@@ -57,14 +56,6 @@ def test_the_gan_divergence_of_equal_and_of_distant_densities() -> None:
     assert bounds.gan(distant) == pytest.approx(0, abs=1e-12)
 
 
-def test_a_mixture_is_the_sum_of_its_parts() -> None:
-    u, mixture = np.linspace(-3, 5, 9), Mixture((-1.0, 2.0), (0.5, 1.0), (0.3, 0.7))
-    one, other = (np.exp(gaussian(*part).log_density(u)) for part in ((-1, 0.5), (2, 1)))
-    np.testing.assert_allclose(np.exp(mixture.log_density(u)), 0.3 * one + 0.7 * other, rtol=1e-12)
-    at_zero = gaussian(0, 1).log_density(np.zeros(1))
-    np.testing.assert_allclose(at_zero, -0.5 * math.log(2 * math.pi))
-
-
 @pytest.mark.parametrize("divergence", BOUNDS)
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_bound_is_the_divergence_at_the_exact_ratio(divergence: str, name: str) -> None:
@@ -72,16 +63,6 @@ def test_the_bound_is_the_divergence_at_the_exact_ratio(divergence: str, name: s
     pair, truth = PAIRS[name], DIVERGENCES[divergence](PAIRS[name])
     for exact in (powers(pair, np.ones(1)), shifts(pair, np.zeros(1))):
         assert BOUNDS[divergence](pair, exact)[0] == pytest.approx(truth, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("divergence", "optimum"), [("gan", math.log(4)), ("kl_posterior_prior", 1)]
-)
-def test_the_least_loss_at_equal_densities(divergence: str, optimum: float) -> None:
-    """Remarks 4.1.3 and 4.2.4; (4.2.2) omits the constant 1 of (4.2.1)."""
-    same = DensityPair(gaussian(0, 1), gaussian(0, 1))
-    bound = BOUNDS[divergence](same, powers(same, np.ones(1)))[0]
-    assert (divergence != "gan") - bound == pytest.approx(optimum, abs=1e-12)
 
 
 @UNHURRIED
@@ -99,15 +80,6 @@ def test_the_bound_is_below_the_divergence_elsewhere(
     if DIVERGENCES["kl_posterior_prior"](pair) > 1e-4:
         assert bound(pair, powers(pair, np.array([power])))[0] < truth
     assert bound(pair, shifts(pair, np.array([shift])))[0] < truth
-
-
-def test_any_function_gives_less_than_the_ratio() -> None:
-    """Theorem 4.2.1 for estimates outside both families."""
-    pair = PAIRS["mixture"]
-    for estimate in (np.sin, np.tanh, lambda u: -0.1 * u**2, lambda u: pair.log_ratio(u) + 0.01):
-        for divergence, bound in BOUNDS.items():
-            value = bound(pair, lambda u, estimate=estimate: estimate(u)[None])[0]  # type: ignore[misc]
-            assert value < DIVERGENCES[divergence](pair)
 
 
 def test_the_exact_ratio_over_many_samples_gives_both_divergences() -> None:

@@ -6,13 +6,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.command import Command, result_folder
 
 from bnnbench.results.answers import read_answers, value_of
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
-from bnnbench.suites.lam_density_ratio.theory import names
 from bnnbench.suites.lam_density_ratio.theory.functionals import (
     ACTIVATIONS,
     FUNCTIONALS,
@@ -24,12 +23,11 @@ from bnnbench.suites.lam_density_ratio.theory.pages import FUNCTIONALS_PAGE, rea
 from bnnbench.suites.lam_density_ratio.theory.parametrisations import (
     saturation_answers,
     saturation_slopes,
-    slopes,
 )
 
 DENSITY = st.floats(0.01, 5)
 PRE_ACTIVATION = st.floats(-5, 5, allow_subnormal=False)
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = settings(max_examples=15)
 each_functional = pytest.mark.parametrize("key", FUNCTIONALS)
 
 
@@ -37,47 +35,27 @@ def one(value: float) -> torch.Tensor:
     return torch.tensor([value], dtype=torch.float64)
 
 
-def test_the_first_panel_is_example_9_1_1() -> None:
-    d = torch.linspace(0.05, 0.95, 19, dtype=torch.float64)
-    half = torch.full_like(d, 0.5)
-    printed = -(torch.log(d) + torch.log(1 - d)) / 2
-    torch.testing.assert_close(FUNCTIONALS["gan", "class_probability"].loss(d, half, half), printed)
-
-
 @each_functional
-def test_the_optimal_loss_at_equal_densities(key: tuple[str, str]) -> None:
-    """Remarks 4.1.3 and 4.2.4: log 4 and 1, for densities that integrate to one."""
-    least = FUNCTIONALS[key].loss(optimum(key[1], one(1), one(1)), one(1), one(1)).item()
-    assert least == pytest.approx(math.log(4) if key[0] == "gan" else 1, abs=1e-14)
-
-
-@each_functional
-@UNHURRIED
-@given(q=DENSITY, p=DENSITY, pre_activation=PRE_ACTIVATION)
-def test_the_printed_derivatives(
-    key: tuple[str, str], q: float, p: float, pre_activation: float
-) -> None:
+def test_the_printed_derivatives(key: tuple[str, str]) -> None:
     """Section 9.1.2."""
-    functional, at = FUNCTIONALS[key], ACTIVATIONS[key[1]](one(pre_activation))
-    slope, curvature = derivatives(functional.loss, at, one(q), one(p))
-    close = {"rtol": 1e-9, "atol": 1e-9}
-    torch.testing.assert_close(functional.slope(at, one(q), one(p)), slope, **close)
-    torch.testing.assert_close(functional.curvature(at, one(q), one(p)), curvature, **close)
+    torch.manual_seed(0)
+    q, p, pre_activation = torch.rand(3, 50, dtype=torch.float64) * 5
+    functional, at = FUNCTIONALS[key], ACTIVATIONS[key[1]](pre_activation - 2.5)
+    slope, curvature = derivatives(functional.loss, at, q, p)
+    torch.testing.assert_close(functional.slope(at, q, p), slope, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(functional.curvature(at, q, p), curvature, rtol=1e-9, atol=1e-9)
 
 
 @each_functional
-@UNHURRIED
-@given(q=DENSITY, p=DENSITY, away=st.floats(0.01, 3), below=st.booleans())
-def test_every_other_output_costs_more_than_the_optimum(
-    key: tuple[str, str], q: float, p: float, away: float, below: bool
-) -> None:
+def test_every_other_output_costs_more_than_the_optimum(key: tuple[str, str]) -> None:
     """Lemmas 4.1.1 and 4.2.2."""
-    loss, best = of_pre_activation(*key), torch.log(one(q) / one(p))
-    elsewhere = best - away if below else best + away
-    assert loss(best, one(q), one(p)) < loss(elsewhere, one(q), one(p))
-    at = optimum(key[1], one(q), one(p))
-    slope = FUNCTIONALS[key].slope(at, one(q), one(p))
-    torch.testing.assert_close(slope, torch.zeros(1).double(), rtol=0, atol=1e-9)
+    torch.manual_seed(0)
+    q, p = 0.01 + 5 * torch.rand(2, 50, dtype=torch.float64)
+    loss, best = of_pre_activation(*key), torch.log(q / p)
+    for away in (-3, -0.1, 0.1, 3):
+        assert (loss(best, q, p) < loss(best + away, q, p)).all()
+    slope = FUNCTIONALS[key].slope(optimum(key[1], q, p), q, p)
+    torch.testing.assert_close(slope, 0 * slope, rtol=0, atol=1e-9)
 
 
 @UNHURRIED
@@ -109,24 +87,6 @@ def test_the_optimum_of_the_class_probability_moves_less_than_that_of_the_ratio(
     printed = abs(q * share) / ((q * (1 + share) + p) * (q / p + 1))
     assert steps["class_probability"].item() == pytest.approx(printed, rel=1e-6)
     assert steps["log_ratio"].item() == pytest.approx(abs(math.log(1 + share)), rel=1e-6)
-
-
-@UNHURRIED
-@given(q=DENSITY, p=DENSITY, pre_activation=PRE_ACTIVATION)
-def test_order_of_the_second_derivatives(q: float, p: float, pre_activation: float) -> None:
-    """C16, section 9.1.2, at outputs that represent the same ratio."""
-    at = {name: ACTIVATIONS[name](one(pre_activation)) for name in ESTIMATORS}
-    size = {key: f.curvature(at[key[1]], one(q), one(p)) for key, f in FUNCTIONALS.items()}
-    assert size["gan", "class_probability"] > size["gan", "ratio"]
-    assert size["kl_posterior_prior", "ratio"] > size["gan", "ratio"]
-
-
-@each_functional
-def test_slopes_in_the_pre_activation_are_exact_in_double_precision(key: tuple[str, str]) -> None:
-    pre_activation = torch.linspace(-12, 12, 97, dtype=torch.float64)
-    found, exact = (slopes(key[0], name, pre_activation) for name in (key[1], names.EXACT))
-    for side in names.SIDES:
-        torch.testing.assert_close(found[side], exact[side], rtol=1e-9, atol=1e-10)
 
 
 def test_where_slopes_are_wrong_in_single_precision() -> None:
