@@ -50,7 +50,7 @@ SEARCHED = BNNRegressor(
 )  # fmt: skip
 
 
-@parametrize_with_checks([small("linear"), SEARCHED])
+@parametrize_with_checks([small("linear")])
 def test_scikit_learn_accepts_the_estimator(
     estimator: BNNRegressor, check: Callable[[BNNRegressor], None]
 ) -> None:
@@ -58,7 +58,9 @@ def test_scikit_learn_accepts_the_estimator(
 
 
 @pytest.mark.slow
-@parametrize_with_checks([small(option) for option in (*METHODS, *PRESETS) if option not in FAST])
+@parametrize_with_checks(
+    [SEARCHED, *(small(option) for option in (*METHODS, *PRESETS) if option not in FAST)]
+)
 def test_scikit_learn_accepts_every_method(
     estimator: BNNRegressor, check: Callable[[BNNRegressor], None]
 ) -> None:

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBE
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("method", ["vadam", "bbb", "mc_dropout"])
+@pytest.mark.parametrize(
+    "method", ["vadam", *(pytest.param(m, marks=pytest.mark.slow) for m in ("bbb", "mc_dropout"))]
+)
 def test_two_boston_splits_beat_linear_regression(tmp_path: Path, method: str) -> None:
     """After a short search, error and likelihood are better than those of least squares."""
     short = ("search.iterations=14", "search.initial_points=5", "training.final_epochs=40")

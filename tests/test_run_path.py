@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.integration
 
-COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1")
+COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1", "splits=1")
 FIRST_FOLD = "experiment/folds.py"
 MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 30, 70
 
@@ -45,21 +45,13 @@ the first one. The code of modules and classes, which runs while they are import
 """
 
 
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return the modules that the main thread of a run enters, in order."""
-    folder = tmp_path_factory.mktemp("trace")
+def test_a_run_enters_few_modules_and_no_suite(tmp_path: Path) -> None:
+    """In its main thread."""
     command = [sys.executable, "-c", TRACE, *COMMAND]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "results: " in done.stdout, done.stderr
-    return [line.split()[0] for line in Path(folder / "trace.txt").read_text().splitlines()]
-
-
-def test_a_run_enters_few_modules(modules: list[str]) -> None:
+    modules = [line.split()[0] for line in (tmp_path / "trace.txt").read_text().splitlines()]
     before = modules[: modules.index(FIRST_FOLD)]
     assert len(before) <= MAX_BEFORE_FIRST_FOLD, before
     assert len(modules) <= MAX_MODULES, modules
-
-
-def test_a_run_enters_no_suite(modules: list[str]) -> None:
     assert not [name for name in modules if name.startswith("suites/")]

@@ -19,17 +19,22 @@ from bnnbench.results.kept.write import add
 TOOLS = Path(__file__).parents[1] / "docs" / "tools"
 
 
-@pytest.fixture
-def edition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edition:
-    """An edition with two ranked methods, one that lacks two splits, and a second preset."""
+@pytest.fixture(autouse=True)
+def _tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(TOOLS))
-    outputs = tmp_path / "outputs"
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory: pytest.TempPathFactory) -> Edition:
+    """An edition with two ranked methods, one that lacks two splits, and a second preset."""
+    folder = tmp_path_factory.mktemp("standing")
+    outputs = folder / "outputs"
     kept_run(outputs, "a", method="bbb_x1", family="bbb")
     kept_run(outputs, "b", method="bbb_x2", family="bbb")
     kept_run(outputs, "c", method="vadam")
     kept_run(outputs, "d", method="vprop", n_splits=18)
-    add(tmp_path / "kept", outputs, Claims("me"))
-    return read_edition(str(tmp_path / "kept"))
+    add(folder / "kept", outputs, Claims("me"))
+    return read_edition(str(folder / "kept"))
 
 
 def rows_of(edition: Edition) -> Any:

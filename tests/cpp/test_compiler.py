@@ -174,17 +174,6 @@ def test_without_a_writable_cache_a_private_temporary_folder_is_used(
     assert build_library(source) == place
 
 
-def test_without_a_home_directory_a_temporary_folder_is_used(
-    source: Path, compiler_command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative/paths/do/not/count")
-    monkeypatch.setattr(Path, "home", homeless)
-    assert build_library(source).parent.parent == tmp_path
-
-
 @pytest.mark.parametrize("prepared", ["open to others", "a link"])
 def test_folders_that_others_can_write_are_not_used(
     source: Path, compiler_command: list[str], tmp_path: Path, prepared: str,
@@ -217,11 +206,3 @@ def test_a_library_that_others_may_have_placed_is_compiled_again(
         place.with_name(f".{place.name}.sha256").unlink()
     assert build_library(source) == place
     assert place.stat().st_ino != before and answer(place) == 42
-
-
-def test_a_cache_that_others_can_write_is_not_used(
-    source: Path, cache: Path, compiler_command: list[str]
-) -> None:
-    cache.mkdir(parents=True)
-    cache.chmod(0o777)
-    assert build_library(source).parent.parent == cache.parents[2]

@@ -28,7 +28,9 @@ def integral(function: Callable[[float], float], mean: float, scale: float) -> f
 def test_losses_match_their_definitions(
     loss: Loss, mean: float, target: float, scale: float
 ) -> None:
-    density = stats.norm(mean, scale).pdf
+    def density(y: float) -> float:
+        return math.exp(-0.5 * ((y - mean) / scale) ** 2) / (scale * math.sqrt(2 * math.pi))
+
     p = density(target)
     if isinstance(loss, Beta):
         b = loss.beta
@@ -71,10 +73,3 @@ def test_curvatures_are_expected_second_derivatives(loss: Loss) -> None:
     ]
     precision = torch.tensor(scale**-2, dtype=torch.float64)
     np.testing.assert_allclose(matrix, np.diag(loss.curvatures(precision)), rtol=1e-8, atol=1e-9)
-
-
-@every_loss
-def test_only_the_negative_log_likelihood_is_sensitive_to_outliers(loss: Loss) -> None:
-    errors = torch.tensor([0.5, 50.0]).double()
-    near, far = loss.mean_slope(errors, torch.tensor(1.0).double(), torch.ones(2).double()).tolist()
-    assert (far > 50 * near) if isinstance(loss, NLL) else (0 <= far < 1e-6 * near)

@@ -21,7 +21,9 @@ from support.methods import (
     base_option,
     build_method,
     cases,
+    class_of,
     compiled_cases,
+    last_cases,
     likelihoods_of,
     loss,
     plain_cases,
@@ -63,7 +65,13 @@ OF_ANY_LIKELIHOOD = [LEAKAGE, *(check for check in METHOD if check.run in ABOUT_
 """Checks of data handling, which do not depend on the likelihood."""
 
 
-@pytest.fixture(scope="module", params=cases(), ids=str)
+def quick_or_slow(case: Case) -> Any:
+    """Mark variants and other likelihoods as slow, except for one case of each class."""
+    quick = case == Case(case.option) or case == last_cases().get(class_of(case.option))
+    return case if quick else pytest.param(case, marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=[quick_or_slow(case) for case in cases()], ids=str)
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param  # type: ignore[no-any-return]
 

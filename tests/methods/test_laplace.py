@@ -33,7 +33,6 @@ from bnnbench.methods.laplace import Laplace, optimal_prior_precision
 from bnnbench.methods.shared import gauss_newton as curvatures
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gauss_newton import CURVATURES
-from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
@@ -196,23 +195,6 @@ def test_kronecker_is_exact_by_layer_for_identical_rows(likelihood: Likelihood) 
         torch.testing.assert_close(covariance[r], expected)
 
 
-def test_kronecker_factors_are_means_and_sums_over_rows() -> None:
-    """For a hidden layer, `mean_n h h'` and `sum_n d' d` by autograd."""
-    data, fitted = padded_data(), method("kronecker")
-    posterior = small(fitted, data, depth=1)
-    mlp = posterior.mlp
-    ((matrix, bias),), (rows, offset) = mlp.layers(posterior.state["loc"])
-    for r, count in enumerate(COUNTS):
-        inputs = data.inputs[r, :count]
-        h = torch.cat([inputs, torch.ones(count, 1).double()], 1)
-        before = (inputs @ matrix[r] + bias[r]).requires_grad_()
-        output = before.relu() @ rows[r].T + offset[r].T
-        (d,) = torch.autograd.grad(output.sum(), before)
-        noise = posterior.hyper["noise_precision"][r]
-        torch.testing.assert_close(posterior.state["inputs_0"][r], h.T @ h / count)
-        torch.testing.assert_close(posterior.state["outputs_0"][r], noise * d.T @ d)
-
-
 @pytest.mark.parametrize(
     ("curvature", "last_layer"), [("diagonal", False), ("kronecker", False), ("full", True)]
 )
@@ -284,21 +266,6 @@ def test_chunks_of_rows_and_matrices_give_the_same_result(
     torch.testing.assert_close(
         fitted.predict(chunked, data.inputs, 1, streams).epistemic, predicted
     )
-
-
-@structures
-def test_it_trains_like_map_and_supports_float32(curvature: str) -> None:
-    fitted, data = method(curvature), padded_data()
-    data = replace(data, inputs=data.inputs.float(), targets=data.targets.float())
-    hyper = {name: torch.full((2, 1), 100.0) for name in fitted.hyper_names}
-    hyper["prior_precision"] /= 5000
-    network, training = Network(20, 1), Training(batch_size=8)
-    tasks = [FitTask(data, hyper, network, training, 5, Streams([1], (0, 0))) for _ in range(2)]
-    posterior = fitted.fit(tasks[0])
-    assert not posterior.diverged.any()
-    assert torch.equal(posterior.state["loc"], train(fitted, tasks[1]).state["loc"])
-    assert fitted.sample_weights(posterior, 2, Streams([1], (0, 0))).dtype == torch.float32
-    assert (fitted.predict(posterior, data.inputs, 1, Streams([1], (0, 0))).epistemic > 0).all()
 
 
 @pytest.mark.parametrize(

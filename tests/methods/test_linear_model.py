@@ -62,7 +62,6 @@ GRADIENTS = {"learning_rate": 0.02, "samples": 400}
 SQUARED = Vprop(label="v", square_root=False)
 KNOWN = {
     "bbb": Known(BBB_KL, 1000, 0.02, 0.03, training=SLOW),
-    "bbb, minibatches": Known(BBB_KL, 250, 0.02, 0.03, training={"batch_size": 10, **SLOW}),
     "ivon": Known(IVON(label="i"), 500, 0.01, 0.015, training=NEWTON),
     # Nothing is sampled, so the result is accurate to many digits.
     "dvi": Known(DVI(label="d"), 800, 1e-5, 5e-5, training=ADAM_TO_CONVERGENCE),
@@ -71,16 +70,12 @@ KNOWN = {
         PracticalVI(label="p", curvature="gauss_newton"), 800, 0.02, 1e-3, training=GRADIENTS
     ),
     # `N E[g^2] + prior`: larger minibatches, squared after averaging, underestimate the curvature.
-    "vadam": Known(Vadam(label="v"), 1000, 0.01, 0.03, N, VADAM),
     "vadam, minibatches": Known(Vadam(label="v"), 250, 0.01, 0.03, 10, {"batch_size": 10, **VADAM}),
     "vprop": Known(Vprop(label="v"), 1000, 0.01, 0.03, N, VADAM),
-    "vprop, minibatches": Known(Vprop(label="v"), 250, 0.01, 0.03, 10, {"batch_size": 10, **VADAM}),
-    "vprop, squares": Known(SQUARED, 1000, 0.01, 0.03, N, SQUARES),
     "vprop, squares, minibatches": Known(
         SQUARED, 250, 0.01, 0.03, 10, {"batch_size": 10, **SQUARES}
     ),
     # It squares the gradient of each row, for any size of minibatches.
-    "practical_vi": Known(PracticalVI(label="p"), 1200, 0.02, 0.03, 1, GRADIENTS),
     "practical_vi, minibatches": Known(
         PracticalVI(label="p"), 300, 0.02, 0.03, 1, {"batch_size": 10, **GRADIENTS}
     ),

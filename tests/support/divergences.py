@@ -42,8 +42,7 @@ def prior(name: str) -> Prior:
 def every_divergence() -> list[Divergence]:
     """Return all options except reweighted ones, and some divergences of other orders."""
     names = [name for name in sorted(options("divergence")) if name not in REWEIGHTED]
-    orders = [("alpha", 1.5), ("renyi", 1.5), ("alpha_renyi", 1.5), ("alpha_js", 1)]
-    orders += [("renyi", 1), ("alpha", 1)]
+    orders = [("alpha_js", 1), ("renyi", 1), ("alpha", 1)]
     return [divergence(name) for name in names] + [
         divergence(name, alpha=float(order)) for name, order in orders
     ]

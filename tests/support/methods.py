@@ -125,6 +125,13 @@ def cases() -> Iterator[Case]:
             yield replace(plain[-1], likelihood="heteroscedastic", loss="gamma")
 
 
+@cache
+def last_cases() -> dict[type[Method], Case]:
+    """Return the last of the `cases` of the first option of each class."""
+    own = (case for case in cases() if "_target_" in yaml_settings(case.option))
+    return {class_of(case.option): case for case in own}
+
+
 def compiled_cases() -> dict[type[Method], Case]:
     """Return the last variant of each class with its own `update`, which covers the most code."""
     return {

@@ -196,7 +196,7 @@ def test_the_unpacked_size_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     path = tmp_path / f"table.csv.{suffix}"
-    frame = pd.DataFrame({"a": np.zeros(20_000), "y": np.ones(20_000)})
+    frame = pd.DataFrame({"a": np.zeros(4000), "y": np.ones(4000)})
     if suffix == "xlsx":
         pytest.importorskip("openpyxl")
         frame.to_excel(path, index=False)
@@ -205,9 +205,8 @@ def test_the_unpacked_size_is_limited(
         frame.to_parquet(path)
     else:
         frame.to_csv(path, index=False)
-    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.0001")
-    assert path.stat().st_size < 200_000
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.00002")
     with raises_user_error("dataset.path", "unreadable"):
         read_frame(path, "auto", "auto", "auto", None)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1")
-    assert len(read_frame(path, "auto", "auto", "auto", None)[0]) == 20_000
+    assert len(read_frame(path, "auto", "auto", "auto", None)[0]) == 4000

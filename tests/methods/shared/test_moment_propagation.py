@@ -13,7 +13,7 @@ from bnnbench.methods.pbp import scaled_linear, unpack
 from bnnbench.methods.shared.moment_propagation import forward, match_gamma, rectify, rectify_back
 from bnnbench.nn import MLP
 
-ALPHAS = [-1e4, -60, -37, -30, -12, -6.001, -5.999, -5, -1, -1e-8, 0, 1e-8, 1, 5, 12, 30, 60, 1e4]
+ALPHAS = [-1e4, -37, -6.001, -5.999, -1, 0, 5, 60]
 
 
 def exact(loc: float, variance: float) -> tuple[mpmath.mpf, mpmath.mpf]:
@@ -26,7 +26,7 @@ def exact(loc: float, variance: float) -> tuple[mpmath.mpf, mpmath.mpf]:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("variance", [1e-6, 1.0, 40.0])
+@pytest.mark.parametrize("variance", [1e-6, 40.0])
 def test_rectified_moments_and_derivatives_in_the_tails(alpha: float, variance: float) -> None:
     loc = torch.tensor([alpha * math.sqrt(variance)], dtype=torch.float64)
     ours = rectify(loc, torch.tensor([variance], dtype=torch.float64))

@@ -54,7 +54,7 @@ def test_kernel_and_repulsion_match_autograd() -> None:
             torch.testing.assert_close(repulsion[r, i], total)
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
+@pytest.mark.parametrize("count", [2, 5])
 def test_bandwidth_uses_the_median_of_all_pairs(count: int) -> None:
     """NumPy's median of the whole matrix including zeros, as in the authors' code."""
     particles = drawn(1, count, 4)
@@ -91,8 +91,9 @@ def test_many_particles_have_the_moments_of_the_target(name: str) -> None:
     assert spread.min() > 0.75 and spread.max() < 1.05
 
 
-@pytest.mark.parametrize(("members", "dimensions"), [(2, 1), (3, 8), (6, 5), (20, 100)])
-@pytest.mark.parametrize("name", DRIFTS)
+@pytest.mark.parametrize(
+    ("name", "members", "dimensions"), [("svgd", 2, 1), ("kde_wgd", 3, 8), ("sge_wgd", 20, 100)]
+)
 def test_few_particles_in_many_dimensions_collapse_to_a_simplex(
     name: str, members: int, dimensions: int
 ) -> None:

@@ -14,7 +14,7 @@ from support.synthetic_data import make_curve_run
 from bnnbench.nn import MLP
 from bnnbench.report.renderers import markdown
 from bnnbench.settings import Network
-from bnnbench.suites.felekis_gvi.page import claims_section, toy_section
+from bnnbench.suites.felekis_gvi.page import toy_section
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row, thesis_table
 
 TOY = {"experiment": "gp_toy", "dataset": "gp_sample", "method": "bbb"}
@@ -69,15 +69,3 @@ def test_thesis_values_are_added_to_matching_runs(tmp_path: Path) -> None:
     assert row["aic"] == 14 + 250 and row["aic_thesis"] == 1747
     page = markdown.page(section)
     assert "Thesis difference" in page and "AIC, thesis" in page
-
-
-def test_claims_on_the_toy_are_judged_by_its_runs(tmp_path: Path) -> None:
-    for depth, scale in ((1, 0.5), (2, 0.3)):
-        make_curve_run(
-            tmp_path, scale=scale, depth=depth, **TOY, **divergence_metadata("kl_prior_posterior")
-        )
-    section = blocks(claims_section, tmp_path)
-    table = section[-1].table.set_index("text")  # type: ignore[union-attr]
-    assert set(table["source"]) == {"5.0.2"}
-    text = "The confidence of RKL decreases with the number of layers."
-    assert table.loc[text, "verdict"] == "not tested"

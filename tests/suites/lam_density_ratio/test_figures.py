@@ -12,8 +12,6 @@ from bnnbench.suites.lam_density_ratio.figures import (
     kernel_density,
     learning_curves_figure,
     limits,
-    run_figure,
-    true_density,
 )
 from bnnbench.suites.lam_density_ratio.sprinkler import posterior_samples
 
@@ -66,21 +64,6 @@ def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     assert alone.get_color() == lines["T"]  # an estimator has one colour in every figure
 
 
-@pytest.mark.parametrize(
-    ("measure", "label"), [("estimator_loss", "estimator loss [nats]"), ("nelbo", "NELBO [nats]")]
-)
-def test_losses_have_one_row(measure: str, label: str) -> None:
-    panels = {"(a)": Panel({"T": curves()}, 3.85), "(b)": Panel({"T": curves()}, np.inf)}
-    first, second = learning_curves_figure(panels, measure).axes
-    assert len(first.lines) == 2 and len(second.lines) == 1  # the exact one is drawn if finite
-    assert first.get_ylim()[0] < 3.85 < first.get_ylim()[1] and first.get_ylabel() == label
-
-
-def test_a_run_shows_every_repetition_and_the_score_of_exact_draws() -> None:
-    kl, loss, nelbo = run_figure(curves(), {"average_kl": 1.3241, "nelbo": np.inf}).axes
-    assert len(kl.lines) == 3 + 1 + 1 and len(loss.lines) == len(nelbo.lines) == 3 + 1
-
-
 def test_the_kernel_density_integrates_to_one_and_agrees_with_its_formula() -> None:
     samples = posterior_samples(0.0, 400, np.random.default_rng(0))
     density, cell = kernel_density(samples), (AXIS[1] - AXIS[0]) ** 2
@@ -90,10 +73,3 @@ def test_the_kernel_density_integrates_to_one_and_agrees_with_its_formula() -> N
     distance = (np.array([AXIS[150], AXIS[120]]) - samples) / bandwidth
     each = np.exp(-0.5 * (distance**2).sum(1)) / (2 * np.pi * bandwidth.prod())
     assert density[150, 120] == pytest.approx(each.mean())
-
-
-def test_the_true_posterior_of_a_large_observation_has_two_modes() -> None:
-    density, zero, mode = true_density(50.0), np.abs(AXIS).argmin(), np.abs(AXIS - 2.6).argmin()
-    sprinkler, both, rain = density[mode, zero], density[zero, zero], density[zero, mode]
-    assert sprinkler == pytest.approx(rain) and both < 0.05 * rain
-    assert density.max() == 1

@@ -57,16 +57,6 @@ def test_exact_draws_score_the_floor_of_the_thesiss_metric() -> None:
     assert own.mean(0).std().item() == pytest.approx(0.0022, abs=0.0012)
 
 
-@pytest.mark.slow
-def test_the_mean_over_many_sets_of_exact_draws() -> None:
-    """The standard deviation over sets is 0.0023, so that the mean has an error of 0.00007."""
-    scores = []
-    for seed in range(100):
-        draws = torch.from_numpy(exact(10 * 1000, seed + 1)).view(5, 10, 1000, 2).transpose(0, 1)
-        scores.append(average_kl(draws, OBSERVATIONS))
-    assert torch.cat(scores).mean().item() == pytest.approx(AVERAGE_KL_FLOOR, abs=0.0003)
-
-
 def test_nearest_neighbour_kl_of_exact_draws() -> None:
     kls = [nearest_neighbour_kl(exact(20_000, seed), OBSERVATIONS) for seed in range(4)]
     assert np.mean(kls) == pytest.approx(EXACT_KL, abs=0.004)

@@ -123,19 +123,3 @@ def test_relaxed_labels_tend_to_one_hot_ones(
     torch.testing.assert_close(shares.double(), PI, atol=0.004, rtol=0)
     torch.testing.assert_close(drawn.mean(1), torch.as_tensor(mean).double(), atol=0.004, rtol=0)
     assert drawn.max(0).values.mean().item() == pytest.approx(largest, abs=0.005)
-
-
-def test_lower_temperature_has_less_bias_and_more_variance() -> None:
-    """The gradient at log pi of E (f'y)^2, y one-hot, through the relaxation (book, 5.5.3.1)."""
-    f = torch.tensor([1.0, 3.0, 0.5], dtype=torch.float64)
-    exact = PI * (f.square() - (PI * f.square()).sum())
-    bias, spread = [], []
-    for temperature in (2.0, 0.6, 0.1):
-        relaxed = draws(temperature)[None]
-        at_labels = 2 * (f[None, :, None] * relaxed).sum(1, keepdim=True) * f[None, :, None]
-        zero = torch.zeros(1, 1, 1, dtype=torch.float64)
-        log_pi = PI.log()[None, :, None]
-        slope = objective.relaxed_slope(relaxed, at_labels, log_pi, zero, temperature)[0]
-        bias.append((slope.mean(1) - exact).norm().item())
-        spread.append(slope.std(1).max().item())
-    assert bias[0] > bias[1] > bias[2] and spread[0] < spread[1] < spread[2]

@@ -93,13 +93,8 @@ def test_mean_field_optimum_has_the_smallest_divergence() -> None:
     assert (torch.linalg.eigvalsh(hessian) > 0).all()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [["method=bbb"], ["method=practical_vi", "method.curvature=gauss_newton"]],
-    ids=lambda s: s[0],
-)
-def test_a_run_approaches_the_mean_field_optimum(tmp_path: Path, settings: list[str]) -> None:
-    table = run_posteriors(tmp_path, *QUICK, *settings)
+def test_a_run_approaches_the_mean_field_optimum(tmp_path: Path) -> None:
+    table = run_posteriors(tmp_path, *QUICK, "method=bbb")
     exact, best, learned = (table.loc[name] for name in ("exact", "mean field", "learned"))
     assert ((learned["mean"] - exact["mean"]).abs() < 0.5 * best["std"]).all()
     assert learned["std"].to_numpy() == pytest.approx(best["std"].to_numpy(), rel=0.1)
@@ -108,7 +103,7 @@ def test_a_run_approaches_the_mean_field_optimum(tmp_path: Path, settings: list[
     assert learned["truth"].to_numpy() == pytest.approx([1.0, -0.7])
 
 
-@pytest.mark.parametrize("curvature", ["full", "kronecker", "diagonal"])
+@pytest.mark.parametrize("curvature", ["full", "diagonal"])
 def test_laplace_reaches_the_best_posterior_of_its_curvature(
     tmp_path: Path, curvature: str
 ) -> None:

@@ -86,17 +86,6 @@ def test_average_permutations_by_enumeration() -> None:
     torch.testing.assert_close(average_permutations(single), single)
 
 
-def test_diverged_chains_have_zero_curvature() -> None:
-    mlp = MLP((3, 4, 1))
-    place = networks(mlp)
-    place[:, 0] = torch.nan
-    found = network_curvatures(mlp, Gaussian(), data(), ONE)(place, factors(7.0, 0.2))
-    alone = network_curvatures(mlp, Gaussian(), data(), ONE)(networks(mlp), factors(7.0, 0.2))
-    for own, other in zip(found, alone, strict=True):
-        torch.testing.assert_close(own[0], 0.2 * torch.eye(own.shape[-1]).double())
-        assert torch.equal(own[1], other[1])
-
-
 def of_networks(mlp: MLP) -> Metric:
     windows = MetricAdaptation(network_curvatures(mlp, Gaussian(), data(), ONE), 0)
     metric = windows.metric(networks(mlp), factors(7.0, 0.2))

@@ -14,7 +14,6 @@ from bnnbench.suites.inference_toys.gaussian_mixture.variational import (
     fit_prior_variance,
     run_cavi,
     run_stochastic_vi,
-    step_sizes,
 )
 
 TEN = draw_points((-2.0, 2.0), 10, np.random.default_rng(1))
@@ -77,12 +76,6 @@ def test_the_bound_of_an_e_step_touches_the_elbo_and_is_below_it_elsewhere() -> 
     assert bound[0] == e_step.elbo
     best = np.array([bound_at(value, e_step.factors.loc) for value in grid])
     assert (bound <= best + 1e-10).all() and (bound < best - 1e-3).any()
-
-
-def test_schedules_are_powers() -> None:
-    assert step_sizes(3, 0.0, 0.1) == [0.1, 0.1, 0.1]
-    decreasing = step_sizes(16, 0.75)
-    assert decreasing[0] == 1.0 and decreasing[15] == pytest.approx(1 / 8)
 
 
 def test_full_steps_on_equal_points_equal_coordinate_ascent() -> None:

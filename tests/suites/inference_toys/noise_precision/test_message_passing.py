@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,6 @@ from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     Factors,
     black_box_alpha,
-    include_repeatedly,
-    repeat_adf,
     run_adf,
     run_expectation_propagation,
     tied_log_evidence,
@@ -194,20 +191,6 @@ def test_black_box_alpha_at_low_power_is_variational_inference(
     result, evidence = black_box_alpha(model, 1e-3, prior)
     assert (result.mean, result.std) == pytest.approx((vi.mean, vi.std), rel=1e-3)
     assert evidence == pytest.approx(evidence_lower_bound(model, vi), abs=2e-3)
-
-
-def test_the_same_factor_repeatedly_collapses_the_belief(model: LinearModel) -> None:
-    x = model.inputs[0]
-    q = include_repeatedly(model, 4.0, 0, np.array([1, 20]))
-    one, many = 1 / q.variance - 1
-    assert many == pytest.approx(20 * one)
-    assert q.weight_mean[1] == pytest.approx(model.targets[0] / x, abs=5e-3)  # the factor's mode
-    grid = np.linspace(-1, 3, 4001)
-    density = stats.norm.pdf(grid) * stats.norm.pdf(model.targets[0], grid * x, 0.5) ** 20
-    mean = np.trapezoid(grid * density, grid) / np.trapezoid(density, grid)
-    assert q.weight_mean[1] == pytest.approx(mean, abs=1e-8)
-    stds = repeat_adf(Factors(model), np.arange(20), 10).std
-    assert all(b < a for a, b in pairwise(stds)) and stds[-1] < 0.55
 
 
 def test_equal_sites_with_known_noise() -> None:

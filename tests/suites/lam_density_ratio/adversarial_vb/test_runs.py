@@ -85,12 +85,6 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
     assert {*deviations({**identity, "noise": 9})} - {*deviations(identity)} == {"noise 9"}
 
 
-def test_images_are_grey_unless_chosen_otherwise(tmp_path: Path) -> None:
-    assert make_run(tmp_path).experiment.metadata()["binarisation"] == "none"
-    chosen = compose("experiment=adversarial_vb", "images.binarisation=threshold")
-    assert build(chosen).experiment.metadata()["binarisation"] == "threshold"
-
-
 def test_a_killed_configuration_resumes_with_identical_bits(
     folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
