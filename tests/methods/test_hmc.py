@@ -185,10 +185,6 @@ def assert_uniform(found: Tensor) -> None:
         assert stats.chisquare(counts).pvalue > 1e-3, counts
 
 
-def test_simulation_based_calibration_of_a_linear_model() -> None:
-    assert_uniform(ranks(80, Network(depth=0), rows=8, epochs=100))
-
-
 @pytest.mark.slow
 def test_simulation_based_calibration_of_a_network() -> None:
     assert_uniform(ranks(500, Network(width=4), rows=12, epochs=800))

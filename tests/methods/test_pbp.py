@@ -124,20 +124,6 @@ def test_a_batch_adds_the_natural_parameters_of_its_points() -> None:
     torch.testing.assert_close(torch.cat(matched, 1), total[2])
 
 
-def test_updates_without_a_positive_variance_are_skipped() -> None:
-    mlp = MLP((2, 4, 1))
-    state = random_state(mlp)
-    state["noise_beta"] = torch.full((2, 1), 1e-4, dtype=torch.float64)
-    inputs = torch.randn(2, 1, 2).double()
-    noise = (state["noise_alpha"], state["noise_beta"])
-    far = torch.tensor([[40.0], [0.0]]).double()
-    new = pack(incorporate(unpack(mlp, state), noise, inputs, far, torch.ones(2, 1) > 0)[0])
-    assert (new["var"] > 0).all()
-    skipped = new["var"][0] == state["var"][0]
-    assert skipped.any() and not skipped.all()
-    assert torch.equal(new["loc"][0][skipped], state["loc"][0][skipped])
-
-
 def fit(method: PBP, data: TrainingSet, depth: int = 1, epochs: int = 3) -> Posterior:
     streams = Streams(SEEDS, GROUPS, dtype=data.inputs.dtype)
     return method.fit(FitTask(data, {}, Network(width=5, depth=depth), Training(), epochs, streams))

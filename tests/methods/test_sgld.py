@@ -99,18 +99,6 @@ def test_chains_find_the_exact_posterior_of_a_linear_model(decrease: float, epoc
         )
 
 
-@pytest.mark.parametrize(("decay", "widest"), [(0.999, 1.12), (0.9, 1.5)])
-def test_preconditioned_chains_are_wide_for_short_averages(decay: float, widest: float) -> None:
-    """If V is a short average, G depends on w, and the omitted term widens the posterior."""
-    mean, precision = exact_posterior()
-    method = almost_constant(0.02 / N, preconditioned=True)
-    loc, covariance = moments(fit(method, 2000, chains=100, betas=(0.9, decay)))
-    deviations = precision.inverse().diagonal().sqrt()
-    torch.testing.assert_close(loc / deviations, mean / deviations, atol=0.15, rtol=0)
-    eigenvalues = torch.linalg.eigvalsh(whitened(covariance, precision))
-    assert eigenvalues.max() < widest and eigenvalues.min() > (0.95 if decay > 0.99 else 1.2)
-
-
 @pytest.mark.parametrize("preconditioned", [False, True])
 def test_step_by_hand(preconditioned: bool) -> None:
     """The fourth step of a line with weight w and bias b, for ten training rows."""

@@ -59,18 +59,6 @@ def test_it_equals_the_process_of_scikit_optimize(points: int, inputs: int, seed
         np.testing.assert_allclose(own, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_the_maximum_is_on_average_as_good_as_that_of_scikit_optimize() -> None:
-    gains = []
-    for seed in range(20):
-        at, losses = search_data(seed, 20, 2)
-        theirs, ours = skopt_process(2), MaternProcess(SCALES).fit(at, losses)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            theirs.fit(at, losses)
-        gains.append(ours.log_likelihood_ - theirs.log_marginal_likelihood_value_)
-    assert np.mean(gains) > -0.1 and max(gains) > -0.01
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
 def test_gradients_equal_finite_differences(seed: int, points: int, inputs: int) -> None:

@@ -107,17 +107,6 @@ def test_a_killed_repetition_is_resumed(
     assert "damaged" not in capsys.readouterr().err
 
 
-def test_a_repetition_with_a_damaged_state_starts_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = run_of(tmp_path / "damaged")
-    path = run.store.file("repetition-01", state_file.SUFFIX)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b'{"iteration": 3, "checksum": "0123456789abcdef"}\nbroken')
-    assert_same_tables(execute(run, no_page), execute(run_of(tmp_path / "whole"), no_page))
-    assert f"{path} is damaged" in capsys.readouterr().err
-
-
 def test_stacked_configurations_give_the_results_of_separate_runs(tmp_path: Path) -> None:
     """As on a GPU, where all repetitions of all configurations form one stack."""
     words = [f"divergence={d}" for d in ("kl_posterior_prior", "gan")]
@@ -177,21 +166,6 @@ def test_schedules_are_those_of_the_thesis(
     assert tuple(own[name] for name in settings) == published
     assert own["decay_from"] == 1 and len(experiment.units()) == 30
     assert own["data"] == [0, 5, 8, 12, 50]
-
-
-def test_runs_of_equal_settings_share_a_folder(tmp_path: Path) -> None:
-    quick, whole, default, floats, explicit = (
-        sprinkler(tmp_path, *words)
-        for words in (
-            ["schedule=quick"], ["schedule=undertrained"], [], ["data=[0.0,5.0,8.0,12.0,50.0]"],
-            ["iterations=2000", "samples=100"],
-        )
-    )  # fmt: skip
-    for run in (whole, default, floats, explicit):
-        assert run.folder.root == quick.folder.root
-    assert quick.experiment.units() == whole.experiment.units()[:5]
-    joint = sprinkler(tmp_path, "schedule=quick", "contrast=joint").experiment
-    assert len(joint.units()) == 3
 
 
 def test_sweeps_of_the_reproduction() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ from support.user_errors import raises_user_error
 
 from bnnbench.results.answers import CLAIMS, read_answers, value_of
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
-from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, SAMPLES, STUCK
+from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, STUCK
 from bnnbench.suites.lam_density_ratio.run_page import (
     FINAL,
     PAGE,
@@ -92,15 +90,3 @@ def test_a_damaged_table_is_a_user_error(tmp_path: Path, name: str) -> None:
         folder.table(name).write_text(content)
         with raises_user_error(folder.table(name).name, "damaged"):
             read_sprinkler(folder)
-
-
-def test_damaged_draws_are_a_user_error(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, QUICK, ends=ENDS)
-    folder.arrays(SAMPLES).write_bytes(b"torn")
-    with raises_user_error(folder.arrays(SAMPLES).name, "damaged"):
-        read_sprinkler(folder).draws(0)
-
-
-def test_pages_do_not_import_torch() -> None:
-    code = "import sys, bnnbench.suites.lam_density_ratio.page; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from support.sprinkler import objective, problem, replicas
 
-from bnnbench.suites.lam_density_ratio import trainer as module
 from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
 from bnnbench.suites.lam_density_ratio.repetition import trainer_of
@@ -55,17 +54,6 @@ def test_resuming_a_state_gives_the_same_bits(joint: bool) -> None:
         assert torch.equal(ours.parameters.flat, theirs.parameters.flat)
         assert torch.equal(ours.adam.second, theirs.adam.second)
     assert torch.equal(after.samples("last"), whole.samples("last"))
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(0.0, [0, 1, 2, 3, 3]), (99.0, [3])])
-def test_states_are_saved_regularly_and_at_the_end(
-    seconds: float, expected: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SAVE_SECONDS", seconds)
-    saved: list[int] = []
-    _, trainer = pair(iterations=3, estimator_steps=1, samples=2, evaluate_every=999)
-    trainer.run(lambda: saved.append(trainer.iteration))
-    assert saved == expected
 
 
 def test_a_failed_replica_is_frozen_and_does_not_affect_others() -> None:

@@ -29,16 +29,6 @@ def test_bounds_increase_and_are_ordered(
     assert bounds[-1] < bound < exact_posterior(model).log_evidence
 
 
-def test_variational_bayes_converges_to_a_fixed_point(model: ClutterModel) -> None:
-    mean, scale, _ = variational_bayes(model, 500, 1e-14)[-1, :, 0]
-    variance = scale**2
-    x = model.observations
-    odds = np.exp(-0.5 * ((x - mean) ** 2 + variance) + 0.5 * x**2 / 10) * np.sqrt(10)
-    signal = odds / (1 + odds)
-    assert 1 / variance == pytest.approx(0.01 + signal.sum(), rel=1e-6)
-    assert mean == pytest.approx(variance * signal @ x, rel=1e-6)
-
-
 def test_gaussian_vi_is_a_local_minimum_of_reverse_kl(model: ClutterModel) -> None:
     best_mean, best_scale, best_bound = gaussian_vi(model, 2.6, 0.4)[0, :, 0]
     theta = np.linspace(best_mean - 8 * best_scale, best_mean + 8 * best_scale, 4001)

@@ -8,7 +8,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from bnnbench.suites.inference_toys.clutter.message_passing import (
-    NaturalGaussian,
     expectation_propagation,
     tilted_moments,
     update_site,
@@ -63,19 +62,6 @@ def test_moments_agree_with_quadrature(
     assert log_mass[0] == pytest.approx(np.log(mass), abs=1e-8)
     assert tilted_mean[0] == pytest.approx(first / mass, abs=1e-7)
     assert tilted_variance[0] == pytest.approx(second / mass - (first / mass) ** 2, abs=1e-6)
-
-
-@pytest.mark.parametrize("power", [1.0, 0.3])
-def test_at_a_fixed_point_tilted_moments_equal_the_global_moments(
-    model: ClutterModel, power: float
-) -> None:
-    result = expectation_propagation(model, in_order(model), 200, TOLERANCE, power)
-    mean, scale, _ = result.estimates[-1, :, 0]
-    total = np.array([1 / scale**2, mean / scale**2])
-    cavity = NaturalGaussian.from_natural(total - power * result.last.sites[0])
-    moments = tilted_moments(model, np.arange(20), cavity.mean, cavity.variance, power)
-    assert moments[1] == pytest.approx(mean, abs=1e-8)
-    assert moments[2] == pytest.approx(scale**2, abs=1e-8)
 
 
 def test_vectorised_runs_equal_single_runs(model: ClutterModel) -> None:

@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from scipy.stats import norm
 
@@ -37,36 +36,9 @@ def test_quadrature_equals_the_sum_over_all_labels() -> None:
     assert exact.log_evidence == pytest.approx(total, abs=1e-10)
 
 
-@pytest.mark.parametrize(("count", "prior_variance"), [(1, 100.0), (20, 1e4), (400, 0.5)])
-def test_quadrature_is_accurate_for_narrow_and_wide_posteriors(
-    count: int, prior_variance: float
-) -> None:
-    """Compare with the trapezium rule on a fine grid."""
-    model = ClutterModel(simulate(count, 2.0, 0.5, 10.0, seed=3)[0], prior_variance=prior_variance)
-    exact = exact_posterior(model)
-    reach = 12 * np.sqrt(prior_variance)
-    theta = np.linspace(-reach, reach, int(2 * reach / 0.01))
-    density = np.concatenate(
-        [np.exp(model.log_joint(p) - exact.log_evidence) for p in np.array_split(theta, 200)]
-    )
-    assert trapezoid(density, theta) == pytest.approx(1, abs=1e-9)
-    mean = trapezoid(theta * density, theta)
-    assert mean == pytest.approx(exact.mean, abs=1e-8)
-    variance = trapezoid((theta - mean) ** 2 * density, theta)
-    assert np.sqrt(variance) == pytest.approx(exact.scale, rel=1e-8)
-    inside = np.interp(exact.theta, theta, density)
-    np.testing.assert_allclose(exact.density, inside, atol=2e-3 * inside.max())
-
-
 def test_simulated_data_follow_the_mixture() -> None:
     values, is_clutter = simulate(40_000, 2.0, 0.25, 9.0, seed=1)
     assert is_clutter.mean() == pytest.approx(0.25, abs=0.01)
     signal, clutter = values[~is_clutter], values[is_clutter]
     assert (signal.mean(), signal.std()) == pytest.approx((2, 1), abs=0.03)
     assert (clutter.mean(), clutter.std()) == pytest.approx((0, 3), abs=0.1)
-
-
-def test_a_subset_has_the_factors_of_its_observations(model: ClutterModel) -> None:
-    part = model.subset(np.array([3, 3, 0]))
-    theta = np.array([[0.1], [2.0]])
-    np.testing.assert_array_equal(part.log_factors(theta), model.log_factors(theta)[:, [3, 3, 0]])

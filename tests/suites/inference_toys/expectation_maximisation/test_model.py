@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,9 +26,7 @@ from bnnbench.suites.inference_toys.expectation_maximisation.model import (
     posterior,
     random_start,
     run_em,
-    sorted_by_mean,
 )
-from bnnbench.suites.inference_toys.expectation_maximisation.tables import touching_bounds
 
 EXPERIMENT = build(compose("experiment=expectation_maximisation")).experiment
 DATA: Mapping[str, np.ndarray] = {
@@ -68,10 +65,6 @@ def test_the_gradient_has_a_closed_form() -> None:
         step[1, k] = 1e-5
         above, below = (log_likelihood(POINTS, THETA + s) for s in (step, -step))
         assert gradient(POINTS, THETA)[k] == pytest.approx((above - below) / 2e-5, rel=1e-7)
-
-
-def test_components_are_sorted_by_mean() -> None:
-    assert np.array_equal(sorted_by_mean(THETA[:, ::-1]), THETA)
 
 
 @settings(max_examples=10)
@@ -127,21 +120,6 @@ def test_degenerate_components_are_detected(
     assert fit.status == status and not fit.is_usable
     assert fit.message.startswith(message) and f"in iteration {len(fit.states)}" in fit.message
     assert np.isfinite(fit.objective).all()
-
-
-def test_each_bound_is_maximal_where_the_next_one_is_tight() -> None:
-    table = touching_bounds(POINTS, THETA)
-    assert (table["bound"] <= table["log_likelihood"] + 1e-9).all()
-    groups = [rows.reset_index() for _, rows in table.groupby("iteration")]
-    for rows, following in pairwise(groups):
-        maximum = rows["mean"][rows["bound"].idxmax()]
-        assert maximum == pytest.approx(following["current_mean"][0], abs=0.02)
-
-
-def test_random_starts_are_two_distinct_data_values() -> None:
-    ties = np.array([1.4] * 9 + [5.0])
-    _, loc, variance = start(ties)
-    assert sorted(loc) == [1.4, 5.0] and np.array_equal(variance, np.full(2, ties.var()))
 
 
 def test_synthetic_data_follow_their_mixture() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from torch.distributions import Normal as TorchNormal
-from torch.distributions import kl_divergence
 
 from bnnbench.suites.inference_toys.gradient_variance.ascent import gradient_ascent
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
@@ -15,25 +13,20 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     PATHWISE,
     SCORE,
 )
-from bnnbench.suites.inference_toys.gradient_variance.objectives import LinearModel, Normal, kl
+from bnnbench.suites.inference_toys.gradient_variance.objectives import LinearModel, kl
 from bnnbench.suites.inference_toys.maths import simulate_line
 
 MODEL = LinearModel(*simulate_line(20, 0.8, 4.0, seed=0), noise_precision=4.0, prior_precision=1.0)
-
-
-def test_kl_equals_that_of_torch() -> None:
-    expected = kl_divergence(TorchNormal(0.3, 0.5), TorchNormal(-0.1, 1.5)).item()
-    assert kl(Normal(0.3, 0.5), Normal(-0.1, 1.5)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_every_estimator_converges_and_repetitions_differ() -> None:
     final = {}
     for name in ESTIMATORS:
         random = np.random.default_rng(1)
-        divergences = gradient_ascent(name, MODEL, random, (600, 8, 10), learning_rate=0.05)
-        assert divergences.shape == (8, 601)
+        divergences = gradient_ascent(name, MODEL, random, (300, 4, 10), learning_rate=0.05)
+        assert divergences.shape == (4, 301)
         assert divergences[:, 0] == pytest.approx(kl(MODEL.prior, MODEL.posterior))
-        assert len(np.unique(divergences[:, -1])) == 8 and divergences.min() >= 0
+        assert len(np.unique(divergences[:, -1])) == 4 and divergences.min() >= 0
         final[name] = np.median(divergences[:, -1])
     assert final[PATH_DERIVATIVE] < final[PATHWISE] < final[SCORE] < 2
     assert final[CONTROL_VARIATE] < final[SCORE]

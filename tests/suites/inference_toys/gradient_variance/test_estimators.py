@@ -13,8 +13,6 @@ from torch.distributions import Normal as TorchNormal
 
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     CONTROL_VARIATE,
-    ESTIMATORS,
-    PATHWISE,
     SCORE,
     estimates,
     estimators_for,
@@ -27,7 +25,6 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     quadrature_nodes,
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
-    Cosine,
     LinearModel,
     Normal,
     Quadratic,
@@ -68,19 +65,6 @@ def test_the_exact_gradient_matches_autograd() -> None:
     assert joint == pytest.approx((likelihood + prior).detach().numpy())
 
 
-def test_closed_forms_of_the_cosine() -> None:
-    """`E cos(k s e) = exp(-(k s)^2 / 2)`; pathwise: `k^2 (1 - exp(-2 (k s)^2)) / 2`."""
-    k, scale = 5.0, 0.3
-    q = Normal(0.0, scale)
-    turn = (k * scale) ** 2
-    mean, variance = moments_by_quadrature(PATHWISE, Cosine(k), q)
-    assert variance[0] == pytest.approx(k**2 * (1 - math.exp(-2 * turn)) / 2)
-    assert mean == pytest.approx([0, -turn * math.exp(-turn / 2)])
-    mean, variance = moments_by_quadrature(SCORE, Cosine(k), q)
-    square = (1 + (1 - 4 * turn) * math.exp(-2 * turn)) / 2  # E[e^2 cos^2(k s e)]
-    assert variance[0] == pytest.approx(square / scale**2)
-
-
 def test_the_optimal_baseline_minimises_the_variance() -> None:
     objective, q = Quadratic(3.0, -1.2, 0.4), Normal(0.5, 0.7)
     noise, weights = quadrature_nodes()
@@ -95,17 +79,6 @@ def test_the_optimal_baseline_minimises_the_variance() -> None:
     for shift in (-0.1, 0.1):
         assert (variance(best + shift) > variance(best)).all()
     assert variance(np.zeros(2)) == pytest.approx(quadratic_variance(SCORE, objective, q))
-
-
-def test_stacked_q_do_not_affect_each_other() -> None:
-    noise = np.random.default_rng(0).standard_normal((2, 5))
-    both = Normal(np.array([[0.1], [0.2]]), np.array([[0.5], [0.6]]))
-    baseline = optimal_baseline(MODEL.elbo(), both, noise, np.full(5, 0.2))
-    for name in ESTIMATORS:
-        gradients = estimates(name, MODEL.elbo(), both, noise, baseline[:, None])
-        for k, q in enumerate((Normal(0.1, 0.5), Normal(0.2, 0.6))):
-            alone = optimal_baseline(MODEL.elbo(), q, noise[k], np.full(5, 0.2))
-            assert gradients[k] == pytest.approx(estimates(name, MODEL.elbo(), q, noise[k], alone))
 
 
 @pytest.mark.parametrize("size", [3, 8])

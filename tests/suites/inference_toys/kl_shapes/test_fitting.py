@@ -11,12 +11,9 @@ from scipy.stats import norm
 
 from bnnbench.divergences.renyi import alpha_divergence
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
-    Fit,
     Mixture,
     divergence,
     local_optima,
-    mass_outside,
-    min_component_mass,
 )
 
 UNEVEN = Mixture(1.5, 0.3, 0.6)
@@ -112,23 +109,3 @@ def test_optima_are_local_minima(order: float) -> None:
         for loc, scale in [(0.01, 1), (-0.01, 1), (0, 1.01), (0, 0.99), (0.01, 0.99)]:
             moved = divergence(p, fit.loc + loc, fit.scale * scale, order)
             assert moved > fit.divergence - 1e-10
-
-
-def test_below_order_minus_one_the_optimum_can_be_at_the_largest_scale() -> None:
-    """The powers of both tails cancel at `scale^2 = (1 - alpha) / (-1 - alpha)`."""
-    (best,) = local_optima(Mixture(1), -8)
-    assert best.at_bound and best.scale == pytest.approx(math.sqrt(9 / 7), abs=1e-6)
-    assert divergence(Mixture(1), 0, 1.001 * best.scale, -8) == math.inf
-    assert not local_optima(Mixture(1), -2)[0].at_bound
-
-
-def test_mass_outside_and_min_component_mass() -> None:
-    p = Mixture(4)
-    narrow, wide = Fit(4, 1, 0.0), Fit(0, 4.123, 0.0)
-    assert min_component_mass(p, narrow) == pytest.approx(norm.cdf(-6) - norm.cdf(-10))
-    assert min_component_mass(p, wide) == pytest.approx(norm.cdf(6 / 4.123) - norm.cdf(2 / 4.123))
-    edge = math.sqrt(2 * math.log(100))
-    outside = 2 * norm.sf(edge)
-    assert mass_outside(p, narrow) == pytest.approx(outside, abs=5e-4)
-    low = norm.cdf((4 - edge) / 4.123) - 0.5 + norm.sf((4 + edge) / 4.123)
-    assert mass_outside(p, wide) == pytest.approx(2 * low, abs=5e-3)

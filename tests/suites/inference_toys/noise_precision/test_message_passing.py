@@ -28,10 +28,7 @@ from bnnbench.suites.inference_toys.noise_precision.message_passing import (
 )
 from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, evidence_lower_bound
 from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
-    Tilted,
     gaussian_normaliser,
-    matched_rate,
-    matched_shape,
     project,
     quadrature_normaliser,
 )
@@ -132,16 +129,6 @@ def test_the_gaussian_normaliser_is_the_last_line_of_its_equation() -> None:
         assert slope == pytest.approx(rise, rel=1e-6)
 
 
-def test_shape_and_rate_have_the_tilted_mean_and_variance() -> None:
-    belief, tilted = Belief(4.0, 2.0, 0.5, 0.3), Tilted((-1.0, -0.8, -0.7), 0.0, 0.0)
-    shape, rate = matched_shape(belief, tilted), matched_rate(belief, tilted)
-    first = np.exp(0.2) * 4 / 2
-    second = np.exp(0.3) * 4 * 5 / 4
-    assert shape / rate == pytest.approx(first)
-    assert shape / rate**2 == pytest.approx(second - first**2)
-    assert matched_shape(belief, tilted, printed=True) != pytest.approx(shape)
-
-
 def test_a_conjugate_factor_is_included_exactly(prior: Belief) -> None:
     """An input of zero does not involve the weight; its factor is a Gamma's."""
     model = LinearModel(np.zeros(3), np.array([0.4, -0.9, 0.1]), prior)
@@ -159,13 +146,6 @@ def test_an_improper_cavity_is_skipped_and_counted(make_model: MakeModel) -> Non
     after = ep_pass(state, order, Factors(model).update)
     assert after.skipped == 1 and after.q.natural() == pytest.approx(state.q.natural())
     assert after.sites == pytest.approx(state.sites)
-
-
-def test_stacked_runs_do_not_affect_each_other(model: LinearModel) -> None:
-    orders, factors = orders_of(20, 3), Factors(model, exact=True)
-    together = run_expectation_propagation(factors, orders, 3).last.q
-    alone = run_expectation_propagation(factors, orders[2:], 3).last.q
-    assert together.at(2) == alone.at(0)
 
 
 def test_power_ep_interpolates_between_coordinate_ascent_and_ep(model: LinearModel) -> None:

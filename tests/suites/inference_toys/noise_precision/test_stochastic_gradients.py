@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -60,11 +58,3 @@ def test_the_score_function_converges_to_coordinate_ascent(model: LinearModel) -
     assert next(start) == pytest.approx(next(start))  # both start at the prior
     assert next(end) == pytest.approx(next(end), abs=2e-3)
     assert (last.mean, last.std) == pytest.approx((best.mean, best.std), rel=0.03)
-
-
-def test_the_seed_determines_the_result(model: LinearModel) -> None:
-    short = Budget(steps=5, samples=10, learning_rate=0.1, seed=1)
-    other = replace(short, seed=2)
-    assert black_box_vi(model, short) == black_box_vi(model, short)
-    assert black_box_vi(model, short) != black_box_vi(model, other)
-    assert advi(model, short, True)[5].mean != advi(model, other, True)[5].mean

@@ -172,17 +172,3 @@ def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder
     assert (verdicts(evidence)[name], changed[name]) == ("not confirmed", "confirmed")
     assert changed["A8: The pre-activation o"] == "confirmed"
     assert changed["A8: Calculations with D "] == "not confirmed"
-
-
-@pytest.mark.parametrize(("gap", "verdict"), [(1.0, "confirmed"), (-1.0, "not confirmed")])
-def test_the_relu_is_compared_with_d_by_repetition(
-    folder: RunFolder, gap: float, verdict: str
-) -> None:
-    evidence = evidence_of(folder)
-    assert evidence.run is not None
-    scores = evidence.run[SCORES]
-    ends = 10.0 * scores["repetition"] + (scores["estimator"] == "relu_ratio") * (
-        gap + 0.001 * scores["repetition"]
-    )
-    found = verdicts(with_scores(evidence, mae=ends))
-    assert found["A1, explained: a T = log"] == verdict

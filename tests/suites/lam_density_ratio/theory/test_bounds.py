@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command import Command, result_folder
@@ -24,11 +23,6 @@ from bnnbench.suites.lam_density_ratio.theory.bounds import (
 )
 from bnnbench.suites.lam_density_ratio.theory.divergence_bounds import AT_EXACT, PAIRS
 from bnnbench.suites.lam_density_ratio.theory.pages import BOUNDS_PAGE
-from bnnbench.suites.lam_density_ratio.theory.trained_ratio import (
-    draw_samples,
-    estimates,
-    sample_bounds,
-)
 
 PAIR = st.builds(
     lambda loc, scale, other: DensityPair(gaussian(loc, scale), gaussian(0.0, other)),
@@ -80,30 +74,6 @@ def test_the_bound_is_below_the_divergence_elsewhere(
     if DIVERGENCES["kl_posterior_prior"](pair) > 1e-4:
         assert bound(pair, powers(pair, np.array([power])))[0] < truth
     assert bound(pair, shifts(pair, np.array([shift])))[0] < truth
-
-
-def test_the_exact_ratio_over_many_samples_gives_both_divergences() -> None:
-    """The true log ratio of two unit Gaussians, and the spread of its mean."""
-    separation, number = math.sqrt(2 * 0.5), 400_000
-    generator = torch.Generator().manual_seed(0)
-    q, p = draw_samples(torch.tensor([separation]), number, generator)
-    found = sample_bounds(separation * (q - separation / 2), separation * (p - separation / 2))
-    spread = math.sqrt(math.expm1(1.0) / number)
-    assert found["kl_posterior_prior"].item() == pytest.approx(0.5, abs=5 * spread)
-    assert found["gan"].item() == pytest.approx(-1.16345, abs=0.005)
-
-
-def test_training_finds_a_small_divergence_and_the_bound_fails_for_a_large_one() -> None:
-    training = {"width": 12, "steps": 150, "samples": 800, "sample_sets": 10}
-    rows = estimates([0.5, 10.0], repetitions=3, seed=1, **training)
-    assert len(rows) == 2 * 3 * 10 * 2 * 2
-    own = rows[rows["divergence"] == "kl_posterior_prior"].groupby(["ratio", "kl"])
-    bound, over_q = own["bound"].median(), own["log_ratio"].median()
-    exact = names.EXACT_RATIO
-    assert bound[names.TRAINED, 0.5] == pytest.approx(0.5, abs=0.1)
-    assert bound[exact, 0.5] == pytest.approx(0.5, abs=0.1)
-    # The bound minus the mean log ratio is 1 - E_p[r*], which is zero in expectation.
-    assert bound[exact, 10.0] - over_q[exact, 10.0] > 0.8
 
 
 @pytest.mark.usefixtures("without_figures")
