@@ -115,9 +115,9 @@ def test_one_of_many_processes_compiles(
     environment = {**os.environ, "CXX": str(slow)}
     processes = [
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(8)
+        for _ in range(3)
     ]
-    assert [process.communicate()[0].strip() for process in processes] == ["42"] * 8
+    assert [process.communicate()[0].strip() for process in processes] == ["42"] * 3
     assert (tmp_path / "log").read_text() == "built\n"
     assert len(files(cache)) == 1
 

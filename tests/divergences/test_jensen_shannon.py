@@ -25,7 +25,7 @@ def test_slopes_of_alpha_js_near_its_ends_are_finite_in_float32(alpha: float) ->
 
 
 @pytest.mark.skipif(library().code is None, reason=library().reason)
-@pytest.mark.parametrize("alpha", [0.01, 0.25, 0.5, 0.999])
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 0.999])
 def test_native_sums_equal_those_of_torch(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly equal and distant pairs, a number that is not a multiple of a lane, and a NaN."""
     streams = torch.Generator().manual_seed(0)

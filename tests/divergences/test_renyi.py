@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.divergences import ALPHAS, divergence, gaussian_pairs, pair_parameters
+from support.divergences import divergence, gaussian_pairs, pair_parameters
 
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import kl, kl_prior_posterior
 from bnnbench.divergences.renyi import Renyi, alpha_divergence, alpha_renyi, renyi
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 3.0])
 def test_renyi_is_a_logarithm_of_the_alpha_divergence(alpha: float) -> None:
     """Thesis, section 4.1, with the sign and factor of section 5.0.1."""
     given = pair_parameters(np.stack([p for p in gaussian_pairs() if p[1] < 1.2 * p[3]]))
@@ -53,8 +53,7 @@ def test_outside_the_domain_is_nan_and_inside_is_not(name: str) -> None:
         assert gradient.isnan()[0, 1]
 
 
-@pytest.mark.parametrize("alpha", [0.25, 0.5, 0.75, 2.0])
-@pytest.mark.parametrize("log_ratio", [-46.0, 46.0])
+@pytest.mark.parametrize(("alpha", "log_ratio"), [(0.25, -46.0), (0.75, 46.0), (2.0, 46.0)])
 def test_renyi_at_scales_whose_squares_overflow(alpha: float, log_ratio: float) -> None:
     """Against float64: the ratio of the scales is 1e20 or 1e-20, its square beyond float32."""
     given = [torch.tensor(v, dtype=torch.float64) for v in (0.0, math.exp(log_ratio), 0.0, 1.0)]

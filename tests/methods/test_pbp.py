@@ -26,7 +26,7 @@ def log_z(weights: tuple, inputs: Tensor, targets: Tensor, noise: Tensor) -> Ten
     return -0.5 * ((targets - loc) ** 2 / total + total.log() + math.log(2 * math.pi))
 
 
-@pytest.mark.parametrize("sizes", [(2, 1), (2, 4, 1), (2, 4, 3, 1), (2, 3, 4, 3, 1)])
+@pytest.mark.parametrize("sizes", [(2, 1), (2, 4, 1), (2, 3, 4, 3, 1)])
 def test_update_of_one_point_against_autograd(sizes: tuple[int, ...]) -> None:
     mlp = MLP(sizes)
     state = random_state(mlp)
@@ -129,8 +129,7 @@ def fit(method: PBP, data: TrainingSet, depth: int = 1, epochs: int = 3) -> Post
     return method.fit(FitTask(data, {}, Network(width=5, depth=depth), Training(), epochs, streams))
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 3])
-@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize(("depth", "batch_size"), [(0, 1), (1, 7), (3, 1)])
 def test_any_depth_in_float64_from_float32(depth: int, batch_size: int) -> None:
     data = training_set()
     data = replace(data, inputs=data.inputs.float(), targets=data.targets.float())

@@ -101,8 +101,8 @@ def exact_scale(alpha: float) -> Tensor:
     return diagonal.rsqrt()
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0])
-def test_it_finds_the_best_gaussian_of_its_order(alpha: float) -> None:
+def test_it_finds_the_best_gaussian_of_its_order() -> None:
+    alpha = 0.5
     method = RenyiVI(label="r", alpha=alpha, initial_precision=100.0)
     posterior = fit(method, 700, learning_rate=0.02, betas=(0.9, 0.99), samples=300)
     loc, scale = method.moments(posterior)

@@ -131,9 +131,9 @@ PRECONDITIONED = {"preconditioned": True, "step_size": 1.4, "minibatch_factor": 
 @pytest.mark.parametrize(
     ("rows", "batch", "chains", "settings"),
     [
-        (455, 32, 20, {}),
+        (455, 32, 10, {}),
         pytest.param(7373, 128, 6, {}, marks=pytest.mark.slow),
-        (455, 32, 20, PRECONDITIONED),
+        pytest.param(455, 32, 20, PRECONDITIONED, marks=pytest.mark.slow),
     ],
 )
 def test_minibatches_do_not_heat_the_chain(

@@ -49,9 +49,6 @@ def finished_run(
     *overrides: str,
     ends: Sequence[float],
     status: Sequence[str] | None = None,
-    nelbo_slope: float = -0.1,
-    early: float = 8.0,
-    jitter: float = 0.1,
     page: bool = False,
 ) -> RunFolder:
     """Write a finished run whose repetitions end with given average KLs.
@@ -61,27 +58,23 @@ def finished_run(
         overrides: see `sprinkler`.
         ends: the last average KL of each repetition.
         status: status of each repetition; `ok` if not given.
-        nelbo_slope: increase of the NELBO from start to end; it starts at 4.
-        early: the first average KL; it falls geometrically.
-        jitter: change of the estimator loss between its first evaluations; later none.
         page: whether to write the run's page too, with figures as PNG.
     """
     run = sprinkler(outputs, f"repetitions={len(ends)}", *overrides)
     total = run.experiment.metadata()["iterations"]
     share = np.linspace(0, 1, EVALUATIONS)
-    wave = np.where(share <= 0.3, jitter * (-1.0) ** np.arange(EVALUATIONS), 0)
     states = [OK] * len(ends) if status is None else status
     for k, (unit, end, state) in enumerate(zip(run.experiment.units(), ends, states, strict=True)):
         curve = pd.DataFrame({
             "repetition": k,
             "iteration": (share * total).round().astype(int),
-            "average_kl": end + (early - end) * (0.01**share - 0.01) / 0.99,
-            "estimator_loss": 1 + wave,
-            "nelbo": 4 + nelbo_slope * share,
+            "average_kl": end + (8 - end) * (0.01**share - 0.01) / 0.99,
+            "estimator_loss": 1.0,
+            "nelbo": 4 - 0.1 * share,
         }).to_dict("records")  # fmt: skip
         last = {
             "repetition": k, "average_kl": end, "average_kl_last5": end, "kl": end - 1.3239,
-            "sliced_wasserstein": 0.05, "estimator_loss": 1.0, "nelbo": 4 + nelbo_slope,
+            "sliced_wasserstein": 0.05, "estimator_loss": 1.0, "nelbo": 3.9,
             "status": state, "failed_at": None if state == OK else 0, "seconds": 2.0,
         }  # fmt: skip
         run.store.save(

@@ -25,7 +25,7 @@ def test_copies_of_diverged_replicas_are_those_of_the_previous_epoch() -> None:
     assert snapshots.weights.tolist() == [[[2.0], [4.0], [6.0]], [[20.0], [40.0], [40.0]]]
 
 
-@pytest.mark.parametrize("steps", [range(3, 20, 5), range(1, 5), range(7, 8), range(0)])
+@pytest.mark.parametrize("steps", [range(3, 20, 5), range(0)])
 def test_steps_until_the_next_copy(steps: range) -> None:
     snapshots = Snapshots(steps, weights(0))
     for done in range(22):
