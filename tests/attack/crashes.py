@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar, cast
 from unittest.mock import patch
 
-from attack.attempt import attempt
+from attack.attempt import Outcome, attempt
 from attack.audit import watched
+
+T = TypeVar("T")
 
 
 class FaultInjector:
@@ -95,30 +98,40 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def in_child(body: Callable[[], int]) -> int:
-    """Run a function in a forked process; return its exit code, or minus the signal number."""
+def in_child(body: Callable[[], T]) -> T | None:
+    """Run a function in a fork of this process; return its result, or None if it was killed.
+
+    As in a new process, no state of earlier attempts remains, but nothing is imported again.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(body())
-        finally:
-            os._exit(99)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    child = fork.Process(target=lambda: sender.send(body()))
+    child.start()
+    sender.close()
+    try:
+        return cast(T, receiver.recv())
+    except EOFError:
+        return None
+    finally:
+        child.join()
+        receiver.close()
 
 
-def run_killed_at(arguments: Sequence[str], folder: Path, moment: int) -> int:
-    """Run the command in a child that is killed at a write; return its exit code."""
+def attempt_in_child(
+    arguments: Sequence[str], folder: Path, injector: FaultInjector
+) -> Outcome | None:
+    """Run the command, with faults, in a child; return None if it was killed."""
 
-    def body() -> int:
-        with FaultInjector(kill, moment).active(folder):
-            return attempt(arguments, folder).code or 0
+    def body() -> Outcome:
+        with injector.active(folder):
+            return attempt(arguments, folder)
 
     return in_child(body)
 
 
-def run_killed_after_trial(arguments: Sequence[str], folder: Path, name: str) -> int:
+def kill_after_trial(arguments: Sequence[str], folder: Path, name: str) -> None:
     """Run the command in a child that is killed after the first trial in the log `name`."""
     from bnnbench.experiment.split_search import TrialLog
 
@@ -129,8 +142,8 @@ def run_killed_after_trial(arguments: Sequence[str], folder: Path, name: str) ->
         if log.path.name == name:
             kill()
 
-    def body() -> int:
+    def body() -> Outcome:
         with patch.object(TrialLog, "add", dying):
-            return attempt(arguments, folder).code or 0
+            return attempt(arguments, folder)
 
-    return in_child(body)
+    assert in_child(body) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 from attack.attempt import OutcomeCheck, Verdict, attempt
 from attack.command_lines import command
-from attack.crashes import run_killed_after_trial
+from attack.crashes import kill_after_trial
 from attack.sampling import sample
 from support.damage import clear, flip_bit, truncate
 
@@ -83,7 +82,7 @@ def runs_folder(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
     undamaged = run_folder(folder, 3)
     shutil.copytree(undamaged, folder / "whole3")
     shutil.rmtree(undamaged)
-    assert run_killed_after_trial(two_splits(table, "seed=3"), folder, MIDDLE) == -signal.SIGKILL
+    kill_after_trial(two_splits(table, "seed=3"), folder, MIDDLE)
     return folder
 
 
