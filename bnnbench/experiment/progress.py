@@ -72,15 +72,19 @@ class SweepProgress:
         """Number of finished runs, and of all."""
         return len(self._update_finished()), len(self.runs)
 
-    def seconds_left(self) -> float:
-        """Estimate the seconds left from the cost of unfinished runs and the pace since the start.
+    @property
+    def pace(self) -> float:
+        """Seconds of estimated cost that are finished per second since the start.
 
-        The pace is averaged with `PRIOR_SECONDS` at the estimated pace, because the first run may
-        be untypical.
+        It is averaged with `PRIOR_SECONDS` at the estimated pace, because the first run may be
+        untypical.
         """
-        done, elapsed = self._done(), time.monotonic() - self.started
-        pace = (PRIOR_SECONDS + done - self._initial) / (PRIOR_SECONDS + elapsed)
-        return (sum(self._costs) - done) / pace
+        done, elapsed = self._done() - self._initial, time.monotonic() - self.started
+        return (PRIOR_SECONDS + done) / (PRIOR_SECONDS + elapsed)
+
+    def seconds_left(self) -> float:
+        """Estimate the seconds left from the cost of unfinished runs and the pace."""
+        return (sum(self._costs) - self._done()) / self.pace
 
     def summary(self, run_seconds_left: float | None = None) -> str:
         """Format `3/48 runs, 12 min 05 s so far, about 1 h 10 min left`.

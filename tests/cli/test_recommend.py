@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,11 @@ from support.command import Command
 from support.config import TINY
 from support.user_errors import raises_user_error
 
+from bnnbench.cli.commands.recommend import _run_in_time
 from bnnbench.config.comparable_runs import METHODS, _with_splits, comparable_runs, within_budget
 from bnnbench.experiment.progress import seconds_left
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverage_by_deviation, recommendation
 
@@ -147,3 +151,28 @@ def test_a_time_budget_reduces_splits_and_then_methods(line: Path) -> None:
     assert [len(run.experiment.units()) for run in two] == [3, 3]
     with raises_user_error("--minutes", "too_short"):
         within_budget(runs, sum(fewest[:2]) * 0.5)
+
+
+@pytest.mark.parametrize(("slowness", "expected"), [(1.0, 3), (1.6, 2)])
+def test_the_pace_of_the_machine_counts_for_the_time_budget(
+    line: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    slowness: float,
+    expected: int,
+) -> None:
+    """Three runs of about 1,000 s fit into an hour, but not if two of them took 3,200 s."""
+    runs = comparable_runs(str(line), "y", ["linear", "pbp", "vadam"], ["splits=3", *SHORT])
+    now, finished = [0.0], list[RunFolder]()
+
+    def run_slowly(runs: Sequence[Run], say: object) -> list[RunFolder]:
+        now[0] += slowness * seconds_left(runs[0])
+        finished.append(runs[0].folder)
+        return [runs[0].folder]
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("bnnbench.experiment.progress.REPORT_SECONDS", 1000)
+    monkeypatch.setattr("bnnbench.run_all.run_all", run_slowly)
+    monkeypatch.setattr(Run, "complete", lambda run: run.folder in finished)
+    assert len(_run_in_time(runs, 60)) == expected
+    assert ("vadam" in capsys.readouterr().err) == (expected == 2)

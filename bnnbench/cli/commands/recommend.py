@@ -31,10 +31,11 @@ t-test. The methods are by default
 
 (gp up to 2,000 rows); a method that cannot use a setting is left out and named. With dataset.time,
 dataset.test or dataset.n_splits, all splits of the table are run. --minutes reduces the splits, and
-then the methods, until the estimated time fits. The command is resumable, writes a report and
-prints a recommendation; then predict new rows with `bnnbench predict RUN NEW.csv`. For
-`predict --calibrate isotonic` and for recalibrated intervals in the report, add
-evaluation.out_of_fold=true, which takes longer (boosting six times as long).
+then the methods, until the estimated time fits; on a slow or busy machine, methods that no longer
+fit are left out later. The command is resumable, writes a report and prints a recommendation; then
+predict new rows with `bnnbench predict RUN NEW.csv`. For `predict --calibrate isotonic` and for
+recalibrated intervals in the report, add evaluation.out_of_fold=true, which takes longer (boosting
+six times as long).
 """
 
 EXAMPLES = """\
@@ -121,7 +122,8 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
 
     Args:
         runs: the runs of the methods.
-        minutes: after which no further method is started, once two are finished.
+        minutes: time budget. Once two methods are finished, a method is started only if its
+            estimate, at the pace so far, fits.
 
     Returns:
         0, or 1 if every run diverged.
@@ -155,15 +157,18 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
 
 
 def _run_in_time(runs: Sequence[Run], minutes: float | None) -> list[RunFolder]:
+    from bnnbench.experiment.progress import SweepProgress, seconds_left
     from bnnbench.run_all import run_all
 
     if minutes is None:
         return run_all(runs, say=note)
-    end = time.monotonic() + 60 * minutes
+    sweep = SweepProgress(runs, time.monotonic())
     folders: list[RunFolder] = []
     for run in runs:
-        if len(folders) < 2 or time.monotonic() < end or run.complete():
+        ends = time.monotonic() - sweep.started + seconds_left(run) / sweep.pace
+        fits = ends <= 60 * minutes
+        if len(folders) < 2 or fits or run.complete():
             folders += run_all([run], say=note)
         else:
-            note(f"--minutes: the time is over; left out {method_name(run)}")
+            note(f"--minutes: too little time is left; left out {method_name(run)}")
     return folders
