@@ -34,7 +34,8 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
         output_dir: where the report goes; `path/report` if not given.
 
     Raises:
-        UserError: if the folder is that of a run or not writable.
+        UserError: if the folder is that of a run, not writable, or leads elsewhere through a link
+            although the user did not name it.
     """
     from bnnbench.experiment.run_folder import RunFolder
     from bnnbench.report.report_folder import ReportFolder
@@ -46,6 +47,8 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
             "--output-dir",
             "run_folder",
         )
+    if output_dir is None:  # received runs may come with a report of links
+        _check_links(ReportFolder.below(path).root)
     try:
         yield
     except OSError as error:
@@ -58,3 +61,16 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
             "writable folder with --output-dir DIR.",
             "--output-dir",
         ) from None
+
+
+def _check_links(folder: Path) -> None:
+    from bnnbench.experiment.run_folder import RunFolder
+
+    if folder.is_symlink():
+        raise UserError(
+            f"{folder} is a link; delete it, or name the folder that it leads to with "
+            "--output-dir.",
+            "--output-dir",
+            "irregular_file",
+        )
+    RunFolder(folder).check_files()

@@ -147,7 +147,7 @@ class RunFolder:
                 target = Path(os.path.realpath(path))  # also of a link to itself
                 leaves = path.is_symlink() and not target.is_relative_to(root)
                 if leaves or _is_special(path):
-                    kind = "a link out of the run's folder" if leaves else "a pipe or a device"
+                    kind = "a link out of its folder" if leaves else "a pipe or a device"
                     raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")
 
     def write_done(self, done: Done) -> None:

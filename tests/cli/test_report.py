@@ -29,6 +29,22 @@ def test_it_prints_a_table_and_ends_with_the_page_to_open(command: Command, tmp_
     assert code == 0 and (tmp_path / "here" / "results.md").is_file()
 
 
+def test_a_report_is_not_written_through_a_received_link(
+    command: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    make_run(tmp_path / "outputs")
+    mine, report = tmp_path_factory.mktemp("mine"), tmp_path / "outputs" / "report"
+    (mine / "results.csv").write_text("mine")
+    report.symlink_to(mine)
+    words = ("report", str(tmp_path / "outputs"))
+    command.assert_refused(*words, setting="--output-dir", code="irregular_file")
+    report.unlink()
+    report.mkdir()
+    (report / "results.csv").symlink_to(mine / "results.csv")
+    command.assert_refused(*words, setting="results.csv", code="irregular_file")
+    assert [path.read_text() for path in mine.iterdir()] == ["mine"]
+
+
 def test_a_report_does_not_overwrite_a_run(command: Command, tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     before = sorted(path.name for path in folder.root.iterdir())
