@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import errno
+import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -30,6 +31,9 @@ ERRORS: Mapping[str, Callable[[int], FaultInjector]] = {
     "read-only disk": lambda at: FaultInjector(fail_with(errno.EROFS), at),
 }
 """The disk is full or read-only from an operation on, or one operation fails."""
+
+NUMBERS = re.compile(b"[-+.0-9a-f]+")
+"""Numbers and hexadecimal digests."""
 
 NEVER = 10**9
 """The number of no operation."""
@@ -91,30 +95,52 @@ def start(name: str, finished: Path, folder: Path) -> None:
         shutil.rmtree(folder / "outputs")
 
 
+@pytest.fixture(scope="session")
+def continued() -> set[Hashable]:
+    """Commands and the files from which they were continued."""
+    return set()
+
+
 @pytest.mark.parametrize(("name", "error"), [*(product if FULL else zip)(COMMANDS, ERRORS)])
 def test_an_operation_fails(
     record_outcome: Callable[..., str],
     finished: Path,
     undisturbed: Undisturbed,
+    continued: set[Hashable],
     empty: Path,
     name: str,
     error: str,
 ) -> None:
-    """Nothing is half written, and the same command then gives the same bits."""
+    """Nothing is half written, and the same command then gives the same bits.
+
+    It is continued once from each set of files, since many failures leave the same files.
+    """
     expected, count = undisturbed(name, error)
     assert count > 10
+
+    def failure(at: int) -> list[str]:
+        outcome = attempt_in_child(COMMANDS[name], empty, ERRORS[error](at))
+        assert outcome, f"operation {moment} killed the command"
+        outcome = replace(outcome, leftover_files=())  # `wrong` if one of them is not complete
+        wrong = differences(name, empty, expected, partial=at != NEVER and outcome.code != 0)
+        described = record_outcome(f"{error}, {name}", outcome, wrong=wrong)
+        return [f"operation {moment}: {described}"] if described else []
+
     failures = []
     for moment in sample(range(1, count + 1), 1):
         start(name, finished, empty)
-        for at in (moment, NEVER):
-            outcome = attempt_in_child(COMMANDS[name], empty, ERRORS[error](at))
-            assert outcome, f"operation {moment} killed the command"
-            outcome = replace(outcome, leftover_files=())  # `wrong` if one of them is not complete
-            wrong = differences(name, empty, expected, partial=at == moment and outcome.code != 0)
-            failure = record_outcome(f"{error}, {name}", outcome, wrong=wrong)
-            failures += [f"operation {moment}: {failure}"] if failure else []
+        failures += failure(moment)
+        left = name, state(empty)
+        if left not in continued:
+            continued.add(left)
+            failures += failure(NEVER)
         shutil.rmtree(empty)
     assert not failures, "\n\n".join(failures)
+
+
+def state(folder: Path) -> frozenset[tuple[str, bytes]]:
+    """The files in a folder, without numbers, since they include times, and without digests."""
+    return frozenset((name, NUMBERS.sub(b"", contents(folder, name))) for name in files(folder))
 
 
 def differences(name: str, folder: Path, expected: Path, partial: bool = False) -> str:
