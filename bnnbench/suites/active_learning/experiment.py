@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from scipy.spatial import KDTree
 
 from bnnbench.constraints import ListOf, OneOf, check_settings
+from bnnbench.experiment.acquisition import choose_by_distance
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.fitting import FitSettings, fit_task, predict, score
 from bnnbench.experiment.split_experiment import SplitExperiment
@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 ARMS: Mapping[str, Callable[[Choice], int]] = {
     RANDOM: lambda choice: 0,
     VARIANCE: lambda choice: int(choice.epistemic.argmax()),
-    DISTANCE: lambda choice: int(KDTree(choice.labelled).query(choice.pool)[0].argmax()),
+    DISTANCE: lambda choice: int(choose_by_distance(choice.pool, choice.labelled, 1)[0][0]),
 }
 """Index in the pool of the row to label: the next of the permutation, the one with the largest
 epistemic variance, or the one farthest from all labelled rows. The first of equal rows is chosen,

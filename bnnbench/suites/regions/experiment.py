@@ -15,7 +15,7 @@ from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import MIXTURE, SPLITS
 from bnnbench.identity import no_identity
-from bnnbench.suites.regions.scores import nearest_distances, split_scores, training_scaler
+from bnnbench.suites.regions.scores import split_distances, split_scores, training_scaler
 from bnnbench.suites.regions.tables import KIND, REGIONS
 from bnnbench.types import Prediction, Split, Table
 
@@ -112,5 +112,5 @@ def region_row(table: Table, split: Split, region: Region, mixture: Arrays) -> d
         "region_rows": rows,
         "inside_rows": len(split.test) - rows,
     }
-    distances = nearest_distances(table, split)
+    distances = split_distances(table, split)
     return {**facts, **split_scores(prediction, table.targets[split.test], distances, rows)}

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from scipy.spatial import KDTree
 from scipy.stats import norm, rankdata
 
+from bnnbench.experiment.acquisition import nearest_distances
 from bnnbench.metrics import METRICS
 from bnnbench.preprocessing import Scaler
 from bnnbench.types import Prediction, Split, Table
@@ -45,7 +45,7 @@ def split_scores(
     Args:
         prediction: of the M test rows of one replica, in original units.
         targets: `[M]`.
-        distances: `[M]`, from `nearest_distances`.
+        distances: `[M]`, from `split_distances`.
         region_rows: number of rows in the region, which come first.
     """
     epistemic = prediction.epistemic_variance()[0].numpy()
@@ -90,9 +90,8 @@ def training_scaler(table: Table, split: Split) -> Scaler:
     return Scaler.of([inputs], [targets], torch.device("cpu"), torch.float64)
 
 
-def nearest_distances(table: Table, split: Split) -> np.ndarray:
+def split_distances(table: Table, split: Split) -> np.ndarray:
     """Return the distance of each test row to the nearest training row, in standardised inputs."""
     scaler = training_scaler(table, split)
     train, test = (scaler.inputs([table.inputs[rows]])[0] for rows in (split.train, split.test))
-    distances: np.ndarray = KDTree(train.numpy()).query(test.numpy())[0]
-    return distances
+    return nearest_distances(test.numpy(), train.numpy())

@@ -17,7 +17,7 @@ from bnnbench.methods.shared.contract import Method
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.suites.regions.scores import auroc, nearest_distances, split_scores
+from bnnbench.suites.regions.scores import auroc, split_distances, split_scores
 from bnnbench.types import Prediction, Table
 
 CPU = torch.device("cpu")
@@ -46,7 +46,7 @@ def scores_of(method: Method, region: str) -> dict[str, float]:
     inputs = scaler.inputs([table.inputs[split.test]])
     prediction = predict(fitting, posterior, scaler, inputs, streams)
     rows = int(next(regions.regions(table)).tested.sum())
-    distances = nearest_distances(table, split)
+    distances = split_distances(table, split)
     return split_scores(prediction, table.targets[split.test], distances, rows)
 
 
@@ -79,7 +79,7 @@ def test_distances_to_the_nearest_training_row() -> None:
     split = table.splits[0]
     x, train = table.inputs[split.test], table.inputs[split.train]
     expected = np.abs(x - train.T).min(1) / train.std()
-    assert nearest_distances(table, split) == pytest.approx(expected)
+    assert split_distances(table, split) == pytest.approx(expected)
 
 
 def test_scores_of_both_parts() -> None:
