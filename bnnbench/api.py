@@ -92,7 +92,8 @@ class FinishedRun:
 
         Returns:
             `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and `noise`
-            (standard deviations), in units of the target, with the index of `rows`.
+            (standard deviations), in units of the target, and `outside_training_region`, with the
+            index of `rows`.
 
         Raises:
             UserError: if a column is missing, or an option is wrong.
@@ -108,6 +109,26 @@ class FinishedRun:
         named = named_by_text(rows)
         predicted, _ = predict_frame(model, self.folder, named, "rows", interval, calibrate)
         return predicted.set_axis(rows.index)
+
+    def next_rows(self, pool: pd.DataFrame, count: int) -> pd.DataFrame:
+        """Choose the rows of a pool to label next; see `prediction.next_rows.next_rows`.
+
+        Args:
+            pool: with the input columns of the run's table, in any order.
+            count: number of rows to choose.
+
+        Returns:
+            `row` (from 1) and `score`, in the order of choice, with the index of `pool`.
+
+        Raises:
+            UserError: if a column is missing, or the pool has too few rows.
+        """
+        from bnnbench.data.own_table.frame_file import named_by_text
+        from bnnbench.prediction.final_model import load_or_fit
+        from bnnbench.prediction.next_rows import next_rows
+
+        chosen, _ = next_rows(load_or_fit(self.folder), named_by_text(pool), "pool", count)
+        return chosen.set_axis(pool.index[chosen["row"] - 1])
 
 
 def load_run(path: str | Path) -> FinishedRun:

@@ -22,7 +22,7 @@ from bnnbench.types import UserError
 
 TENSOR_FILE, JSON_FILE = "model.safetensors", "model.json"
 
-STATE, HYPER, SCALER, SCORES = "state.", "hyper.", "scaler.", "scores"
+STATE, HYPER, SCALER, ARRAY = "state.", "hyper.", "scaler.", "array."
 
 CHECKSUM = "checksum"
 """Key in the JSON file of the checksum of its other values and the tensors."""
@@ -36,23 +36,24 @@ class SavedModel:
 
     Attributes:
         model: the model.
-        scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
-            model was not fitted for these.
+        arrays: further arrays by name.
         about: content of the JSON file.
     """
 
     model: Model
-    scores: np.ndarray
+    arrays: Mapping[str, np.ndarray]
     about: Mapping[str, Any]
 
 
-def save_model(folder: Path, model: Model, scores: np.ndarray, about: Mapping[str, Any]) -> None:
+def save_model(
+    folder: Path, model: Model, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
+) -> None:
     """Write both files, the JSON file last, since it marks the model as complete.
 
     Args:
         folder: created if it does not exist.
         model: the model.
-        scores: see `SavedModel`.
+        arrays: further arrays to save.
         about: further JSON values to save.
     """
     from safetensors.torch import save
@@ -61,7 +62,8 @@ def save_model(folder: Path, model: Model, scores: np.ndarray, about: Mapping[st
     tensors = {f"{STATE}{name}": value for name, value in posterior.state.items()}
     tensors |= {f"{HYPER}{name}": value for name, value in posterior.hyper.items()}
     tensors |= {f"{SCALER}{name}": torch.from_numpy(getattr(model.scaler, name)) for name in SCALES}
-    tensors |= {"counts": posterior.counts, SCORES: torch.from_numpy(scores)}
+    tensors |= {f"{ARRAY}{name}": torch.from_numpy(array) for name, array in arrays.items()}
+    tensors |= {"counts": posterior.counts}
     content = save(
         {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
     )
@@ -105,10 +107,13 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
             _part(tensors, STATE), _part(tensors, HYPER), MLP(tuple(about["sizes"])),
             tensors["counts"], torch.zeros(1, dtype=torch.bool),
         )  # fmt: skip
-        scales = {name: value.cpu().numpy() for name, value in _part(tensors, SCALER).items()}
+        scales, arrays = (
+            {name: value.cpu().numpy() for name, value in _part(tensors, prefix).items()}
+            for prefix in (SCALER, ARRAY)
+        )
         scaler = Scaler(**scales, device=torch.device(fitting.device), dtype=fitting.dtype)
         model = Model(fitting, posterior, scaler, about["values"], about["rows"])
-        return SavedModel(model, tensors[SCORES].cpu().numpy(), about)
+        return SavedModel(model, arrays, about)
     except (*READ_ERRORS, SafetensorError):
         raise damaged_model_error(folder) from None
 

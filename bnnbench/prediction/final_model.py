@@ -25,6 +25,7 @@ from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import READ_ERRORS, checksum
 from bnnbench.notes import one_line, status_message
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
+from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.run_files import damaged_file_error
@@ -39,6 +40,10 @@ MACHINE_SETTINGS = ("device", "training.compile")
 """Names in the identity that depend on the machine, and change results by rounding only."""
 
 
+SCORES, REGION_ARRAYS = "scores", tuple(TrainingRegion.__annotations__)
+"""Names of the arrays that are saved with a model."""
+
+
 @dataclass(frozen=True)
 class FinalModel:
     """A saved model with the columns that it needs.
@@ -48,12 +53,22 @@ class FinalModel:
         encodings: of the columns of a table.
         target: name of the target.
         label: method and data set, for messages.
+        scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
+            model was not fitted for these.
+        region: of the training rows.
     """
 
     saved: SavedModel
     encodings: tuple[Encoding, ...]
     target: str
     label: str
+    scores: np.ndarray
+    region: TrainingRegion
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(name for one in self.encodings for name in one.features)
 
 
 def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
@@ -92,8 +107,10 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
     Raises:
         UserError: if it cannot.
     """
-    about, scores = saved.about, saved.scores
+    about = saved.about
     try:
+        region = TrainingRegion(**{name: saved.arrays[name] for name in REGION_ARRAYS})
+        scores = saved.arrays[SCORES]
         encodings = tuple(
             Encoding(**{**e, "values": tuple(e["values"])}) for e in about["encodings"]
         )
@@ -109,11 +126,14 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         groups = np.asarray(about["held_out_groups"], dtype=np.int64)
         if about["held_out"] not in HELD_OUT_NOTES or groups.shape != scores.shape:
             raise ValueError
+        model, inputs = saved.model, sum(len(e.features) for e in encodings)
         for rows in (2, 3):  # a wrong shape does not fit both
-            saved.model.predict(np.zeros((rows, sum(len(e.features) for e in encodings))))
+            model.predict(np.zeros((rows, inputs)))
+        region.reasons(model.scaler, np.zeros((2, inputs)))
     except (RuntimeError, AssertionError, ArithmeticError, *READ_ERRORS):
         raise damaged_model_error(path) from None
-    return FinalModel(saved, encodings, one_line(about["target"]), one_line(about["label"]))
+    target, label = one_line(about["target"]), one_line(about["label"])
+    return FinalModel(saved, encodings, target, label, scores, region)
 
 
 def _read_experiment(folder: RunFolder) -> Experiment:
@@ -154,7 +174,8 @@ def _fit_and_save(
     scores = np.zeros(0)
     if conformal:
         scores = _distances(model, table.inputs[held_out.rows], table.targets[held_out.rows])
-    save_model(path, model, scores, about)
+    region = TrainingRegion.of(table.inputs[rows], derive_seed(experiment.seed, "region") % 2**32)
+    save_model(path, model, {SCORES: scores, **vars(region)}, about)
 
 
 def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:

@@ -42,7 +42,8 @@ def predict_frame(
 
     Returns:
         The columns `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and
-        `noise` (standard deviations), in units of the target; and warnings.
+        `noise` (standard deviations), in units of the target, and `outside_training_region` (see
+        `TrainingRegion`); and warnings.
 
     Raises:
         UserError: if a column is missing, there are no data to calibrate with, or a prediction is
@@ -52,6 +53,7 @@ def predict_frame(
     import pandas as pd
 
     from bnnbench.data.own_table.new_rows import encode_rows
+    from bnnbench.prediction.training_region import describe_outside
     from bnnbench.results.calibration import total_deviation
 
     inputs, warnings = encode_rows(frame, fitted.encodings, name)
@@ -67,16 +69,18 @@ def predict_frame(
         "epistemic": np.sqrt(found["epistemic_variance"]),
         "noise": np.sqrt(found["noise_variance"]),
     }
-    _check_finite(columns, name)
+    check_all_finite(columns, name)
+    reasons = fitted.region.reasons(fitted.saved.model.scaler, inputs)
+    notes += describe_outside(reasons, fitted.features, name)
+    columns["outside_training_region"] = reasons.any(1)
     return pd.DataFrame(columns), [*warnings, *notes]
 
 
-def _check_finite(columns: Mapping[str, np.ndarray], name: str) -> None:
+def check_all_finite(columns: Mapping[str, np.ndarray], name: str) -> None:
     """Raise `UserError` if a prediction is not a finite number."""
     import numpy as np
 
-    ends = [columns[key] for key in ("mean", "lower", "upper", "standard_deviation")]
-    wrong = np.flatnonzero(~np.isfinite(ends).all(0))
+    wrong = np.flatnonzero(~np.isfinite([*columns.values()]).all(0))
     if wrong.size:
         raise UserError(
             f"{name}: the prediction of data row {wrong[0] + 1} is not finite; correct its cells, "
@@ -99,7 +103,7 @@ def _interval_ends(
     if calibrate == "conformal":
         about = fitted.saved.about
         groups = np.asarray(about["held_out_groups"])
-        half = conformal_half_width(fitted.saved.scores, groups, level)
+        half = conformal_half_width(fitted.scores, groups, level)
         note = HELD_OUT_NOTES[about["held_out"]]
         return -half, half, [note] if note else []
     notes = []

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("without_figures")
 
 
 NAMES = ["row", "mean", "lower", "upper", "standard_deviation", "epistemic", "noise"]
+NAMES += ["outside_training_region"]
 
 
 def made(rows: int, seed: int) -> pd.DataFrame:
@@ -125,7 +126,7 @@ def test_the_output_has_the_format_of_the_input(command: Command, ran: Path, enc
     assert text.splitlines()[1].startswith("1;00;1,5;Jörg;") and "." not in text
     found = pd.read_csv(StringIO(text), sep=";", decimal=",")
     plain = pd.read_csv(StringIO(command("predict", str(ran), "new.csv")[1]))
-    np.testing.assert_allclose(found[NAMES], plain[NAMES], rtol=1e-4)
+    np.testing.assert_allclose(found[NAMES].astype(float), plain[NAMES].astype(float), rtol=1e-4)
 
 
 @pytest.mark.parametrize("calibrate", ["none", "isotonic", "conformal"])
@@ -150,6 +151,32 @@ def test_notes_on_unseen_categories_and_missing_cells(command: Command, ran: Pat
     assert "kind" in errors and "green" in errors and "1 cell" in errors
 
 
+def test_rows_outside_the_training_region_are_marked(command: Command, ran: Path) -> None:
+    made(5, 3).assign(a=[0, 0, 99, 0, -99], b=0).to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0 and "2 of 5 rows" in errors and "2 outside the range of a" in errors
+    marks = pd.read_csv(StringIO(out))["outside_training_region"]
+    assert marks.tolist() == [False, False, True, False, True]
+
+
+def test_rows_to_label_next(command: Command, ran: Path) -> None:
+    """The variance of a linear model grows with the distance from the mean of its inputs."""
+    pool = made(30, 3).assign(key=[f"0{i}" for i in range(30)])
+    pool.loc[[4, 7, 9], "a"] = [-40.0, 30.0, 39.9]
+    pool.to_csv("pool.csv", index=False)
+    code, out, errors = command(
+        "predict", str(ran), "--next", "3", "pool.csv", "--id-columns", "key"
+    )
+    assert code == 0 and len(errors.splitlines()) == 1
+    found = pd.read_csv(StringIO(out), dtype={"key": str})
+    assert list(found) == ["row", "key", "score"] and found["score"].is_monotonic_decreasing
+    assert found["row"][0] == 5 and found["key"][0] == "04"
+    # Given the label of row 5, row 10 on the same line is nearly known, like all others.
+    alone = pd.read_csv(StringIO(command("predict", str(ran), "pool.csv")[1]))["epistemic"]
+    assert found["score"][0] == pytest.approx(alone[4], rel=1e-4)
+    assert found["score"][1] < 0.5 * alone[9]
+
+
 def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
     made(5, 3).drop(columns="b").to_csv("lacks.csv", index=False)
     made(5, 3).assign(a="x").to_csv("words.csv", index=False)
@@ -163,6 +190,9 @@ def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
         ("new.csv", "--interval", "1"): ("--interval", None),
         ("new.csv", "--interval", "0.99", "--calibrate", "conformal"): ("--interval", "few_rows"),
         ("new.csv", "--calibrate", "magic"): ("--calibrate", None),
+        ("new.csv", "--next", "0"): ("--next", None),
+        ("new.csv", "--next", "6"): ("--next", "few_rows"),
+        ("new.csv", "--next", "2", "--calibrate", "isotonic"): ("--next", "no_intervals"),
         ("new.csv", "-o", "."): ("--output", None),
         ("new.csv", "--id-columns", "Charge"): ("--id-columns", None),
     }

@@ -30,10 +30,10 @@ def test_a_saved_model_predicts_the_same(tiny: Planner, tmp_path: Path, method: 
     experiment = experiment_of(tiny(f"method={method}", *depth_overrides(method), *own))
     values = dict.fromkeys(experiment.method.hyper_names, 0.5)
     model = fit_model(experiment.fitting, experiment.table, values)
-    save_model(tmp_path / "m", model, np.arange(3.0), {"target": "y"})
+    save_model(tmp_path / "m", model, {"scores": np.arange(3.0)}, {"target": "y"})
     loaded = load_model(tmp_path / "m", experiment.fitting)
     assert loaded is not None and loaded.about["target"] == "y" and loaded.model.rows == 60
-    assert loaded.scores.tolist() == [0, 1, 2] and loaded.model.values == model.values
+    assert loaded.arrays["scores"].tolist() == [0, 1, 2] and loaded.model.values == model.values
     for inputs in (experiment.table.inputs[:7], experiment.table.inputs[:1]):
         first, second = model.predict(inputs), loaded.model.predict(inputs)
         for name, array in first.items():
@@ -77,7 +77,7 @@ def test_damaged_models_are_errors_and_old_ones_are_ignored(
     experiment = experiment_of(tiny("method=linear"))
     model = fit_model(experiment.fitting, experiment.table, {})
     assert load_model(tmp_path, experiment.fitting) is None
-    save_model(tmp_path, model, np.zeros(0), {})
+    save_model(tmp_path, model, {"scores": np.zeros(0)}, {})
     for name, old in ((TENSOR_FILE, b"scores"), (JSON_FILE, b"rows")):
         content = (tmp_path / name).read_bytes()
         for changed in (b"nothing", b"[" * 100_000, content.replace(old, b"other", 1)):

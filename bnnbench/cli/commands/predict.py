@@ -32,8 +32,10 @@ and further columns are ignored.
 
 The output has the number of each row, the columns that the model does not use (or those of
 --id-columns) and, in units of the target, the mean, the ends of the interval, the
-standard_deviation and its two parts: epistemic (uncertainty of the model) and noise. A file written
-with -o has the format of FILE: semicolons and decimal commas, if FILE has them.
+standard_deviation and its two parts: epistemic (uncertainty of the model) and noise. The column
+outside_training_region marks rows outside the range of a feature, and rows farther from all
+training rows than 99 % of these are from each other. A file written with -o has the format of FILE:
+semicolons and decimal commas, if FILE has them.
 
 The interval is Gaussian with this mean and standard deviation, unless it is calibrated:
 
@@ -43,6 +45,9 @@ The interval is Gaussian with this mean and standard deviation, unless it is cal
               of the same distribution with at least the given probability, on average over rows:
               less where the noise is large, unless the method predicts that. This is approximate
               after a search, which has seen all rows; with dataset.time there is no guarantee
+
+With --next N, the rows of FILE are a pool without labels, and the output is the N rows to label
+next, the first one first: each has the largest epistemic variance once those above it are labelled.
 """
 
 SIX_DIGITS = "%.6g"
@@ -53,6 +58,7 @@ examples:
   bnnbench predict outputs/uci/houses/vadam/... new.csv
   bnnbench predict RUN new.csv --interval 0.95 --calibrate conformal -o predicted.csv
   bnnbench predict RUN new.csv --id-columns batch,plant -o predicted.csv
+  bnnbench predict RUN --next 10 pool.csv
 """
 
 
@@ -74,6 +80,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="how to calibrate the interval (default: none)",
     )
     parser.add_argument(
+        "--next", type=int, metavar="N", help="print the N rows to label next, without intervals"
+    )
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="output file (default: the terminal)"
     )
     parser.add_argument(
@@ -91,10 +100,17 @@ def run(arguments: Namespace) -> int:
     check_between("--interval", arguments.interval, 0, 1)
     if arguments.output is not None and arguments.output.is_dir():
         raise UserError(f"--output must be a file, but {arguments.output} is a folder.", "--output")
+    if arguments.next is not None and (arguments.interval, arguments.calibrate) != (0.9, "none"):
+        raise UserError(
+            "--next prints no intervals; leave out --interval and --calibrate.",
+            "--next",
+            "no_intervals",
+        )
     from bnnbench.data.own_table.columns import CATEGORIES
     from bnnbench.data.own_table.reading import as_written, format_of, read_frame
     from bnnbench.experiment.run_folder import find_run
     from bnnbench.prediction.final_model import load_or_fit
+    from bnnbench.prediction.next_rows import next_rows
 
     folder = find_run(arguments.folder)
     frame, found = read_frame(arguments.file, "auto", arguments.decimal, "auto", None)
@@ -114,12 +130,15 @@ def run(arguments: Namespace) -> int:
     fitted = load_or_fit(folder, conformal=arguments.calibrate == "conformal")
     words = [e.column for e in fitted.encodings if e.kind == CATEGORIES and e.column in frame]
     rows = frame.assign(**{name: written[name].where(frame[name].notna()) for name in words})
-    predicted, warnings = predict_frame(
-        fitted, folder, rows, arguments.file.name, arguments.interval, arguments.calibrate
-    )
+    name, ids = arguments.file.name, id_columns(written, fitted, arguments.id_columns)
+    if arguments.next is None:
+        level, calibrate = arguments.interval, arguments.calibrate
+        predicted, warnings = predict_frame(fitted, folder, rows, name, level, calibrate)
+    else:
+        predicted, warnings = next_rows(fitted, rows, name, arguments.next)
+        ids = ids.iloc[predicted["row"] - 1].reset_index(drop=True)
     for warning in warnings:
         note(f"{warning}.")
-    ids = id_columns(written, fitted, arguments.id_columns)
     write_predictions(join_columns(ids, predicted), arguments.output, writing)
     return 0
 

@@ -1,0 +1,87 @@
+"""The region of the training data, outside of which predictions extrapolate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy.spatial import KDTree
+
+from bnnbench.experiment.acquisition import nearest_distances
+from bnnbench.preprocessing import Scaler
+
+QUANTILE = 0.99
+"""Fraction of the training rows that are not isolated."""
+
+MAX_ROWS = 5_000
+"""Training rows that are kept; of more, a random subset."""
+
+
+@dataclass(frozen=True)
+class TrainingRegion:
+    """Ranges of the features, and rows to measure distances from.
+
+    A new row is outside if it is outside the range of a feature, or if its distance to the nearest
+    row is larger than the 99 % quantile of the rows' own distances to their nearest other row.
+
+    Attributes:
+        rows: training inputs, `[N, D]`, original units, NaN for missing values.
+        low: smallest value of each feature among all training rows, `[D]`; infinite if missing.
+        high: largest values, `[D]`; minus infinite if missing.
+    """
+
+    rows: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, inputs: np.ndarray, seed: int) -> TrainingRegion:
+        """Return the region of training inputs `[N, D]`, in original units."""
+        order = np.random.RandomState(seed).permutation(len(inputs))[:MAX_ROWS]
+        low = np.nan_to_num(inputs, nan=np.inf).min(0)
+        return cls(inputs[np.sort(order)], low, np.nan_to_num(inputs, nan=-np.inf).max(0))
+
+    def standardised(self, scaler: Scaler, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs `[M, D]` and the rows of the region in standardised units, float64."""
+        exact = replace(scaler, dtype=torch.float64)
+        new, rows = (exact.inputs([one])[0].cpu().numpy() for one in (inputs, self.rows))
+        return new, rows
+
+    def reasons(self, scaler: Scaler, inputs: np.ndarray) -> np.ndarray:
+        """Return why rows are outside.
+
+        Args:
+            scaler: of the training rows.
+            inputs: `[M, D]`, original units; missing values are outside of no range.
+
+        Returns:
+            `[M, D + 1]`: outside the range of each feature, and far from all rows.
+        """
+        new, rows = self.standardised(scaler, inputs)
+        limit = np.quantile(KDTree(rows).query(rows, k=2)[0][:, 1], QUANTILE)
+        far = nearest_distances(new, rows) > limit
+        return np.column_stack([(inputs < self.low) | (inputs > self.high), far])
+
+
+def describe_outside(reasons: np.ndarray, features: Sequence[str], name: str) -> list[str]:
+    """Return a sentence with the number of rows outside the training data; none if there are none.
+
+    Args:
+        reasons: from `TrainingRegion.reasons`.
+        features: the names of the inputs; the three with most rows out of their range are named.
+        name: of the file, for the sentence.
+    """
+    count = int(reasons.any(1).sum())
+    if not count:
+        return []
+    ranges, far = reasons[:, :-1].sum(0), int(reasons[:, -1].sum())
+    most = [k for k in np.argsort(-ranges, kind="stable")[:3] if ranges[k]]
+    parts = [f"{ranges[k]} outside the range of {features[k]}" for k in most]
+    parts += [f"{far} far from all training rows"] * bool(far)
+    return [
+        f"{name}: {count} of {len(reasons)} rows {'is' if count == 1 else 'are'} outside the "
+        f"region of the training data ({', '.join(parts)}); intervals may be too narrow there "
+        "(column outside_training_region)"
+    ]
