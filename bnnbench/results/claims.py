@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pandas as pd
+from scipy.stats import t as student_t
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.significance import describe_shared_splits, verdicts
 
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
+
+CLAIM_LEVEL = 0.95
+"""Probability that confirms a claim about a mean."""
 
 VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 
@@ -122,6 +126,28 @@ def check_claims(
 def _describe(rule: Rule, theirs: Any | None) -> str:
     holds, evidence = (None, "") if theirs is None else rule.check(theirs)
     return "" if holds is None else f"{VERDICTS[holds]}: {evidence}"
+
+
+def check_positive(values: pd.Series, units: str) -> CheckResult:
+    """Check by a t-test whether the mean of independent values is positive.
+
+    Args:
+        values: missing ones are left out.
+        units: what the values are of, such as `repetitions`.
+
+    Raises:
+        NotTestable: with fewer than three values.
+    """
+    values = values.dropna()
+    if len(values) < 3:
+        raise NotTestable(f"{len(values)} {units}; a test needs 3")
+    mean, stderr = float(values.mean()), float(values.sem())
+    if stderr > 0:
+        probability = float(student_t.cdf(mean / stderr, len(values) - 1))
+    else:
+        probability = float(mean > 0)
+    evidence = f"{mean:.3g} ± {stderr:.2g} over {len(values)} {units}, P = {probability:.3f}"
+    return probability > CLAIM_LEVEL, evidence
 
 
 def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:

@@ -7,40 +7,25 @@ by a plain t-test.
 from __future__ import annotations
 
 import pandas as pd
-from scipy.stats import t as student_t
 
-from bnnbench.report.blocks import plus_minus
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims import (
+    CLAIM_LEVEL,
+    CheckResult,
+    Claims,
+    NotTestable,
+    check_positive,
+)
 
 EXPERIMENT = "region_posterior"
 """The experiment in which all methods have the same prior and noise."""
 
-LEVEL = 0.95
-"""Probability that confirms a claim."""
+UNITS = "features with true gaps"
 
-RULE = f"P({{}}) > {LEVEL}, t-test over features with true gaps, in runs of {EXPERIMENT}"
+RULE = f"P({{}}) > {CLAIM_LEVEL}, t-test over {UNITS}, in runs of {EXPERIMENT}"
 
 FOONG = "Foong et al. 2019"
 
 claims = Claims()
-
-
-def check_positive(values: pd.Series) -> CheckResult:
-    """Check whether the mean of some values is positive.
-
-    Raises:
-        NotTestable: with fewer than three values.
-    """
-    values = values.dropna()
-    if len(values) < 3:
-        raise NotTestable(f"{len(values)} features with true gaps and these methods")
-    mean, stderr = float(values.mean()), float(values.sem())
-    if stderr > 0:
-        probability = float(student_t.cdf(mean / stderr, len(values) - 1))
-    else:
-        probability = float(mean > 0)
-    evidence = f"{plus_minus(mean, stderr)} over {len(values)} features, P = {probability:.3f}"
-    return probability > LEVEL, evidence
 
 
 def scores_by_feature(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -74,7 +59,7 @@ def true_gaps(table: pd.DataFrame) -> pd.DataFrame:
 )
 def is_no_less_certain(table: pd.DataFrame, method: str) -> CheckResult:
     """Check whether the AUROC of a method is below one half."""
-    return check_positive(0.5 - _columns(table, "auroc.epistemic", method)[method])
+    return check_positive(0.5 - _columns(table, "auroc.epistemic", method)[method], UNITS)
 
 
 @claims(
@@ -101,7 +86,7 @@ def is_no_less_certain(table: pd.DataFrame, method: str) -> CheckResult:
 def recognises_better(table: pd.DataFrame, better: str, worse: str) -> CheckResult:
     """Check whether one method has the larger AUROC."""
     areas = _columns(table, "auroc.epistemic", better, worse)
-    return check_positive(areas[better] - areas[worse])
+    return check_positive(areas[better] - areas[worse], UNITS)
 
 
 @claims(
@@ -115,7 +100,7 @@ def loses_more(table: pd.DataFrame, worse: str, better: str) -> CheckResult:
     """Check whether one method loses more log-likelihood in gaps."""
     losses = table.assign(loss=table["inside.log_likelihood"] - table["region.log_likelihood"])
     both = _columns(losses, "loss", worse, better)
-    return check_positive(both[worse] - both[better])
+    return check_positive(both[worse] - both[better], UNITS)
 
 
 def _columns(table: pd.DataFrame, column: str, *methods: str) -> pd.DataFrame:
