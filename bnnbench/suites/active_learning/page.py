@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
+from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
@@ -106,26 +105,18 @@ def run_notes(folder: RunFolder) -> list[str]:
     return [f"{lost} repetitions diverged and are left out."] if lost else []
 
 
-def curves_figure(tables: dict[str, pd.DataFrame]) -> Figure:
+def curves(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean RMSE of each rule by number of labels, and a band of its standard error."""
+    groups = table.groupby(["arm", "labels"], sort=False)["rmse"]
+    mean, stderr = groups.mean(), groups.sem()
+    bands = {"centre": mean, "low": mean - stderr, "high": mean + stderr}
+    return pd.DataFrame(bands).reset_index()
+
+
+def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the RMSE of each rule against the number of labels, a panel per run."""
-    figure, panels = small_multiples(len(tables), 3, (3.4, 2.4), (0.3, 0.7), 4.5)
-    for axes, (name, table) in zip(panels, tables.items(), strict=True):
-        for arm, colour in zip(table["arm"].unique(), PALETTE, strict=False):
-            scores = table[table["arm"] == arm].groupby("labels")["rmse"].agg(["mean", "sem"])
-            low, high = scores["mean"] - scores["sem"], scores["mean"] + scores["sem"]
-            axes.plot(
-                scores.index,
-                scores["mean"],
-                "--" if arm == RANDOM else "-",
-                color=colour,
-                label=arm,
-            )
-            axes.fill_between(scores.index, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set_title(name, fontsize="small", parse_math=False)
-        axes.set(xlabel="labels", ylabel="RMSE")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    legend(figure, panels)
-    return figure
+    panels = {name: curves(table) for name, table in tables.items()}
+    return bands_figure(panels, "labels", "RMSE", RANDOM)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
