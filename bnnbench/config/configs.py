@@ -16,7 +16,7 @@ CONFIG_NAME = "run"
 
 GROUPS = (
     *("method", "dataset", "experiment", "divergence", "prior", "likelihood", "loss", "search"),
-    *("protocol", "depth", "images"),
+    *("protocol", "depth", "images", "environment"),
     *("device", "engine"),
 )
 """Config groups, in the order of lists."""

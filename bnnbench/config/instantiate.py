@@ -17,6 +17,7 @@ PACKAGES = {
     "method": ("methods",),
     "dataset": ("data",),
     "images": ("data",),
+    "environment": ("suites",),
     "experiment": ("experiment", "suites"),
     "divergence": ("divergences",),
     "prior": ("divergences",),

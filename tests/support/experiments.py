@@ -109,6 +109,25 @@ CASES: Mapping[str, Case] = {
             "dataset.protocol.fixed.prior_precision=null": "searched",
         },
     ),
+    "bandit": Case(
+        (*FIXED[:1], *TINY_FIT, "environment.steps=12", "environment.batch=5", "splits=2",
+         *own("repetitions=3")),
+        fewer=("splits=[1]",),
+        wrong={
+            "experiment.arms=[thompson]": "no_greedy",
+            "experiment.arms=[greedy,best]": None,
+            "experiment.epsilon=1": None,
+            "experiment.repetitions=1": None,
+            "environment.delta=1": None,
+            "environment.noise=0": None,
+            "environment.steps=0": None,
+            "environment.memory=1": None,
+            "environment.actions: environment=table environment.actions=1": None,
+            "environment.shortage: environment=price environment.shortage=0": None,
+            "environment.best: environment=pool environment.best=0": None,
+            "environment.start: environment=pool environment.rows=50": "too_many_rows",
+        },
+    ),
     "linear_regression": Case(
         ("training.epochs=20", "dataset.rows=10"),
         wrong={

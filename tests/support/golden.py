@@ -91,6 +91,8 @@ SWEEPS = {
     f"{FIXED}",
     "active_learning": "experiment=active_learning method=bbb,linear experiment.additions=2 "
     f"experiment.repetitions=2 {REST}",
+    "bandit": "experiment=bandit method=bbb,linear environment=wheel,pool environment.steps=30 "
+    f"environment.batch=10 experiment.repetitions=2 {REST}",
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
@@ -141,7 +143,8 @@ def digests(outputs: Path) -> dict[str, str]:
     """Return the digest of each run's table, without times and hardware, by name of the run."""
     found = {}
     for folder in finished_runs(outputs):
-        path = next(p for p in map(folder.table, ("splits", "posterior", "labels")) if p.exists())
+        names = ("splits", "posterior", "labels", "steps")
+        path = next(p for p in map(folder.table, names) if p.exists())
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         table = table.drop(columns=MACHINE_COLUMNS, errors="ignore")
         name = " ".join(table[column].iloc[0] for column in NAMES if column in table)

@@ -1,0 +1,208 @@
+"""Choose actions by predictions of their rewards, observe the rewards, and fit again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+
+from bnnbench.constraints import Between, ListOf, OneOf
+from bnnbench.experiment.repetitions import Fits, RepeatedArms, refit
+from bnnbench.experiment.run_folder import Rows
+from bnnbench.identity import no_identity
+from bnnbench.methods.linear import Linear
+from bnnbench.methods.shared.contract import Method
+from bnnbench.methods.shared.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
+from bnnbench.random_streams import Streams, derive_seed
+from bnnbench.suites.exploration.environments import Environment, Game, Games
+from bnnbench.suites.exploration.tables import (
+    EPSILON,
+    GREEDY,
+    KIND,
+    REGRET,
+    STEPS,
+    THOMPSON,
+    UNIFORM,
+)
+from bnnbench.types import Split
+
+
+class Choice(NamedTuple):
+    """What a rule may use to choose among C candidates at each of B steps.
+
+    Attributes:
+        mean: predictive means, `[B, C]`.
+        drawn: values of a function drawn from the posterior at each step, `[B, C]`.
+        noise: uniform random numbers, `[B, C]`.
+        explores: whether a step is random under `epsilon`, `[B, 1]`.
+    """
+
+    mean: np.ndarray
+    drawn: np.ndarray
+    noise: np.ndarray
+    explores: np.ndarray
+
+
+ARMS: Mapping[str, Callable[[Choice], np.ndarray]] = {
+    UNIFORM: lambda choice: choice.noise,
+    GREEDY: lambda choice: choice.mean,
+    THOMPSON: lambda choice: choice.drawn,
+    EPSILON: lambda choice: np.where(choice.explores, choice.noise, choice.mean),
+}
+"""Values of the candidates, `[B, C]`; the first of the largest is chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bandit(RepeatedArms):
+    """Compare rules that choose actions (Riquelme, Tucker & Snoek, ICLR 2018).
+
+    All rules share the first choices: every action in turn, or the rows known at the start. The
+    method is fitted again after each batch of choices.
+
+    Attributes:
+        environment: the problem; part of the identity of the data set, like `repetitions`.
+        repetitions: see `Games`.
+        arms: the rules, `greedy` among them.
+        epsilon: probability of a random choice under the rule of this name.
+    """
+
+    environment: Environment = no_identity()
+    repetitions: int = no_identity()
+    arms: Annotated[tuple[str, ...], ListOf(OneOf(*ARMS), order="distinct")]
+    epsilon: Annotated[float, Between(0, 1)]
+    kind: ClassVar[str] = KIND
+    baseline: ClassVar[str] = GREEDY
+
+    def resolved(self) -> Self:
+        is_linear = isinstance(self.method, Linear) or (
+            self.method.trains_network and self.network.depth == 0
+        )
+        source = self.dataset if self.environment.uses_data else None
+        dataset = Games(self.environment, source, self.repetitions, is_linear, self.seed)
+        return super(Bandit, replace(self, dataset=dataset)).resolved()
+
+    def metadata(self) -> dict[str, Any]:
+        return {
+            **super().metadata(),
+            "environment": self.environment.label,
+            "delta": getattr(self.environment, "delta", None),
+        }
+
+    @property
+    def fits(self) -> float:
+        return len(self.arms) * self.environment.steps / self.environment.batch / 2
+
+    def repetition(self, split: Split) -> Mapping[str, Rows]:
+        assert isinstance(self.dataset, Games)
+        return play(self, self.dataset.game(split.index), split.index)
+
+
+def play(plan: Bandit, game: Game, repetition: int) -> dict[str, Rows]:
+    """Return the rows of one repetition in `STEPS` and `REGRET`."""
+    chosen = {arm: [*game.start] for arm in plan.arms}
+    steps, candidates = game.candidates.shape
+    first = 0
+    if not game.start:
+        first = min(steps, max(plan.environment.batch, candidates))
+        turns = np.arange(first)
+        for rows in chosen.values():
+            rows += game.candidates[turns, turns % candidates].tolist()
+    for step in range(first, steps, plan.environment.batch):
+        options = game.candidates[step : step + plan.environment.batch]
+        choices = _choices(plan, game, chosen, options, repetition, step)
+        for arm, choice in choices.items():
+            for row, values in zip(options, ARMS[arm](choice), strict=True):
+                free = np.where(np.isin(row, chosen[arm]), -np.inf, values)
+                chosen[arm].append(int(row[free.argmax()]))
+    uniform = game.regret[game.candidates].mean(1)
+    results = {arm: np.array(rows[len(game.start) :]) for arm, rows in chosen.items()}
+    names = {arm: _label(arm, plan.method) for arm in plan.arms}
+    return {
+        STEPS: [
+            {
+                "repetition": repetition, "arm": names[arm], "step": step + 1,
+                "action": int(game.action[row]), "reward": float(game.reward[row]),
+                "regret": float(game.regret[row]), "uniform_regret": float(uniform[step]),
+            }
+            for arm, rows in results.items()
+            for step, row in enumerate(rows)
+        ],
+        REGRET: [
+            {
+                "repetition": repetition, "arm": names[arm],
+                "reward": float(game.reward[rows].sum()),
+                "regret": float(game.regret[rows].sum()),
+                "share": _share(game.regret[rows], uniform),
+                "second_half": _share(game.regret[rows], uniform, steps // 2),
+            }
+            for arm, rows in results.items()
+        ],
+    }  # fmt: skip
+
+
+def _share(regret: np.ndarray, uniform: np.ndarray, first: int = 0) -> float:
+    return float(regret[first:].sum() / uniform[first:].sum())
+
+
+def _label(arm: str, method: Method) -> str:
+    """Return the name of a rule, which says if Thompson sampling draws each action alone."""
+    alone = arm == THOMPSON and joint(method) == MARGINALS
+    return f"{arm}, {MARGINALS}" if alone else arm
+
+
+def _choices(
+    plan: Bandit,
+    game: Game,
+    chosen: Mapping[str, list[int]],
+    options: np.ndarray,
+    repetition: int,
+    step: int,
+) -> dict[str, Choice]:
+    """Fit the method to the choices of each arm, and return what its rule may use."""
+    fitted = [arm for arm in plan.arms if arm != UNIFORM]
+    asked = np.unique(options)
+    known = [chosen[arm][-(plan.environment.memory or 0) :] for arm in fitted]
+    path = "bandit", repetition, step
+    fits = refit(plan.fitting, game.table, known, [asked] * len(fitted), *path)
+    streams = Streams([derive_seed(plan.seed, *path, "choice")], (0,))
+    shape = options.shape
+    noise = streams.uniform(*shape)[:, 0].numpy()
+    explores = (streams.uniform(shape[0]) < plan.epsilon).numpy()
+    normals = streams.normal(shape[0], len(asked))[:, 0].double().numpy()
+    columns = np.searchsorted(asked, options)
+    drawn = np.take_along_axis(draw_functions(plan.method, fits, normals), columns[None], 2)
+    means = fits.prediction.mean().cpu().numpy()
+    choices = {
+        arm: Choice(means[r][columns], drawn[r], noise, explores) for r, arm in enumerate(fitted)
+    }
+    return {arm: choices.get(arm, choices[GREEDY]) for arm in plan.arms}
+
+
+def draw_functions(method: Method, fits: Fits, normals: np.ndarray) -> np.ndarray:
+    """Return values of functions drawn from the posteriors, `[R, B, M]`, original units.
+
+    A function is a drawn network, or a draw from the Gaussian of all rows or, for a method that
+    only knows the marginals, of each row alone.
+
+    Args:
+        method: the method that was fitted.
+        fits: to R arms.
+        normals: standard normal numbers, `[B, M]`.
+    """
+    prediction, count = fits.prediction, len(normals)
+    if joint(method) == DRAWS:
+        # Evenly spaced, because successive states of a chain are alike.
+        which = torch.arange(count) * len(prediction.loc) // count
+        return prediction.loc[which].transpose(0, 1).cpu().numpy()
+    if joint(method) == COVARIANCE:
+        covariance = joint_covariance(method, fits.posterior, fits.asked).cpu()
+        values, vectors = torch.linalg.eigh(covariance)
+        roots = (vectors * values.clamp(min=0).sqrt()[:, None]) @ vectors.mT
+        deviations = normals @ (fits.target_scale.cpu()[..., None] * roots).numpy()
+    else:
+        deviations = normals * prediction.epistemic_variance().sqrt().cpu().numpy()[:, None]
+    result: np.ndarray = prediction.mean().cpu().numpy()[:, None] + deviations
+    return result
