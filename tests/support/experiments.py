@@ -93,6 +93,18 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "region_posterior": REGIONS,
+    "shifted_uci": Case(
+        REGIONS.settings,
+        fewer=REGIONS.fewer,
+        rounding=True,
+        wrong={
+            "experiment.kinds=[permuted,noisy]": None,
+            "experiment.kinds=[]": "not_a_list",
+            "experiment.strengths=[-1,2]": None,
+            "experiment.strengths=[2,1]": "not_increasing",
+        },
+    ),
+    "shifted_posterior": REGIONS,
     "active_learning": Case(
         ("dataset=diabetes", *FIXED[:1], *TINY_FIT, *own("repetitions=3", "additions=2", "pool=9"),
          "splits=2"),

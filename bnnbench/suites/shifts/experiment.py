@@ -1,0 +1,162 @@
+"""One method on standard splits, and how well its uncertainty recognises made rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from scipy.spatial import KDTree
+from scipy.special import logsumexp
+
+from bnnbench.experiment.base import Member
+from bnnbench.experiment.fitting import score
+from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
+from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
+from bnnbench.identity import no_identity
+from bnnbench.metrics import log_density
+from bnnbench.suites.shifts.made_rows import Shifts, training_scaler
+from bnnbench.suites.shifts.tables import (
+    DENSITY,
+    DISTANCE,
+    EPISTEMIC,
+    KIND,
+    MAHALANOBIS,
+    MEASURES,
+    OUTLIERS,
+    TARGETS,
+)
+from bnnbench.types import Prediction, Split, Table
+
+PER_POINT = (PREDICTIONS, DIAGNOSIS, MIXTURE)
+"""Files with an entry per test row."""
+
+TRUE_POSITIVE_RATE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShiftedExperiment(SplitExperiment):
+    """The protocol of `SplitExperiment`, with made rows that are predicted but not scored.
+
+    Attributes:
+        kinds: see `Shifts`; part of the identity of the data set, like `strengths`.
+        strengths: see `Shifts`.
+    """
+
+    kinds: tuple[str, ...] = no_identity()
+    strengths: tuple[float, ...] = no_identity()
+    kind: ClassVar[str] = KIND
+
+    def resolved(self) -> Self:
+        dataset = Shifts(self.dataset, self.kinds, self.strengths)
+        return super(ShiftedExperiment, replace(self, dataset=dataset)).resolved()
+
+    @classmethod
+    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+        """Run a group of splits, whose made rows are scored when they are saved."""
+        super().run_group([_with_mixtures(member) for member in members], units, workers)
+
+
+def _with_mixtures(member: Member) -> Member:
+    """Return a member that keeps predictive mixtures until its rows are scored."""
+    plan = member.experiment
+    assert isinstance(plan, ShiftedExperiment) and isinstance(plan.dataset, Shifts)
+    store = ShiftStore(member.store.folder, plan)
+    evaluation = replace(plan.evaluation, save_predictive_mixture=True)
+    return Member(replace(plan, evaluation=evaluation), store)
+
+
+@dataclass(frozen=True)
+class ShiftStore(UnitStore):
+    """A store that adds the table `OUTLIERS`, and leaves the made rows out of all other files.
+
+    Attributes:
+        plan: the experiment.
+    """
+
+    plan: ShiftedExperiment
+
+    def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
+        """Score the rows of a split and save it."""
+        table, split, dataset = self.plan.table, self.plan.requested[unit], self.plan.dataset
+        assert isinstance(dataset, Shifts)
+        (row,) = tables[SPLITS]
+        count = len(split.test) // (1 + len(dataset.variants))
+        units = training_scaler(table, split).target_units()
+        parts = (arrays[MIXTURE][name].T[:, None] for name in ("loc", "epistemic", "noise"))
+        prediction = Prediction(*(torch.from_numpy(p).double() for p in parts)).rescaled(*units)
+        if row["diverged"]:
+            prediction = replace(prediction, loc=prediction.loc * math.nan)
+        scores, _ = score(table, split, split.test[:count], prediction, 0, bool(row["diverged"]))
+        found = detect(row_scores(table, split, prediction), dataset.variants, count)
+        kept = {
+            name: {k: a[:count] for k, a in own.items()} if name in PER_POINT else own
+            for name, own in arrays.items()
+            if name != MIXTURE or self.plan.evaluation.save_predictive_mixture
+        }
+        rows = {SPLITS: [{**row, **scores, "test_rows": count}]}
+        outliers = [{"split": split.index, **one} for one in found]
+        super().save(unit, {**tables, **rows, OUTLIERS: outliers}, kept)
+
+
+def row_scores(table: Table, split: Split, prediction: Prediction) -> dict[str, np.ndarray]:
+    """Return the scores of all rows of a test part, `[M]`; larger ones are more suspicious.
+
+    Args:
+        table: the data set.
+        split: the training part and the rows.
+        prediction: of the rows, of one replica, original units.
+    """
+    scaler = training_scaler(table, split)
+    train, test = (scaler.inputs([table.inputs[r]])[0].numpy() for r in (split.train, split.test))
+    precision = np.linalg.pinv(np.atleast_2d(np.cov(train.T)))
+    epistemic = prediction.epistemic_variance()[0].numpy()
+    loc, variance = prediction.loc[:, 0].numpy(), prediction.variance[:, 0].numpy()
+    densities = log_density(loc, variance, table.targets[split.test])
+    return {
+        EPISTEMIC: epistemic,
+        "total": epistemic + prediction.noise_variance()[0].numpy(),
+        DISTANCE: KDTree(train).query(test)[0],
+        MAHALANOBIS: np.einsum("md,de,me->m", test, precision, test),
+        DENSITY: -logsumexp(densities, axis=0, b=1 / len(loc)),
+    }
+
+
+def detect(
+    scores: Mapping[str, np.ndarray], variants: Sequence[tuple[str, float]], count: int
+) -> list[dict[str, Any]]:
+    """Return the rows of `OUTLIERS` of one split.
+
+    Args:
+        scores: from `row_scores`; the test rows come first, then those of each variant.
+        variants: kind and strength of each.
+        count: number of test rows.
+    """
+    return [
+        {"kind": kind, "strength": strength, "score": name}
+        | detection(values[number * count : (number + 1) * count], values[:count])
+        for number, (kind, strength) in enumerate(variants, 1)
+        for name, values in scores.items()
+        if (name == DENSITY) == (kind == TARGETS)
+    ]
+
+
+def detection(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
+    """Return `MEASURES` of how well larger scores recognise positive rows; ties count half.
+
+    NaN if a score is not finite.
+    """
+    from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+    made = np.repeat([1, 0], [len(positive), len(negative)])
+    values = np.concatenate([positive, negative])
+    if not np.isfinite(values).all():
+        return dict.fromkeys(MEASURES, math.nan)
+    false, true, _ = roc_curve(made, values, drop_intermediate=False)
+    areas = roc_auc_score(made, values), average_precision_score(made, values)
+    fpr95 = false[np.argmax(true >= TRUE_POSITIVE_RATE)]
+    return dict(zip(MEASURES, map(float, (*areas, fpr95)), strict=True))
