@@ -16,10 +16,8 @@ from bnnbench.experiment.repetitions import Fits, RepeatedArms, refit
 from bnnbench.experiment.run_folder import Rows
 from bnnbench.identity import no_identity
 from bnnbench.suites.active_learning.pools import Pools
-from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
+from bnnbench.suites.active_learning.tables import DISTANCE, KIND, LABELS, RANDOM, VARIANCE
 from bnnbench.types import Split, Table
-
-VARIANCE, DISTANCE = "variance", "distance"
 
 SCORES = ("rmse", "log_likelihood", "crps")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import pandas as pd
@@ -11,11 +11,14 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report import blocks
+from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
+from bnnbench.suites.active_learning.claims import claims
 from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 
 COLUMNS = ("repetition", "labels", "rmse", "log_likelihood", "crps")
@@ -145,20 +148,26 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     names = labels(records)
     tables = {run: read_labels(runs.folders[run]) for run in records.index}
+    about = {run: dict(records.loc[run, ["dataset", "method"]], label=names[run]) for run in tables}
+
+    def of_all(function: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+        return pd.concat(
+            [function(own).assign(run=run, **about[run]) for run, own in tables.items()]
+        )
+
+    summary = of_all(summarise_arms)
     yield blocks.Heading("Active learning")
     yield blocks.Paragraph(STATEMENT)
-    for dataset, own in records.groupby("dataset", sort=False):
-        rows = pd.concat(
-            [summarise_arms(tables[run]).assign(label=names[run]) for run in own.index]
-        )
+    for dataset, own in summary.groupby("dataset", sort=False):
         yield blocks.Heading(str(dataset), 3)
-        yield blocks.fill(arm_columns(Method="{label}"), rows)
-        panels = {names[run]: tables[run] for run in own.index}
+        yield blocks.fill(arm_columns(Method="{label}"), own)
+        panels = {names[run]: tables[run] for run in own["run"].unique()}
         yield blocks.FigureBlock(f"labels_{dataset}", CAPTION, partial(curves_figure, panels))
-    full = pd.concat(
-        [table.assign(dataset=records.at[run, "dataset"], label=names[run])
-         for run, table in tables.items()]
-    )  # fmt: skip
+    full = of_all(lambda table: table)
+    yield blocks.Heading("Claims", 3)
+    yield from claims_blocks(check_claims(claims, full), "active_learning_claims")
+    yield blocks.DataFile("active_learning", summary, "Summaries of all rules at full precision:")
+    yield blocks.DataFile("label_curves", of_all(curves), "Curves of the figures:")
     yield blocks.DataFile("labels", full, "Scores after every label at full precision:")
 
 

@@ -1,11 +1,11 @@
-"""The kind of run, its table and its baseline, without importing torch."""
+"""The kind of run, its table and its rules, without importing torch."""
 
 from __future__ import annotations
 
 KIND = "active_learning"
 
-RANDOM = "random"
-"""The rule with which the others are compared."""
+RANDOM, VARIANCE, DISTANCE = "random", "variance", "distance"
+"""The rules; the others are compared with the first."""
 
 LABELS = "labels"
 """Table with a row per repetition, arm and number of labels: `repetition`, `arm`, `labels`, `row`

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from bnnbench.data.regions import GAP, TAIL
 from bnnbench.results.claims import (
     CLAIM_LEVEL,
     CheckResult,
@@ -28,21 +29,9 @@ FOONG = "Foong et al. 2019"
 claims = Claims()
 
 
-def scores_by_feature(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return a score by data set and feature (rows) and method (columns).
-
-    Args:
-        table: rows of `all_regions` of true gaps; several runs of a method are averaged.
-        column: of the table.
-    """
-    return table.pivot_table(index=["source", "split"], columns="method", values=column)
-
-
-def true_gaps(table: pd.DataFrame) -> pd.DataFrame:
+def true_regions(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `all_regions` that the claims are about."""
-    return table[
-        (table["kind"] == "gap") & (table["is_true"] == 1) & (table["experiment"] == EXPERIMENT)
-    ]
+    return table[(table["is_true"] == 1) & (table["experiment"] == EXPERIMENT)]
 
 
 @claims(
@@ -98,13 +87,46 @@ def recognises_better(table: pd.DataFrame, better: str, worse: str) -> CheckResu
 )
 def loses_more(table: pd.DataFrame, worse: str, better: str) -> CheckResult:
     """Check whether one method loses more log-likelihood in gaps."""
-    losses = table.assign(loss=table["inside.log_likelihood"] - table["region.log_likelihood"])
-    both = _columns(losses, "loss", worse, better)
+    both = _columns(_with_losses(table), "loss", worse, better)
     return check_positive(both[worse] - both[better], UNITS)
 
 
-def _columns(table: pd.DataFrame, column: str, *methods: str) -> pd.DataFrame:
-    wide = scores_by_feature(table, column)
+@claims(
+    "Every method loses more log-likelihood in tails than in gaps",
+    source="nnuncert 2023",
+    rule=f"{RULE.format('difference of losses > 0')}, which are true tails too, for each method",
+)
+def every_method_loses_more_in_tails(table: pd.DataFrame) -> CheckResult:
+    """Check whether all methods lose more log-likelihood in tails, feature by feature."""
+    losses = _with_losses(table)
+    tails, gaps = (_columns(losses, "loss", kind=kind) for kind in (TAIL, GAP))
+    differences = (tails - gaps).dropna(how="all").dropna(axis=1, how="all")
+    if differences.empty:
+        raise NotTestable("no features with a true gap and a true tail")
+    results = {name: check_positive(differences[name], UNITS) for name in differences}
+    failed = [f"{name}: {evidence}" for name, (holds, evidence) in results.items() if not holds]
+    evidence = f"{len(results) - len(failed)} of {len(results)} methods"
+    return not failed, "; ".join([evidence, *failed])
+
+
+def _with_losses(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(loss=table["inside.log_likelihood"] - table["region.log_likelihood"])
+
+
+def _columns(table: pd.DataFrame, column: str, *methods: str, kind: str = GAP) -> pd.DataFrame:
+    """Return a score by data set and feature (rows) and method (columns).
+
+    Args:
+        table: from `true_regions`; several runs of a method are averaged.
+        column: of the table.
+        methods: that are needed.
+        kind: of the regions.
+
+    Raises:
+        NotTestable: if a method is missing.
+    """
+    own = table[table["kind"] == kind]
+    wide = own.pivot_table(index=["source", "split"], columns="method", values=column)
     if missing := [method for method in methods if method not in wide]:
         raise NotTestable(f"no runs of {' and '.join(missing)} with true gaps")
     return wide

@@ -18,7 +18,7 @@ from bnnbench.report.points import Panel, Point
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
 from bnnbench.results.reader import Runs
-from bnnbench.suites.regions.claims import claims, true_gaps
+from bnnbench.suites.regions.claims import claims, true_regions
 from bnnbench.suites.regions.summary import (
     AREAS,
     NOUNS,
@@ -211,10 +211,10 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         yield blocks.Heading("PBP, split by split", 3)
         yield blocks.Paragraph(PAIRED_STATEMENT)
         yield blocks.fill(PAIRED, paired)
-    gaps = true_gaps(table)
-    if not gaps.empty:
+    tested = true_regions(table)
+    if not tested.empty:
         yield blocks.Heading("Claims", 3)
-        yield from claims_blocks(check_claims(claims, gaps), "region_claims")
+        yield from claims_blocks(check_claims(claims, tested), "region_claims")
     yield blocks.DataFile("regions", table, "Scores of every split at full precision:")
 
 

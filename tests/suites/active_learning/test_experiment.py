@@ -111,5 +111,5 @@ def test_pages_and_reports(tmp_path: Path) -> None:
     write_run_output(folder, figures="png")
     assert folder.figure("curves", "png").exists()
     assert [row[0] for row in run_table(folder).rows] == ["random", "variance", "distance"]
-    (table,) = data_files(blocks(section, tmp_path)).values()
+    table = data_files(blocks(section, tmp_path))["labels"]
     assert len(table) == len(read_labels(folder)) == 2 * 3 * 4

@@ -1,0 +1,84 @@
+"""Claims about the choice of rows, tested over repetitions of all data sets."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from bnnbench.results.claims import (
+    CLAIM_LEVEL,
+    CheckResult,
+    Claims,
+    NotTestable,
+    check_positive,
+)
+from bnnbench.suites.active_learning.tables import DISTANCE, RANDOM, VARIANCE
+
+WITHOUT_NETWORKS = ("boosting", "gp", "linear")
+"""Methods that are not networks."""
+
+POINT_ESTIMATES = ("map",)
+"""Networks without epistemic variance."""
+
+UNITS = "repetitions"
+
+RULE = (
+    f"P(gain > 0) > {CLAIM_LEVEL}, t-test over repetitions; gain = how much lower the mean RMSE "
+    "after the start is than with {}, as a fraction of it"
+)
+
+claims = Claims()
+
+
+def gains(table: pd.DataFrame, other: str) -> pd.Series:
+    """Return how much lower the RMSE is with rows chosen by the variance than by another rule.
+
+    Args:
+        table: `labels.csv` of several runs, with columns `run`, `dataset` and `method`.
+        other: the rule.
+
+    Returns:
+        Index `method`, `dataset`, `run` and `repetition`; a fraction of the mean RMSE of the other
+        rule in the run. Repetitions in which a fit diverged are left out.
+    """
+    later = table[table["labels"] > table.groupby("run")["labels"].transform("min")]
+    keys = ["method", "dataset", "run", "repetition"]
+    means = later.groupby([*keys, "arm"])["rmse"].agg(lambda values: values.mean(skipna=False))
+    pairs = means.unstack("arm").reindex(columns=[VARIANCE, other]).dropna()
+    return (pairs[other] - pairs[VARIANCE]) / pairs.groupby("run")[other].transform("mean")
+
+
+@claims(
+    "PBP learns more from the rows that it is least certain about than from random rows",
+    source="Hernández-Lobato & Adams 2015, section 5.2",
+    rule=RULE.format("random rows"),
+    method="pbp",
+)
+@claims(
+    "HMC learns more from the rows that it is least certain about than from random rows",
+    source="Hernández-Lobato & Adams 2015, section 5.2",
+    rule=RULE.format("random rows"),
+    method="hmc",
+)
+def beats_random(table: pd.DataFrame, method: str) -> CheckResult:
+    """Check whether the variance chooses better rows than chance."""
+    found = gains(table[table["method"] == method], RANDOM)
+    if found.empty:
+        raise NotTestable(f"no runs of {method}")
+    return check_positive(found, UNITS)
+
+
+@claims(
+    "No network chooses better rows by its variance than the distance to labelled rows does",
+    source="bnnbench",
+    rule=f"for no network: {RULE.format('rows chosen by distance')}",
+)
+def none_beats_distance(table: pd.DataFrame) -> CheckResult:
+    """Check that no network's variance chooses better rows than the distance."""
+    networks = table[~table["method"].isin([*WITHOUT_NETWORKS, *POINT_ESTIMATES])]
+    found = gains(networks, DISTANCE)
+    if found.empty:
+        raise NotTestable("no runs of networks with epistemic variance")
+    results = {str(name): check_positive(own, UNITS) for name, own in found.groupby("method")}
+    better = [f"{name}: {evidence}" for name, (holds, evidence) in results.items() if holds]
+    evidence = f"{len(better)} of {len(results)} networks choose better rows"
+    return not better, "; ".join([evidence, *better])
