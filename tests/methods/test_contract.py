@@ -201,7 +201,8 @@ def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
             assert noise.shape == prediction.mean().shape and (noise > 0).all()
             varies = noise.amax(1) > (1 + 1e-9) * noise.amin(1)  # up to rounding
             if fitted.trains_network:
-                assert (varies == (likelihood == "heteroscedastic")).all()
+                predicted = getattr(fitted, "predicts_noise", likelihood == "heteroscedastic")
+                assert (varies == predicted).all()
             real = torch.ones(3, 6, dtype=torch.bool)
             for score in metrics.METRICS.values():
                 assert score(prediction, data.targets[:, :6], real).isfinite().all()
