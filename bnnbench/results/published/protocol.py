@@ -33,6 +33,10 @@ NOISE_SETTINGS = ("likelihood", "likelihood.loss")
 RELEVANT_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "hmc": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs", "search"),
     "pbp": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
+    "tagi": (
+        *(*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
+        "training.batch_size",
+    ),
     **dict.fromkeys(("linear", "gp", "boosting"), NOISE_SETTINGS),
 }
 """The only settings that matter for these families: none has a search or a learning rate, and

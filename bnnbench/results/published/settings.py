@@ -31,6 +31,11 @@ DEEP_ENSEMBLE = "Deep Ensembles (M=5, 40 epochs, adv. training)"
 HMC = "HMC (1x50 BNN, HMC-1)"
 """Name of a method in `published/modern.csv`."""
 
+TAGI = "TAGI (epochs and sigma_v chosen per set)"
+TAGI_V = "TAGI-V (epochs chosen per set, gain 1)"
+TAGI_V_GAINS = "TAGI-V (epochs and gains chosen per set)"
+"""Names of methods in `published/modern.csv`; the test splits chose these settings."""
+
 UNDOCUMENTED_METHODS = (HMC,)
 """Methods whose priors, noise and other settings were not published."""
 
@@ -39,12 +44,18 @@ PRESETS: Mapping[str, str] = {
     SLANG: "bbb_slang",
     DROPOUT: "mc_dropout_gal2016",
     DEEP_ENSEMBLE: "deep_ensemble_2017",
+    TAGI: "tagi_2024",
+    TAGI_V: "tagi_v_2024",
+    TAGI_V_GAINS: "tagi_v_gains_2024",
 }
 """The method configuration with the published settings, by the paper's name of the method."""
 
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
+    TAGI: {"method.predicts_noise": False},
+    TAGI_V: {"method.predicts_noise": True, "method.output_gain": 1.0, "method.noise_gain": 1.0},
+    TAGI_V_GAINS: {"method.predicts_noise": True},
 }
 """Deviations of published runs from the protocol, by the paper's name of the method."""
 

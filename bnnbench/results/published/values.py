@@ -26,6 +26,9 @@ from bnnbench.results.published.settings import (
     HMC,
     PBP,
     SLANG,
+    TAGI,
+    TAGI_V,
+    TAGI_V_GAINS,
     VADAM,
     VPROP,
     Difference,
@@ -41,10 +44,11 @@ COUNTERPARTS = {
     "pbp": (PBP,),
     "deep_ensemble": (DEEP_ENSEMBLE,),
     "hmc": (HMC,),
+    "tagi": (TAGI, TAGI_V, TAGI_V_GAINS),
 }
 """Published names of each of our method families, best match first; all with one hidden layer."""
 
-MODERN_METHODS = (HMC,)
+MODERN_METHODS = (HMC, TAGI, TAGI_V, TAGI_V_GAINS)
 """Counterparts that are listed in `published/modern.csv`."""
 
 UNKNOWN_SETTINGS = "unknown"
