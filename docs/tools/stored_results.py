@@ -224,6 +224,12 @@ def renyi_within(errors: float) -> int:
     return int((table("vr_uci", "renyi_orders")["z"].abs() <= errors).sum())
 
 
+def published_within(folder: str, errors: float) -> str:
+    """Return `8 of 10`: scores of a folder within so many standard errors of published ones."""
+    z = table(folder)[[f"{metric}_z" for metric in SCORES]].stack()
+    return f"{(z.abs() <= errors).sum()} of {len(z)}"
+
+
 def detectable(test_fraction: float, splits: int | None = None) -> str:
     """Return the difference, in standard deviations, that this or any number of splits detects."""
     if splits is None:
@@ -236,7 +242,8 @@ VALUES = {
     function.__name__: function
     for function in (
         compared, reproduced, expected_exceptions, minutes, book_hours, score, published,
-        distance, count, ensembles_within, pbp_authors, paired_within, renyi_within, detectable,
+        distance, count, ensembles_within, pbp_authors, paired_within, renyi_within,
+        published_within, detectable,
     )
 } | {"len": len, "table": table, "edition": read_edition}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""
