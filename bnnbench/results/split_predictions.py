@@ -1,0 +1,99 @@
+"""Stored predictions of finished runs, split by split, for scores that are computed afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.data import archive
+from bnnbench.data.uci import UCI
+from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
+from bnnbench.results.run_files import (
+    exclude_diverged,
+    read_out_of_fold,
+    read_predictions,
+    read_splits,
+)
+
+
+@dataclass(frozen=True)
+class SplitPredictions:
+    """The predictions of one split in original units.
+
+    Attributes:
+        split: its index.
+        points: the M test points, as in `predictions.npz`.
+        mixture: their predictive mixtures; Gaussians with the same moments if they were not saved.
+        held_out: out-of-fold predictions of the training points; empty if they were not saved.
+        saved: whether the mixtures were saved.
+        inputs: standardised inputs, `[M, D]`, if mixtures were saved and the data set is one of the
+            UCI sets in the data folder (`BNNBENCH_DATA`); else None.
+    """
+
+    split: int
+    points: pd.DataFrame
+    mixture: Mixture
+    held_out: pd.DataFrame
+    saved: bool = False
+    inputs: np.ndarray | None = None
+
+
+def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
+    """Yield the predictions of each split that did not diverge.
+
+    Raises:
+        UserError: if a file is damaged.
+    """
+    points, held_out = read_predictions(folder), read_out_of_fold(folder)
+    if points is None:
+        return
+    stored = read_mixtures(folder).mixture if has_mixtures(folder) else None
+    inputs = None if stored is None else _inputs(read_record(folder).identity["dataset"])
+    for split, own in exclude_diverged(points, read_splits(folder)).groupby("split"):
+        mixture = _gaussians(own)
+        if stored is not None:
+            mixture = _with_moments(stored.select_points(own.index.to_numpy()), mixture)
+        held = pd.DataFrame() if held_out is None else held_out[held_out["split"] == split]
+        asked = None if inputs is None else inputs[own["row"]]
+        yield SplitPredictions(int(str(split)), own, mixture, held, stored is not None, asked)
+
+
+def _inputs(dataset: Mapping[str, Any]) -> np.ndarray | None:
+    """Return the standardised inputs of a UCI set, or of the set that others are made from."""
+    source = dataset.get("source", dataset)
+    is_uci = source["class"] == f"{UCI.__module__}.{UCI.__qualname__}"
+    return _uci_inputs(source["name"]) if is_uci else None
+
+
+@cache
+def _uci_inputs(name: str) -> np.ndarray | None:
+    """Return the standardised inputs of a UCI set, None unless its files are intact."""
+    folder = Path(os.environ.get("BNNBENCH_DATA") or "data")
+    if not all(status.ok for status in archive.verify([name], folder)):
+        return None
+    inputs = UCI(name, directory=str(folder)).load().inputs
+    deviation = inputs.std(0)
+    return (inputs - inputs.mean(0)) / np.where(deviation > 0, deviation, 1)
+
+
+def _gaussians(points: pd.DataFrame) -> Mixture:
+    """Return Gaussians with the moments of some points."""
+    columns = ("mean", "epistemic_variance", "noise_variance")
+    return Mixture(*(points[[column]].to_numpy(float) for column in columns))
+
+
+def _with_moments(mixture: Mixture, gaussians: Mixture) -> Mixture:
+    """Return standardised mixtures in the units in which they have the moments of `gaussians`."""
+    variance = mixture.epistemic_deviation() ** 2 + mixture.noise.mean(1)
+    scale = np.sqrt((gaussians.deviation[:, 0] ** 2).sum() / variance.sum())
+    shift = (gaussians.loc[:, 0] - scale * mixture.loc.mean(1)).mean()
+    variances = (scale**2 * part for part in (mixture.epistemic, mixture.noise))
+    return Mixture(shift + scale * mixture.loc, *variances)

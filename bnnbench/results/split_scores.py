@@ -1,0 +1,55 @@
+"""Scores that are computed afterwards from stored predictions, in one pass over all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.experiment.split_files import PREDICTIONS
+from bnnbench.results.conditional_coverage import split_coverage
+from bnnbench.results.joint_predictions import split_joint
+from bnnbench.results.labels import labels
+from bnnbench.results.newsvendor import split_costs
+from bnnbench.results.reader import Runs
+from bnnbench.results.split_predictions import SplitPredictions, split_predictions
+
+SCORES: Mapping[str, Callable[[SplitPredictions], list[dict[str, Any]]]] = {
+    "conditional_coverage": split_coverage,
+    "newsvendor": split_costs,
+    "joint": split_joint,
+}
+"""Functions that return rows with the scores of a split, by name of their table."""
+
+
+def split_scores(runs: Runs) -> dict[str, pd.DataFrame]:
+    """Return the tables of `SCORES` over the runs of any kind that saved predictions.
+
+    The first columns of a table are `run`, `experiment`, `dataset`, `family` and `label`. Runs on
+    synthetic data are left out, because their test points are a grid.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCORES}
+    for run, record in _predicted(runs).iterrows():
+        columns = {name: record[name] for name in ("experiment", "dataset", "family", "label")}
+        for one in split_predictions(runs.folders[str(run)]):
+            for name, score in SCORES.items():
+                rows[name] += [{"run": run, **columns, **row} for row in score(one)]
+    return {name: pd.DataFrame(own) for name, own in rows.items()}
+
+
+def _predicted(runs: Runs) -> pd.DataFrame:
+    """Return the records of the runs with predictions, with a `label`."""
+    found = [
+        table.loc[
+            [
+                run
+                for run, synthetic in table["synthetic"].items()
+                if not synthetic and runs.folders[str(run)].arrays(PREDICTIONS).exists()
+            ]
+        ]
+        for table in runs.tables.values()
+        if "synthetic" in table
+    ]
+    joined = pd.concat(found) if found else pd.DataFrame()
+    return joined.assign(label=labels(joined)) if len(joined) else joined
