@@ -98,7 +98,7 @@ def contextual_game(
 
 @dataclass(frozen=True)
 class Wheel(Environment):
-    """The wheel bandit: good actions are rare (Riquelme, Tucker & Snoek, ICLR 2018, section 5.4).
+    """The wheel bandit: good actions are rare (Riquelme, Tucker & Snoek, ICLR 2018).
 
     Contexts are uniform in the unit disc. The first of five actions has an expected reward of 1.2
     and the others of 1, but outside the radius `delta` one of these, another in each quadrant, has

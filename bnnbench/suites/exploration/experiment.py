@@ -97,11 +97,12 @@ class Bandit(RepeatedArms):
 
     def repetition(self, split: Split) -> Mapping[str, Rows]:
         assert isinstance(self.dataset, Games)
-        return play(self, self.dataset.game(split.index), split.index)
+        game = self.dataset.game(split.index)
+        return result_tables(game, play(self, game, split.index), split.index)
 
 
-def play(plan: Bandit, game: Game, repetition: int) -> dict[str, Rows]:
-    """Return the rows of one repetition in `STEPS` and `REGRET`."""
+def play(plan: Bandit, game: Game, repetition: int) -> dict[str, list[int]]:
+    """Return the rows that each arm chooses, by its name in tables of results."""
     chosen = {arm: [*game.start] for arm in plan.arms}
     steps, candidates = game.candidates.shape
     first = 0
@@ -117,40 +118,26 @@ def play(plan: Bandit, game: Game, repetition: int) -> dict[str, Rows]:
             for row, values in zip(options, ARMS[arm](choice), strict=True):
                 free = np.where(np.isin(row, chosen[arm]), -np.inf, values)
                 chosen[arm].append(int(row[free.argmax()]))
+    alone = {THOMPSON: f"{THOMPSON}, {MARGINALS}"} if joint(plan.method) == MARGINALS else {}
+    return {alone.get(arm, arm): rows[len(game.start) :] for arm, rows in chosen.items()}
+
+
+def result_tables(game: Game, chosen: Mapping[str, list[int]], repetition: int) -> dict[str, Rows]:
+    """Return the rows of one repetition in `STEPS` and `REGRET`, given the result of `play`."""
     uniform = game.regret[game.candidates].mean(1)
-    results = {arm: np.array(rows[len(game.start) :]) for arm, rows in chosen.items()}
-    names = {arm: _label(arm, plan.method) for arm in plan.arms}
-    return {
-        STEPS: [
-            {
-                "repetition": repetition, "arm": names[arm], "step": step + 1,
-                "action": int(game.action[row]), "reward": float(game.reward[row]),
-                "regret": float(game.regret[row]), "uniform_regret": float(uniform[step]),
-            }
-            for arm, rows in results.items()
-            for step, row in enumerate(rows)
-        ],
-        REGRET: [
-            {
-                "repetition": repetition, "arm": names[arm],
-                "reward": float(game.reward[rows].sum()),
-                "regret": float(game.regret[rows].sum()),
-                "share": _share(game.regret[rows], uniform),
-                "second_half": _share(game.regret[rows], uniform, steps // 2),
-            }
-            for arm, rows in results.items()
-        ],
-    }  # fmt: skip
-
-
-def _share(regret: np.ndarray, uniform: np.ndarray, first: int = 0) -> float:
-    return float(regret[first:].sum() / uniform[first:].sum())
-
-
-def _label(arm: str, method: Method) -> str:
-    """Return the name of a rule, which says if Thompson sampling draws each action alone."""
-    alone = arm == THOMPSON and joint(method) == MARGINALS
-    return f"{arm}, {MARGINALS}" if alone else arm
+    steps: list[dict[str, Any]] = []
+    sums: list[dict[str, Any]] = []
+    for arm, rows in chosen.items():
+        columns = np.stack([game.reward[rows], game.regret[rows], uniform], 1)
+        key = {"repetition": repetition, "arm": arm}
+        for step, (row, values) in enumerate(zip(rows, columns.tolist(), strict=True), 1):
+            named = zip(("reward", "regret", "uniform_regret"), values, strict=True)
+            steps.append({**key, "step": step, "action": int(game.action[row]), **dict(named)})
+        reward, regret, expected = columns.sum(0).tolist()
+        _, late, late_expected = columns[len(rows) // 2 :].sum(0).tolist()
+        shares = {"share": regret / expected, "second_half": late / late_expected}
+        sums.append({**key, "reward": reward, "regret": regret, **shares})
+    return {STEPS: steps, REGRET: sums}
 
 
 def _choices(

@@ -26,7 +26,12 @@ from bnnbench.results.claims import check_claims
 from bnnbench.suites.exploration import experiment
 from bnnbench.suites.exploration.claims import claims
 from bnnbench.suites.exploration.environments import Game, Games, Wheel
-from bnnbench.suites.exploration.experiment import Bandit, draw_functions, play
+from bnnbench.suites.exploration.experiment import (
+    Bandit,
+    draw_functions,
+    play,
+    result_tables,
+)
 from bnnbench.suites.exploration.page import read_regret, run_table, section, summarise_arms
 from bnnbench.suites.exploration.tables import REGRET, STEPS
 from bnnbench.types import Prediction
@@ -42,10 +47,6 @@ def parts(run: Run) -> tuple[Bandit, Game]:
     plan = run.experiment
     assert isinstance(plan, Bandit) and isinstance(plan.dataset, Games)
     return plan, plan.dataset.game(0)
-
-
-def actions(tables: Any, arm: str) -> list[int]:
-    return [row["action"] for row in tables[STEPS] if row["arm"] == arm]
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.95])
@@ -85,15 +86,15 @@ def test_a_linear_bandit_acts_by_draws_in_closed_form(tmp_path: Path) -> None:
         root = np.real(sqrtm(new @ np.linalg.solve(precision, new.T)))
         drawn = (new @ slopes + normals @ root).reshape(6, 6, 5)[range(6), range(6)]
         rows += options[range(6), drawn.argmax(1)].tolist()
-    assert actions(play(plan, game, 0), "thompson") == game.action[rows].tolist()
+    assert play(plan, game, 0)["thompson"] == rows
 
 
 def test_a_constant_variance_acts_like_the_mean(tmp_path: Path) -> None:
     plan, game = parts(small_run(tmp_path, "method=map"))
-    tables = play(plan, game, 0)
-    assert actions(tables, "thompson") == actions(tables, "greedy")
-    assert actions(tables, "greedy") != actions(tables, "uniform")
-    uniform = game.regret[game.candidates].mean()
+    chosen = play(plan, game, 0)
+    assert chosen["thompson"] == chosen["greedy"] != chosen["uniform"]
+    tables, uniform = result_tables(game, chosen, 0), game.regret[game.candidates].mean()
+    assert len(tables[STEPS]) == 3 * 18
     for row in tables[REGRET]:
         assert row["share"] == pytest.approx(row["regret"] / (18 * uniform))
 
@@ -101,7 +102,8 @@ def test_a_constant_variance_acts_like_the_mean(tmp_path: Path) -> None:
 def test_a_context_has_one_network_for_all_actions(tmp_path: Path) -> None:
     plan, _ = parts(small_run(tmp_path, "method=deep_ensemble"))
     loc = torch.randn(3, 2, 4, dtype=torch.float64)
-    fits: Any = Fits(*[None] * 2, Prediction(loc, torch.zeros(1), torch.ones(1)), torch.ones(2, 1))
+    unused: Any = None
+    fits = Fits(unused, unused, Prediction(loc, torch.zeros(1), torch.ones(1)), unused)
     drawn = draw_functions(plan.method, fits, np.zeros((6, 4)))
     assert np.array_equal(drawn, loc[[0, 0, 1, 1, 2, 2]].transpose(0, 1))
 
@@ -117,9 +119,8 @@ def test_only_rewards_of_choices_are_used(tmp_path: Path, monkeypatch: pytest.Mo
         return refit(fitting, table, rows, *rest)
 
     monkeypatch.setattr(experiment, "refit", recorded)
-    used = {5 * (row["step"] - 1) + row["action"] for row in before[STEPS]}
     targets = game.table.targets.copy()
-    targets[[row for row in range(len(targets)) if row not in used]] += 100
+    targets[np.setdiff1d(range(len(targets)), [*before.values()])] += 100
     assert play(plan, replace(game, table=replace(game.table, targets=targets)), 0) == before
     assert sizes == [[6] * 3, [8] * 3]
 
@@ -131,15 +132,14 @@ def test_environments_from_a_data_set(tmp_path: Path) -> None:
     _, price = parts(small_run(tmp_path, "method=linear", "environment=price"))
     assert (price.reward <= 0).all() and (price.regret.reshape(-1, 5).min(1) == 0).all()
     plan, pool = parts(small_run(tmp_path, "method=linear", "environment=pool"))
-    tables, targets = play(plan, pool, 0), pool.table.targets
+    chosen, targets = play(plan, pool, 0), pool.table.targets
     best = np.flatnonzero(pool.reward)
     assert len(best) == 23 and targets[best].min() >= np.delete(targets, best).max()
     assert not {*pool.start} & {*best} and pool.reward.sum() == pytest.approx(1)
-    for arm in plan.arms:
-        chosen = actions(tables, arm)
-        assert len({*chosen, *pool.start}) == 18 + 20
-    recall = {row["arm"]: row["reward"] for row in tables[REGRET]}
-    assert recall["greedy"] == pytest.approx(len({*actions(tables, "greedy")} & {*best}) / 23)
+    for row in result_tables(pool, chosen, 0)[REGRET]:
+        rows = chosen[row["arm"]]
+        assert len({*rows, *pool.start}) == 18 + 20
+        assert row["reward"] == pytest.approx(len({*rows} & {*best}) / 23)
 
 
 def test_summary_and_claims_of_known_regrets() -> None:
