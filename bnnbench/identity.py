@@ -20,8 +20,18 @@ def no_identity(default: Any = MISSING) -> Any:
     return field(default=default, metadata={"identity": False})
 
 
-def is_identity(setting: Field[Any]) -> bool:
-    """Whether a field is part of the identity."""
+def optional_identity(default: Any) -> Any:
+    """Declare a field that is part of the identity only if it differs from its default.
+
+    For a setting that runs did not have before: its default does not change their identity.
+    """
+    return field(default=default, metadata={"optional": True})
+
+
+def is_identity(setting: Field[Any], component: Any) -> bool:
+    """Whether a field of a component is part of its identity."""
+    if setting.metadata.get("optional"):
+        return bool(getattr(component, setting.name) != setting.default)
     return bool(setting.metadata.get("identity", True))
 
 
@@ -37,7 +47,8 @@ def identity_of(component: Any) -> Any:
     """
     if is_dataclass(component) and not isinstance(component, type):
         cls = type(component)
-        settings = {f.name: getattr(component, f.name) for f in fields(cls) if is_identity(f)}
+        kept = [f.name for f in fields(cls) if is_identity(f, component)]
+        settings = {name: getattr(component, name) for name in kept}
         return {"class": f"{cls.__module__}.{cls.__qualname__}", **identity_of(settings)}
     if isinstance(component, Mapping):
         return {str(key): identity_of(value) for key, value in component.items()}

@@ -19,7 +19,7 @@ from bnnbench.constraints import (
     check_finite,
     check_int,
 )
-from bnnbench.identity import no_identity
+from bnnbench.identity import no_identity, optional_identity
 from bnnbench.types import UserError
 
 
@@ -62,6 +62,8 @@ class Training(Checked):
         batch_size: rows per minibatch; `all` for the whole training part.
         samples: Monte Carlo weight samples per step.
         learning_rate: step size of Adam and Vadam.
+        learning_rate_decay: last learning rate of a fit, as a fraction of the first; the rate of
+            each epoch is a constant multiple of that of the epoch before.
         betas: decay rates of the averages of gradients and of squared gradients. The book prints
             (0.99, 0.9); the authors' code uses (0.9, 0.99), which is the default.
         dtype: `float32` or `float64`.
@@ -80,7 +82,17 @@ class Training(Checked):
     )
     dtype: Annotated[str, OneOf("float32", "float64")] = "float32"
     compile: Annotated[str, OneOf("auto", "always", "never")] = "never"
+    learning_rate_decay: Annotated[float, Between(0, 1, high_included=True)] = optional_identity(
+        1.0
+    )
     key: ClassVar[str] = "training"
+
+    def at_epoch(self, epoch: int, epochs: int) -> Training:
+        """Return these settings with the learning rate of an epoch, counted from 0."""
+        if self.learning_rate_decay == 1:
+            return self
+        factor = self.learning_rate_decay ** (epoch / max(1, epochs - 1))
+        return replace(self, learning_rate=factor * self.learning_rate)
 
     def with_batch_size(self, rows: int) -> Training:
         """Replace the batch size `all` by a number.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bnnbench.identity import digest, identity_of, no_identity
+from bnnbench.identity import digest, identity_of, no_identity, optional_identity
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,15 @@ def test_every_setting_counts(other: Outer) -> None:
 def test_no_identity_fields_do_not_count() -> None:
     other = replace(BASE, workers=2, inner=Inner(summary="text"))
     assert digest(identity_of(other)) == digest(identity_of(BASE))
+
+
+def test_an_optional_field_counts_unless_it_has_its_default() -> None:
+    @dataclass(frozen=True)
+    class Later(Inner):
+        decay: float = optional_identity(1.0)
+
+    assert "decay" not in identity_of(Later())
+    assert identity_of(Later(decay=0.5))["decay"] == 0.5
 
 
 def test_classes_with_the_same_fields_differ() -> None:

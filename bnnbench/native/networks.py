@@ -198,7 +198,9 @@ class NativeTrainer:
             own=update.constants,
         )  # fmt: skip
 
-    def take_steps(self, epoch: int, first: int, order: Tensor, noise: Tensor) -> None:
+    def take_steps(
+        self, epoch: int, first: int, order: Tensor, noise: Tensor, learning_rate: float
+    ) -> None:
         """Take one step for each of some minibatches of an epoch.
 
         Args:
@@ -208,9 +210,10 @@ class NativeTrainer:
             noise: `[steps, pieces, G]`, addresses of the random numbers of each step and group:
                 one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
                 uniform numbers per layer for dropout masks, or no pieces.
+            learning_rate: of these steps.
         """
         arguments = self._given
-        arguments.epoch, arguments.first = epoch, first
+        arguments.epoch, arguments.first, arguments.rate = epoch, first, learning_rate
         arguments.order, arguments.orders = order.data_ptr(), len(order)
         arguments.noise, (arguments.steps, arguments.pieces, arguments.groups) = (
             noise.data_ptr(),

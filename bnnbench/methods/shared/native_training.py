@@ -55,14 +55,14 @@ def train_natively(
     for epoch in range(task.epochs):
         before, was_alive = {name: value.clone() for name, value in state.items()}, alive.clone()
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
-        first = 0
+        first, rate = 0, task.training.at_epoch(epoch, task.epochs).learning_rate
         while first < len(starts):
             steps = _steps_that_fit(requests[first:], MAX_NOISE_NUMBERS // streams.size)
             numbers = streams.draw_ahead([request for one_step in steps for request in one_step])
             noise = numbers.addresses.view(len(steps), len(steps[0]), streams.size)
             while len(noise):
                 count = int(min(len(noise), snapshots.steps_until_next(step)))
-                trainer.take_steps(epoch, first, order, noise[:count])
+                trainer.take_steps(epoch, first, order, noise[:count], rate)
                 noise, first, step = noise[count:], first + count, step + count
                 snapshots.record(step, state["loc"])
         if not torch.equal(alive, was_alive):

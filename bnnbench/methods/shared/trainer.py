@@ -147,12 +147,14 @@ def _epochs(
     method: MinibatchMethod, task: FitTask, state: State, alive: Tensor, snapshots: Snapshots
 ) -> Iterator[tuple[State, Tensor]]:
     """Yield the state after each epoch and which replicas are finite so far, `[R]`."""
-    mlp, training, hyper, step = task.mlp, task.training, dict(task.hyper), 0
+    mlp, hyper, step = task.mlp, dict(task.hyper), 0
     # Classes are compiled separately: torch fails to compare the noise of one with another's.
     owner = type(method)
-    compiled_update = partial(compiled(owner.update), method) if task.compile else method.update
-    for batches in minibatches_by_epoch(task, method):
-        before = state
+    # Code compiled for one learning rate is useless for the next.
+    compiles = task.compile and task.training.learning_rate_decay == 1
+    compiled_update = partial(compiled(owner.update), method) if compiles else method.update
+    for epoch, batches in enumerate(minibatches_by_epoch(task, method)):
+        before, training = state, task.training.at_epoch(epoch, task.epochs)
         for batch, all_active in batches:
             noise = method.sample_noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
             full_size = batch.inputs.shape[1] == training.batch_size

@@ -158,6 +158,17 @@ def test_native_fit_equals_torch_fit(name: str, native_calls: list[NativeUpdate]
     assert torch.equal(task.streams.normal(4), other.streams.normal(4)), "the same random numbers"
 
 
+@pytest.mark.parametrize("name", ["map", "vadam", "bbb"])
+def test_native_fit_with_a_decaying_learning_rate(name: str) -> None:
+    """The decay is that of torch, and has an effect."""
+    method, constant = METHODS[name], Stack().task()
+    decaying = replace(constant.training, learning_rate_decay=0.01)
+    tasks = [replace(Stack().task(), training=decaying) for _ in range(2)]
+    found = fitted(method, tasks[0])
+    assert_alike(found, by_torch(method, tasks[1]))
+    assert not torch.allclose(found.state["loc"], fitted(method, constant).state["loc"])
+
+
 @settings(max_examples=15)
 @given(
     name=st.sampled_from(list(METHODS)),
