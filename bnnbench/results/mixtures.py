@@ -42,6 +42,10 @@ class Mixture:
         deviation: np.ndarray = np.sqrt(self.loc.var(1) + self.epistemic.mean(1))
         return deviation
 
+    def without_noise(self) -> Mixture:
+        """Return the distributions of the network's outputs, without observation noise."""
+        return Mixture(self.loc, self.epistemic, np.zeros_like(self.noise))
+
     def scores(self, values: np.ndarray) -> np.ndarray:
         """Return standard scores under each component, `[M, K, S]`.
 

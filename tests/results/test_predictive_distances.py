@@ -9,6 +9,7 @@ from scipy.stats import norm, spearmanr, wasserstein_distance
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.predictive_distances import (
     WEIGHTS,
+    energy_distance,
     geometric_mean_ratio,
     mass_inside,
     quantiles,
@@ -147,3 +148,29 @@ def test_ratios_and_correlations_of_widths() -> None:
     a, b = rng.integers(5, size=(2, 40)).astype(float)
     assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
     assert np.isnan(rank_correlation(np.zeros(3), np.arange(3.0)))
+
+
+def test_outputs_without_noise_in_closed_form() -> None:
+    """W1 of discrete distributions is exact up to the width of a cell."""
+    p, q = (mixture(3, components, seed) for seed, components in enumerate((5, 40)))
+    found = wasserstein(*(quantiles(m.without_noise()) for m in (p, q)))
+    expected = [wasserstein_distance(a, b) for a, b in zip(p.loc, q.loc, strict=True)]
+    assert found == pytest.approx(expected, rel=0.02)
+    single = gaussian(1.0, np.sqrt(2)).without_noise()
+    assert single.deviation == pytest.approx(1.0)
+
+
+def test_energy_distance_sees_correlations_between_points() -> None:
+    """At every single point the outputs have the same distribution."""
+    rng = np.random.default_rng(0)
+    f, noise = rng.normal(size=(1, 400)), np.ones((2, 1))
+    same, opposite = (Mixture(np.concatenate([f, sign * f]), 0 * noise, noise) for sign in (1, -1))
+    apart, within = (
+        np.linalg.norm(same.loc[:, :, None] - other.loc[:, None], axis=0).mean()
+        for other in (opposite, same)
+    )
+    expected = 2 * (apart - within) / np.sqrt(2)  # both have the same spread
+    assert energy_distance(same, opposite) == pytest.approx(expected) and expected > 0.1
+    assert energy_distance(same, same) == pytest.approx(0, abs=1e-6)
+    marginals = Mixture(same.loc, noise, noise)
+    assert np.isnan(energy_distance(marginals, same))

@@ -15,6 +15,7 @@ from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.mixtures import Mixture, StoredMixtures, has_mixtures, read_mixtures
 from bnnbench.results.pairing import index_splits
 from bnnbench.results.predictive_distances import (
+    energy_distance,
     geometric_mean_ratio,
     mass_inside,
     quantiles,
@@ -43,6 +44,8 @@ DISTANCES = (
     Metric("w1", "W1", "target"),
     Metric("w1_sampled", "W1 of 1,000 draws", "target"),
     Metric("w2", "W2", "target"),
+    Metric("w1_function", "W1 of the function", "target"),
+    Metric("energy_distance", "energy distance of the function", "target"),
     Metric("epistemic_misfit", "epistemic ratio", "target"),
     Metric("epistemic_correlation", "epistemic rank correlation", "target", "higher"),
     Metric("mass_misfit", "mass in 90 %", "target"),
@@ -214,11 +217,14 @@ def distances(
     """
     deviations = [predictions.epistemic_deviation() for predictions in (mixture, reference)]
     ratio, inside = geometric_mean_ratio(*deviations), mass_inside(p, q, INTERVAL_LEVEL)
+    function, sampled_function = mixture.without_noise(), reference.without_noise()
     sampled = sampled_wasserstein(mixture, reference, np.random.default_rng(seed))
     return {
         "w1": float(wasserstein(p, q).mean()),
         "w1_sampled": float(sampled.mean()),
         "w2": float(wasserstein(p, q, 2).mean()),
+        "w1_function": float(wasserstein(quantiles(function), quantiles(sampled_function)).mean()),
+        "energy_distance": energy_distance(function, sampled_function),
         "epistemic_ratio": ratio,
         "epistemic_misfit": abs(np.log(ratio)) if ratio > 0 else np.inf,
         "epistemic_correlation": rank_correlation(*deviations),

@@ -41,7 +41,10 @@ STATEMENT = (
     "predictive distributions, both mixtures of Gaussians. W1 and W2: Wasserstein distances "
     "between quantile functions (accurate to 1e-4 of a distribution's width), in standard "
     "deviations of the training targets. W1, 1,000 draws: the score of the NeurIPS 2021 "
-    "competition, where it is called W2; it is never 0. Epistemic ratio: epistemic standard "
+    "competition, where it is called W2; it is never 0. W1, function: W1 between distributions of "
+    "the network's output, without noise, which dilutes W1. Energy distance: between joint "
+    "distributions of the outputs at all points of a split, with the root mean square as norm; "
+    "only for methods that predict with networks. Epistemic ratio: epistemic standard "
     "deviation of the method divided by that of the chains, geometric mean over points. "
     "Correlation: Spearman's correlation of the two over points. Mass in 90 %: probability that "
     "the method assigns to the chains' central 90 % interval; above 0.9 the method is too narrow, "
@@ -55,6 +58,8 @@ COLUMNS = blocks.columns(
         "W1": blocks.score("w1"),
         "W1, 1,000 draws": blocks.score("w1_sampled"),
         "W2": blocks.score("w2"),
+        "W1, function": blocks.score("w1_function"),
+        "Energy distance": blocks.score("energy_distance"),
         "Epistemic ratio": blocks.score("epistemic_ratio"),
         "Correlation": blocks.score("epistemic_correlation"),
         "Mass in 90 %": blocks.score("mass_inside"),
@@ -62,7 +67,17 @@ COLUMNS = blocks.columns(
     },
 )
 
-RANK_TITLES = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
+RANK_TITLES = (
+    "W1",
+    "W1, draws",
+    "W2",
+    "Function",
+    "Energy",
+    "Ratio",
+    "Correlation",
+    "Mass",
+    "Log-likelihood",
+)
 """Titles of the columns of ranks by each of `RANKING_METRICS`."""
 
 RANKING_METRICS = (*DISTANCES, LOG_LIKELIHOOD)
