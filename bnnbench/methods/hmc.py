@@ -6,55 +6,45 @@ Izmailov et al., "What Are Bayesian Neural Network Posteriors Really Like?", ICM
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, Count, OneOf, Positive, Whole, Word
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
+from bnnbench.methods.shared.chains import NOISE, WEIGHTS, ChainsMethod
 from bnnbench.methods.shared.contract import (
-    Diagnosis,
     FitTask,
-    Method,
     Posterior,
     ShapeAndRate,
     check_noise_precision,
 )
-from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
 from bnnbench.methods.shared.hmc.network import (
     LOSS,
     PRIOR,
     PrecisionPrior,
     has_conjugate_noise,
-    map_estimate,
     posterior_integrator,
-    posterior_target,
     with_unit_noise,
 )
 from bnnbench.methods.shared.hmc.sampler import Chains, GibbsStep, Schedule, sample
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
 from bnnbench.native.networks import has_native_gradients
-from bnnbench.random_streams import Streams
-from bnnbench.types import Prediction, UserError
+from bnnbench.types import UserError
 
 TYPICAL_LEAPFROGS = 300
 """Per trajectory: 200 to 450 on the small data sets, depending on their noise."""
 
 SAMPLED = "sampled"
-NOISE, WEIGHTS = "noise_precision", "prior_precision"
-
 SampledPrecision = Annotated[float | str | None, Word(SAMPLED, Between(0))]
 """A precision: `sampled`, a number, or None to search it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HMC(Method):
+class HMC(ChainsMethod):
     """C chains per replica; predicts with an equally weighted mixture of all kept networks.
 
     An epoch is one transition of every chain; every leapfrog uses all training rows:
@@ -81,13 +71,11 @@ class HMC(Method):
     et al. 2016, whose scores on the public splits we compare with, do not state theirs.
 
     Attributes:
-        likelihood: the distribution of targets given the outputs, and its loss.
         prior_precision: of the weights, standardised units: `sampled`, a number, or None to search
             it.
         noise_precision: of the observations, for a likelihood that has it: as `prior_precision`.
         prior_gamma: shape and rate of the prior of a sampled `prior_precision`.
         noise_gamma: shape and rate of the prior of a sampled `noise_precision`.
-        chains: C.
         warm_up: epochs of adaptation at the start, which are discarded; at most half of all epochs.
         target_acceptance: mean acceptance probability that step sizes are adapted to.
         metric: `curvature` estimates B from the curvature during the first half of the warm-up;
@@ -100,16 +88,15 @@ class HMC(Method):
         max_leapfrogs: per trajectory.
         init_from: `prior` starts chains at draws from the prior; `map` at MAP networks, trained
             like those of a deep ensemble by `map_steps` full-batch steps of Adam with
-            `training.learning_rate` and the initial precisions.
-        map_steps: see `init_from`.
+            `training.learning_rate` and the initial precisions; `inflated` doubles the weights of
+            every second of these networks; `dispersed` trains every second one from a draw from the
+            prior, instead of from the usual, much smaller initial weights.
     """
 
-    likelihood: Likelihood = field(default_factory=Gaussian)
     prior_precision: SampledPrecision = SAMPLED
     noise_precision: SampledPrecision = SAMPLED
     prior_gamma: ShapeAndRate = (1.0, 0.1)
     noise_gamma: ShapeAndRate = (1.0, 0.1)
-    chains: Count = 4
     warm_up: Annotated[int, Whole(0)] = 500
     target_acceptance: Annotated[float, Between(0, 1)] = 0.8
     metric: Annotated[str, OneOf("curvature", "identity")] = "curvature"
@@ -117,9 +104,7 @@ class HMC(Method):
     trajectory_quarter_periods: Positive = 8.0
     jitter: Annotated[float, Between(0, 1, low_included=True)] = 0.5
     max_leapfrogs: Count = 1000
-    init_from: Annotated[str, OneOf("prior", "map")] = "prior"
-    map_steps: Count = 1000
-    is_stochastic: ClassVar[bool] = False
+    init_from: Annotated[str, OneOf("prior", "map", "inflated", "dispersed")] = "prior"
     variants = (
         {"prior_precision": None, "noise_precision": None, "trajectory": "chees",
          "init_from": "map", "map_steps": 5},
@@ -196,12 +181,18 @@ class HMC(Method):
     def _initial_position(self, task: FitTask, factors: Tensor) -> Tensor:
         """Return initial networks `[C, R, P]`, drawn from the prior or MAP estimates."""
         if self.init_from == "prior":
-            networks = task.streams.normal(self.chains, task.mlp.n_weights)
-            return factors[PRIOR].rsqrt()[..., None].to(networks.dtype) * networks
-        networks = torch.stack([task.mlp.initial(task.streams) for _ in range(self.chains)])
-        target = posterior_target(task.mlp, self.likelihood, task.data, task.hyper)
-        initial = networks.expand(-1, task.data.replicas, -1).contiguous()
-        return map_estimate(target, initial, factors, self.map_steps, task.training)
+            return self._prior_draws(task, factors)
+        networks = self.initial_networks(task)
+        if self.init_from == "dispersed":
+            networks[1::2] = self._prior_draws(task, factors)[1::2]
+        networks = self.trained(task, networks, factors)
+        if self.init_from == "inflated":
+            networks[1::2] *= 2
+        return networks
+
+    def _prior_draws(self, task: FitTask, factors: Tensor) -> Tensor:
+        networks = task.streams.normal(self.chains, task.mlp.n_weights)
+        return factors[PRIOR].rsqrt()[..., None].to(networks.dtype) * networks
 
     def _trajectory(self, factors: Tensor) -> TrajectoryLength:
         part = PRIOR if self.metric == "identity" else None
@@ -228,41 +219,13 @@ class HMC(Method):
         values = {
             "acceptance": chains.acceptance.mean(1),
             "divergences": chains.divergent.sum(1),
+            "divergence_rate": chains.divergent.mean(1) / chains.draws.shape[2],
             "leapfrogs": chains.leapfrogs.mean(1),
             "step_size": chains.step_size.mean(1),
         }
         diagnostics = {n: value.masked_fill(diverged, torch.nan) for n, value in values.items()}
         counts = like.new_tensor(task.data.counts)[:, None]
         return Posterior(state, task.hyper, task.mlp, counts, diverged, diagnostics=diagnostics)
-
-    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """Return at most `samples` kept networks, evenly spaced over all chains, `[S, R, P]`."""
-        return evenly_spaced(samples, posterior.state["chain"].transpose(0, 1))
-
-    def predict(
-        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Prediction:
-        """Predict one mixture component per network."""
-        networks = self.sample_weights(posterior, samples, streams)
-        outputs = network_outputs(posterior.mlp, networks, inputs)
-        if NOISE not in posterior.state:
-            return self.likelihood.prediction(outputs, posterior.hyper)
-        noise = 1 / evenly_spaced(samples, posterior.state[NOISE].T)[..., None]
-        return Prediction(outputs.squeeze(3), torch.zeros_like(noise), noise)
-
-    def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
-        """Diagnose the predicted means, and compute R-hat of sampled precisions."""
-        networks = posterior.state["chain"].transpose(0, 1)
-        means = network_outputs(posterior.mlp, networks, inputs)[..., 0]
-        diagnosis = diagnose_predictions(means.unflatten(0, (self.chains, -1)), rows)
-        precisions = {
-            f"r_hat_{name}": convergence_diagnostics(value.T.unflatten(0, (self.chains, -1)))[
-                "r_hat"
-            ]
-            for name, value in posterior.state.items()
-            if name in (NOISE, WEIGHTS)
-        }
-        return replace(diagnosis, summary={**diagnosis.summary, **precisions})
 
 
 def _gibbs(sampled: Mapping[str, PrecisionPrior]) -> GibbsStep:

@@ -20,9 +20,9 @@ DIAGNOSTIC = "diag."
 """Prefix of the columns of a method's own diagnostics."""
 
 DIAGNOSTICS = {
-    "diag.r_hat": "R-hat, 95 % of points",
-    "diag.bulk_ess": "Bulk ESS, 95 % of points",
-    "diag.tail_ess": "Tail ESS, 95 % of points",
+    "diag.r_hat": "R-hat, 99 % of points",
+    "diag.bulk_ess": "Bulk ESS, 99 % of points",
+    "diag.tail_ess": "Tail ESS, 99 % of points",
     "diag.r_hat_noise_precision": "R-hat, noise precision",
     "diag.r_hat_prior_precision": "R-hat, prior precision",
 }

@@ -62,27 +62,32 @@ def to_wide(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 R_HAT, ESS = "diag.r_hat", ["diag.bulk_ess", "diag.tail_ess"]
-"""Columns of `splits.csv`: the 95th percentile of R-hat over the test points, and the 5th
+"""Columns of `splits.csv`: the 99th percentile of R-hat over the test points, and the 1st
 percentiles of the effective sample sizes."""
 
-MAX_R_HAT, MIN_ESS = 1.01, 400
-"""Limits for converged chains (Vehtari et al., 2021)."""
+DIVERGENCE_RATE = "diag.divergence_rate"
+"""Column of `splits.csv`: divergent transitions of the chains, as a fraction of all kept ones."""
+
+MAX_R_HAT, MIN_ESS, MAX_DIVERGENCE_RATE = 1.01, 400, 0.001
+"""Limits for converged chains; the first two are those of Vehtari et al. (2021)."""
 
 CONVERGENCE = (
-    f"R-hat of at most {MAX_R_HAT} and bulk and tail ESS of at least {MIN_ESS} at 95 % of the test "
-    "points"
+    f"R-hat of at most {MAX_R_HAT} and bulk and tail ESS of at least {MIN_ESS} at 99 % of the test "
+    f"points, and at most {MAX_DIVERGENCE_RATE:.1%} divergent transitions"
 )
 """The limits in words."""
 
 
 def unconverged_splits(splits: pd.DataFrame) -> list[int]:
-    """Return the splits in which more than 5 % of the test points miss a limit.
+    """Return the splits with too many divergences, or a limit that 1 % of the test points miss.
 
     If some splits have an R-hat, those without one count as well: they have too few draws.
     """
     if R_HAT not in splits or splits[R_HAT].isna().all():
         return []
     converged = (splits[R_HAT] <= MAX_R_HAT) & (splits.reindex(columns=ESS) >= MIN_ESS).all(axis=1)
+    if DIVERGENCE_RATE in splits:
+        converged &= splits[DIVERGENCE_RATE] <= MAX_DIVERGENCE_RATE
     return splits.loc[~converged, "split"].tolist()
 
 

@@ -30,7 +30,7 @@ def mixing_figure(diagnosis: pd.DataFrame, name: str = "") -> Figure:
         _shares(left, own["r_hat"], GREY, label, width=0.5)
     _shares(left, diagnosis["r_hat"], BLUE, "all splits", width=2)
     left.axvline(MAX_R_HAT, color=ORANGE, linewidth=1, label=f"convergence limit {MAX_R_HAT}")
-    left.axhline(0.95, color=ORANGE, linewidth=1, linestyle=":", label="95 % of test points")
+    left.axhline(0.99, color=ORANGE, linewidth=1, linestyle=":", label="99 % of test points")
     left.set(xlabel="R-hat at most", ylabel="fraction of test points", ylim=(0, 1.01))
     for column, (label, colour) in ESS_COLUMNS.items():
         _shares(right, diagnosis[column], colour, label, 2, falling=True)

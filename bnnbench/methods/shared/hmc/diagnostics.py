@@ -17,7 +17,7 @@ from bnnbench.methods.shared.contract import Diagnosis
 
 NAMES = ("r_hat", "bulk_ess", "tail_ess")
 
-SUMMARY_QUANTILE = 0.95
+SUMMARY_QUANTILE = 0.99
 """The summary has this quantile of R-hat over points, and 1 minus this quantile of sample sizes."""
 
 TAILS = (0.05, 0.95)
@@ -52,7 +52,7 @@ def convergence_diagnostics(series: Tensor) -> dict[str, Tensor]:
 
 
 def diagnose_predictions(predicted: Tensor, rows: Sequence[int]) -> Diagnosis:
-    """Return the diagnostics at each point, and the bound met by 95 % of a replica's points.
+    """Return the diagnostics at each point, and the bound met by 99 % of a replica's points.
 
     Args:
         predicted: `[C, K, R, M]`, the prediction of each draw.

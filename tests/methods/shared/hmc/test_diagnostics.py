@@ -44,14 +44,14 @@ def test_undefined_diagnostics_are_nan() -> None:
         assert all(convergence_diagnostics(series)["r_hat"].isnan())
 
 
-def test_summary_covers_95_percent_of_a_replicas_points() -> None:
-    """Two of 40 points may be worse; padding does not count."""
-    predicted = independent(4, 200, 2, 41)
+def test_summary_covers_99_percent_of_a_replicas_points() -> None:
+    """Two of 200 points may be worse; padding does not count."""
+    predicted = independent(4, 200, 2, 201)
     predicted[0, :, 0, :2] += 5
     predicted[0, :, 1, :3] += 5
-    predicted[0, :, :, 40] += 50
-    found = diagnose_predictions(predicted, [40, 40])
+    predicted[0, :, :, 200] += 50
+    found = diagnose_predictions(predicted, [200, 200])
     assert {*found.points} == {*found.summary} == {*NAMES}
-    assert found.points["r_hat"].shape == (2, 41)
+    assert found.points["r_hat"].shape == (2, 201)
     assert found.summary["r_hat"][0] < 1.2 < found.summary["r_hat"][1]
     assert found.summary["bulk_ess"][0] > found.summary["bulk_ess"][1]
