@@ -28,6 +28,7 @@ SMALL = {
     "boosting": {"method.quantiles": 3, "method.iterations": 30},
     "gp": {"method.kernel_rows": 40},
     "hmc": {"method.chains": 2, "method.max_leapfrogs": 20},
+    "mile": {"method.chains": 2, "method.map_steps": 200},
 }
 """Settings that make slow methods fast."""
 

@@ -46,6 +46,7 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     "boosting": {"quantiles": 3, "iterations": 5},
     "gp": {"kernel_rows": 40},
     "hmc": {"chains": 2, "max_leapfrogs": 20},
+    "mile": {"chains": 2, "map_steps": 200},
 }
 """Settings that make slow methods fast."""
 
