@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.mixtures import Mixture, StoredMixtures, has_mixtures, read_mixtures
@@ -24,6 +25,7 @@ from bnnbench.results.predictive_distances import (
     wasserstein,
 )
 from bnnbench.results.reader import Runs
+from bnnbench.results.run_files import read_objective
 
 REFERENCE = "hmc"
 """The family of methods whose samples represent the posterior."""
@@ -64,7 +66,8 @@ class Comparison:
         reference: the digest of the reference run.
         table: a row per run and split: `run`, `split` (its index among the reference's),
             `test_fraction` of the rows, the columns of `DISTANCES`, `epistemic_ratio`,
-            `mass_inside` and `log_likelihood`. Standardised units, except for the log-likelihood.
+            `mass_inside`, `log_likelihood` and the final `objective`, if saved. Standardised units,
+            except for the log-likelihood.
             The reference's own rows compare the two halves of its chains.
         names: names of the runs by digest.
         excluded: the reason for each excluded run.
@@ -146,10 +149,11 @@ def _splits(runs: Runs, run: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Predictions:
-    """The predictive mixtures of a run, and its splits that did not diverge, by fingerprint."""
+    """The predictive mixtures of a run, its splits that did not diverge, and final objectives."""
 
     stored: StoredMixtures
     splits: pd.DataFrame
+    objectives: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def quantiles(self) -> np.ndarray:
@@ -169,7 +173,8 @@ class _Predictions:
 
 def _compare(runs: Runs, dataset: str, reference: str, group: pd.DataFrame) -> Comparison:
     def predictions(run: str) -> _Predictions:
-        return _Predictions(read_mixtures(runs.folders[run]), _splits(runs, run))
+        folder = runs.folders[run]
+        return _Predictions(read_mixtures(folder), _splits(runs, run), final_objectives(folder))
 
     chains = predictions(reference)
     # Components are ordered by chain, so the halves contain different chains.
@@ -200,7 +205,17 @@ def _distance_rows(
                 "test_fraction": row["test_rows"] / (row["training_rows"] + row["test_rows"]),
                 **distances(mixture, chains, p, q, seed=index),
                 "log_likelihood": row["log_likelihood"],
+                "objective": own.objectives.get(row["split"], np.nan),
             }
+
+
+def final_objectives(folder: RunFolder) -> dict[int, float]:
+    """Return the mean objective over the last tenth of the epochs of each split, if saved."""
+    table = read_objective(folder)
+    if table is None:
+        return {}
+    last = table[table["epoch"] > 0.9 * table["epoch"].max()]
+    return last.groupby("split")["objective"].mean().to_dict()
 
 
 def distances(

@@ -109,6 +109,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     )
     names = {run: name for comparison in comparisons for run, name in comparison.names.items()}
     full.insert(1, "method", full["run"].map(names))
+    full["epochs"] = full["run"].map(runs.scored["final_epochs"])
     yield blocks.DataFile("distances", full, "Distances on each split:")
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.runs import make_run
+from support.runs import add_arrays, make_run
 from support.saved_mixtures import HALVES_DISTANCE, make_approximation, make_chains
 
+from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.gold_standard.comparison import Comparison, build_comparisons
 
@@ -21,8 +22,10 @@ def compared(outputs: Path) -> Comparison:
 def test_known_distances(tmp_path: Path) -> None:
     """The distance of shifted components is the shift."""
     make_chains(tmp_path)
-    make_approximation(tmp_path, "vadam", 0.1)
+    folder = make_approximation(tmp_path, "vadam", 0.1)
     make_approximation(tmp_path, "map", 0.3, width_ratio=0.0)
+    epochs = {"split": np.repeat(range(4), 20), "epoch": np.tile(range(1, 21), 4)}
+    add_arrays(folder, OBJECTIVE, {**epochs, "loss": -epochs["epoch"], "complexity": np.ones(80)})
     found = compared(tmp_path)
     means = found.table.assign(name=found.table["run"].map(found.names)).groupby("name")
     means = means.mean(numeric_only=True)
@@ -31,6 +34,9 @@ def test_known_distances(tmp_path: Path) -> None:
     assert means.loc["vadam", "epistemic_ratio"] == pytest.approx(1)
     assert means.loc["vadam", "epistemic_correlation"] == pytest.approx(1)
     assert means.loc["vadam", "mass_inside"] < 0.9
+    assert means.loc["vadam", "objective"] == 1 - 19.5 and np.isnan(means.loc["map", "objective"])
+    assert means.loc["vadam", "w1_function"] == pytest.approx(0.1, rel=0.02)
+    assert 0.01 < means.loc["vadam", "energy_distance"] < 0.1
     assert means.loc["map", "epistemic_ratio"] < 0.05
     assert means.loc["map", "w2"] >= means.loc["map", "w1"] >= 0.3 - 1e-3
     assert (means["w1_sampled"] > means["w1"] - 0.02).all()
