@@ -90,3 +90,19 @@ def test_other_chains_of_the_same_model_are_compared_too(tmp_path: Path) -> None
     assert any(
         "the reference samples its noise precision" in s for one in found for s in one.excluded
     )
+
+
+def test_learned_precisions_are_compared_with_sampled_ones_under_the_same_prior(
+    tmp_path: Path,
+) -> None:
+    free = {"hp.noise_precision": np.nan, "hp.prior_precision": np.nan}
+    prior = {"method__noise_gamma": (1.0, 0.1), "method__prior_gamma": (1.0, 0.1)}
+    make_chains(tmp_path, settings=prior, **free)
+    make_approximation(tmp_path, "svgd", 0.1, settings=prior, **free)
+    make_approximation(tmp_path, "dvi", 0.1, **free)
+    make_approximation(tmp_path, "map", 0.1)
+    other = {**prior, "method__noise_gamma": (2.0, 0.1)}
+    make_approximation(tmp_path, "other", 0.1, settings=other, **free)
+    found = compared(tmp_path)
+    assert {*found.methods["run"].map(found.names)} == {"svgd"}
+    assert len(found.excluded) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bnnbench.config.compose import initialise_hydra, job_overrides
-from bnnbench.suites.gold_standard import CHAINS, SUITE
+from bnnbench.suites.gold_standard import SUITE, WITH_OBJECTIVE
 
 
 @pytest.mark.parametrize("experiment", ["gold_standard", "gold_toy"])
@@ -19,8 +19,14 @@ def test_sweeps_contain_all_suitable_methods(experiment: str) -> None:
 
 
 def test_chains_come_first() -> None:
-    for size in ("small", "full"):
+    pair = [True, False]
+    for size, expected in (("small", pair), ("full", [*pair, *pair, *pair, False])):
         own = [sweep for sweep in SUITE.sweeps if size in sweep.sizes]
-        assert [sweep.overrides.startswith(CHAINS) for sweep in own] == [True, False] * (
-            len(own) // 2
-        )
+        assert [sweep.overrides.startswith("method=hmc") for sweep in own] == expected
+
+
+def test_the_methods_with_an_objective_are_those_of_the_experiment() -> None:
+    with initialise_hydra():
+        jobs = job_overrides(["experiment=gold_converged"])
+    names = {word.partition("=")[2] for job in jobs for word in job if word.startswith("method=")}
+    assert names == {*WITH_OBJECTIVE.split(",")} and len(jobs) == 2 * len(names)
