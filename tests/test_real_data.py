@@ -23,10 +23,10 @@ pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBE
 @pytest.mark.parametrize(
     "method", ["vadam", *(pytest.param(m, marks=pytest.mark.slow) for m in ("bbb", "mc_dropout"))]
 )
-def test_two_boston_splits_beat_linear_regression(tmp_path: Path, method: str) -> None:
+def test_a_boston_split_beats_linear_regression(tmp_path: Path, method: str) -> None:
     """After a short search, error and likelihood are better than those of least squares."""
     short = ("search.iterations=14", "search.initial_points=5", "training.final_epochs=40")
-    words = (f"method={method}", "dataset=boston", "splits=2", "workers=1", *short)
+    words = (f"method={method}", "dataset=boston", "splits=1", "workers=1", *short)
     run = build(compose(*words, "evaluation.out_of_fold=false", f"outputs_dir={tmp_path}"))
     _, rows = finished(run)
     table = run.experiment.table  # type: ignore[attr-defined]

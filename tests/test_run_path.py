@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.ci
 
 COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1", "splits=1")
 FIRST_FOLD = "experiment/folds.py"
