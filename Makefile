@@ -27,7 +27,7 @@ test: setup  ## run the tests on all cores
 ci: lint docs test  ## everything that continuous integration runs
 	$(BIN)/python -m pytest -m ci -n auto --dist worksteal
 
-slow: setup  ## run the tests that train for minutes on real data
+slow: setup  ## run the tests that train for minutes or cover all variants of methods
 	$(BIN)/python -m pytest -m slow
 
 bench: setup  ## measure speed and memory as ratios, and a report over a thousand runs

@@ -21,12 +21,11 @@ from support.methods import (
     base_option,
     build_method,
     cases,
-    class_of,
     compiled_cases,
-    last_cases,
     likelihoods_of,
     loss,
     plain_cases,
+    quick_cases,
     takes_likelihood,
 )
 
@@ -66,9 +65,8 @@ OF_ANY_LIKELIHOOD = [LEAKAGE, *(check for check in METHOD if check.run in ABOUT_
 
 
 def quick_or_slow(case: Case) -> Any:
-    """Mark variants and other likelihoods as slow, except for one case of each class."""
-    quick = case == Case(case.option) or case == last_cases().get(class_of(case.option))
-    return case if quick else pytest.param(case, marks=pytest.mark.slow)
+    """Mark cases as slow, except for two of each class."""
+    return case if case in quick_cases() else pytest.param(case, marks=pytest.mark.slow)
 
 
 @pytest.fixture(scope="module", params=[quick_or_slow(case) for case in cases()], ids=str)

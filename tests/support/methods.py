@@ -127,10 +127,12 @@ def cases() -> Iterator[Case]:
 
 
 @cache
-def last_cases() -> dict[type[Method], Case]:
-    """Return the last of the `cases` of the first option of each class."""
-    own = (case for case in cases() if "_target_" in yaml_settings(case.option))
-    return {class_of(case.option): case for case in own}
+def quick_cases() -> list[Case]:
+    """Return the first and the last of the `cases` of the option that names each class."""
+    own = [case for case in cases() if "_target_" in yaml_settings(case.option)]
+    first = {case.option: case for case in reversed(own)}
+    last = {case.option: case for case in own}
+    return [*first.values(), *last.values()]
 
 
 def compiled_cases() -> dict[type[Method], Case]:
