@@ -1,13 +1,15 @@
-"""Composes configurations as the command line does, each once per process."""
+"""Composes configurations as the command line does, without reading a file twice."""
 
 from __future__ import annotations
 
-from copy import deepcopy
+import pickle
 from functools import cache
 from typing import Any
 
 from hydra import compose as hydra_compose
-from omegaconf import OmegaConf
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
 
 from bnnbench.config.compose import initialise_hydra
 from bnnbench.config.configs import CONFIG_NAME, GROUPS
@@ -20,19 +22,21 @@ TINY = [
     *("training.batch_size=16", "evaluation.samples=5", "network.width=4"),
 ]
 
-PATHS = ("outputs_dir", "dataset.path")
-"""Settings that differ between tests, set after composing since nothing refers to them."""
-
 
 def compose(*overrides: str) -> dict[str, Any]:
     """Return the configuration of `bnnbench run` as plain containers."""
-    paths = [words for words in (o.split("=", 1) for o in overrides) if words[0] in PATHS]
-    rest = tuple(quote_overrides([o for o in overrides if o.split("=", 1)[0] not in PATHS]))
-    config = deepcopy(_composed(CONFIG_NAME, rest))
-    for key, value in paths:
-        *above, name = key.split(".")
-        group = config[above[0]] if above else config
-        group[name] = value
+    return OmegaConf.to_container(unresolved(*overrides), resolve=True)  # type: ignore[return-value]
+
+
+def unresolved(*overrides: str) -> DictConfig:
+    """Compose as Hydra does: options of groups first, once per process, and then values."""
+    words = quote_overrides(overrides)
+    options = tuple(word for word in words if word.partition("=")[0] in GROUPS)
+    values = [word for word in words if word not in options]
+    config: DictConfig = pickle.loads(_composed(CONFIG_NAME, options))
+    ConfigLoaderImpl._apply_overrides_to_config(
+        OverridesParser.create().parse_overrides(values), config
+    )
     return config
 
 
@@ -43,11 +47,11 @@ def compose_only(*overrides: str) -> dict[str, Any]:
         overrides: such as `divergence=renyi`, `prior=gaussian` and `divergence.alpha=2`.
     """
     added = (f"+{o}" if o.partition("=")[0] in (*GROUPS, "data_dir") else o for o in overrides)
-    return deepcopy(_composed(None, tuple(added)))
+    config = pickle.loads(_composed(None, tuple(added)))
+    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 
 @cache
-def _composed(name: str | None, overrides: tuple[str, ...]) -> Any:
+def _composed(name: str | None, overrides: tuple[str, ...]) -> bytes:
     with initialise_hydra():
-        config = hydra_compose(name, overrides=list(overrides))
-    return OmegaConf.to_container(config, resolve=True)
+        return pickle.dumps(hydra_compose(name, overrides=list(overrides)))

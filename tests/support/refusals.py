@@ -5,19 +5,13 @@ tests/cli/test_mistakes.py checks that the command line prints such errors as on
 
 from __future__ import annotations
 
-from copy import deepcopy
-from functools import cache
-
 import pytest
-from hydra import compose
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf
 
 from bnnbench.config.assemble import build, build_run, reject_unused_overrides
 from bnnbench.config.compose import compose_jobs, initialise_hydra, to_dict
-from bnnbench.config.configs import CONFIG_NAME, GROUPS
-from bnnbench.config.overrides import prepare_overrides, quote_overrides
+from bnnbench.config.overrides import prepare_overrides
 from bnnbench.types import UserError
+from support.config import unresolved
 from support.user_errors import assert_user_error
 
 
@@ -27,16 +21,11 @@ def assert_refused(
     """Assert that `bnnbench run OVERRIDES` ends, before anything runs, with a `UserError`.
 
     Args:
-        overrides: overrides; those of groups are composed once for all tests.
+        overrides: as on the command line.
         setting: the setting that the error is about.
         code: code of the error.
     """
-    is_option = {word: word.partition("=")[0] in GROUPS for word in overrides}
-    config = deepcopy(_composed(tuple(word for word in overrides if is_option[word])))
-    settings = quote_overrides([word for word in overrides if not is_option[word]])
-    for override in OverridesParser.create().parse_overrides(settings):
-        assert OmegaConf.select(config, override.key_or_group, default=config) is not config
-        OmegaConf.update(config, override.key_or_group, override.value())
+    config = unresolved(*overrides)
     with pytest.raises(UserError) as refused:
         run = build(to_dict(config))
         keys = [word.partition("=")[0] for word in overrides]
@@ -67,9 +56,3 @@ def assert_line_refused(
             build_run(job)
     assert_user_error(refused, setting, code)
     return refused.value
-
-
-@cache
-def _composed(options: tuple[str, ...]) -> DictConfig:
-    with initialise_hydra():
-        return compose(CONFIG_NAME, overrides=quote_overrides(options))
