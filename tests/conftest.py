@@ -17,7 +17,7 @@ import pytest
 import torch
 from hypothesis import settings
 from support.command import Command
-from support.quick import no_figures, no_report_figures, without_fsync
+from support.quick import no_figures, no_reference_fit, no_report_figures, without_fsync
 from support.tiny_runs import Planner, tiny_run
 
 from bnnbench import forks
@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     use_published_protocols()
     quick = ExitStack()
     quick.enter_context(without_fsync())
+    quick.enter_context(no_reference_fit())
     config.add_cleanup(quick.close)
 
 

@@ -11,7 +11,6 @@ import pytest
 from support.command import Command, assert_one_line_error
 from support.runs import add_arrays, make_folder, make_run
 
-from bnnbench.discovery import suites
 from bnnbench.report import run_output
 from bnnbench.results.run_files import CALIBRATION
 
@@ -66,6 +65,7 @@ def test_the_page_opens_in_the_browser(
     assert code == 0 and opened == [page.resolve().as_uri()]
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_refresh_rewrites_the_tables_of_each_run(command: Command, tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     add_arrays(folder)
@@ -117,11 +117,6 @@ def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path
     make_folder(tmp_path, names, "v1", "linear_regression")
     for verb in ("report", "compare"):
         assert_one_line_error(*command(verb, str(tmp_path)), ["experiment=linear_regression"])
-
-
-def test_help_names_every_suite(command: Command) -> None:
-    code, out, _ = command("report", "--help")
-    assert code == 0 and all(suite.name in out for suite in suites())
 
 
 @pytest.mark.usefixtures("without_figures")

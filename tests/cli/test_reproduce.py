@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.quick import no_figures, no_report_figures
 
 from bnnbench.cli.commands import reproduce
 from bnnbench.config.compose import job_overrides
@@ -78,21 +77,20 @@ def test_a_dry_run_prints_counts_and_times_and_writes_nothing(
     assert not Path("o").exists()
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_reproduce_runs_reports_and_resumes(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = Sweep("linear_regression", report=False)
     one_suite(monkeypatch, line, Sweep("toy_1d", "dataset=sine_20 method=map,vadam"))
-    with no_figures():
-        code, out, error = command("reproduce", "small", *SHORT)
-        assert code == 0, error
-        assert Path("o/toy_1d/report/curves.png").is_file()
-        assert not Path("o/linear_regression/report").exists()
-        (posterior,) = Path("o/linear_regression").rglob("posterior.csv")
-        assert "(all: 0/3 runs, " in error and out.count("\nresults: ") == 3
-        before = posterior.stat().st_mtime_ns
-        with no_report_figures():
-            code, _, error = command("reproduce", "small", *SHORT)
+    code, out, error = command("reproduce", "small", *SHORT)
+    assert code == 0, error
+    assert "(curves.png)" in Path("o/toy_1d/report/results.md").read_text()
+    assert not Path("o/linear_regression/report").exists()
+    (posterior,) = Path("o/linear_regression").rglob("posterior.csv")
+    assert "(all: 0/3 runs, " in error and out.count("\nresults: ") == 3
+    before = posterior.stat().st_mtime_ns
+    code, _, error = command("reproduce", "small", *SHORT)
     assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.config import compose
@@ -11,39 +12,50 @@ from support.tiny_runs import finished, tiny_run
 from bnnbench.config.assemble import build
 from bnnbench.config.configs import GROUPS, config_folder, options
 
-OPTIONS = [(group, name) for group in GROUPS for name in options(group)]
+OTHER_GROUPS = [group for group in GROUPS if group not in ("experiment", "protocol")]
+
+TOGETHER = [
+    tuple([*options(group)][number % len(options(group))] for group in OTHER_GROUPS)
+    for number in range(max(len(options(group)) for group in OTHER_GROUPS))
+]
+"""Combinations that contain every option of every other group."""
 
 
 def test_every_folder_of_options_is_a_group() -> None:
     folders = {path.name for path in config_folder().iterdir() if path.is_dir()}
     assert folders - {"hydra"} == set(GROUPS)
+    assert all(summary for group in GROUPS for summary in options(group).values())
 
 
-@pytest.mark.parametrize(("group", "name"), OPTIONS, ids=lambda x: x)
-def test_every_config_composes_and_has_a_summary(group: str, name: str) -> None:
-    assert options(group)[name], "the first comment of the file is its summary"
-    config = compose(f"{group}={name}")
+@pytest.mark.parametrize("chosen", TOGETHER, ids="-".join)
+def test_every_option_composes_and_has_a_summary(chosen: tuple[str, ...]) -> None:
+    """One option of each group at a time, since composing takes long."""
+    config = compose(*(f"{group}={name}" for group, name in zip(OTHER_GROUPS, chosen, strict=True)))
+    for group, name in zip(OTHER_GROUPS, chosen, strict=True):
+        assert_summary(config, group, name)
+
+
+def assert_summary(config: dict[str, Any], group: str, name: str) -> None:
+    """Assert that the first comment of an option, its summary, agrees with its setting."""
+    first = options(group)[name]
     summary = config[group].get("summary") if isinstance(config.get(group), dict) else None
     if summary:
-        first = options(group)[name]
-        assert (
-            summary.split()[:2]
-            == [w.rstrip(":") + ("," * w.endswith(":")) for w in first.split()[:2]]
-            or summary == first
-        )
+        words = [w.rstrip(":") + ("," * w.endswith(":")) for w in first.split()[:2]]
+        assert summary.split()[:2] == words or summary == first
 
 
 @pytest.mark.parametrize("name", options("experiment"))
 def test_every_experiment_is_built_from_its_config(data: Path, name: str, tmp_path: Path) -> None:
-    run = build(compose(f"experiment={name}", f"data_dir={data}", f"outputs_dir={tmp_path}"))
+    config = compose(f"experiment={name}", f"data_dir={data}", f"outputs_dir={tmp_path}")
+    assert_summary(config, "experiment", name)
+    run = build(config)
     assert run.experiment.units() and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     "overrides",
-    [["depth=2"], ["depth=3"], ["training.dtype=float64"], ["method.minibatch_weights=exponential"],
-     ["method.initial_precision=5"]],
-)  # fmt: skip
+    [["depth=2", "training.dtype=float64"], ["method.minibatch_weights=exponential"]],
+)
 def test_settings_that_sources_leave_open_can_be_overridden(
     table_csv: Path, tmp_path: Path, overrides: list[str]
 ) -> None:

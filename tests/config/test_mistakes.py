@@ -6,14 +6,15 @@ tests/cli/test_mistakes.py checks what the command line makes of such errors.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.refusals import assert_line_refused, assert_refused
 from support.user_errors import raises_user_error
 
 from bnnbench.config.compose import compose_configs
-from bnnbench.config.configs import GROUPS
 from bnnbench.config.suggestions import closest_match
 from bnnbench.discovery import make_importable
 
@@ -49,14 +50,20 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("seed", "interval"): "-m seed=interval(0,1)",
     ("method", "glob"): "-m method=glob(zz*)",
     ("hydra/launcher", "launcher"): "-m hydra.launcher.n_jobs=2",
-    ("outputs_dir", None): f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300}",
     ("outputs_dir", "bracket"): "outputs_dir=[a]",
-    ("data_dir", None): "data_dir=",
     ("training", "not_a_group"): "training=null",
-    ("network", "not_a_group"): "network=null",
-    ("dataset.path", None): "dataset=csv",
+    ("data_dir", None): "data_dir=",
     ("dataset.path", "file_not_found"): "dataset=csv dataset.path=no.csv dataset.target=y",
     ("training.samples", "unresolved"): "dataset.protocol.sample_budget=medium",
+    ("method._target_", "unknown_class"): "method._target_=bnnbench.methods.vadam",
+    **{(group, "unknown_option"): f"{group}=null" for group in ("dataset", "depth", "engine")},
+}  # fmt: skip
+"""Lines that are refused, by the setting and the code of the error."""
+
+SETTINGS: dict[tuple[str | None, str | None], str] = {
+    ("outputs_dir", None): f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300}",
+    ("network", "not_a_group"): "network=null",
+    ("dataset.path", None): "dataset=csv",
     ("method.noise_precision", "likelihood"):
         "likelihood=heteroscedastic method.noise_precision=3",
     ("likelihood", "not_accepted"):
@@ -71,7 +78,6 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("search", None): "search=none | protocol=trial search=none",
     ("dataset.protocol.bounds", "not_a_group"): "dataset.protocol.bounds=text",
     ("divergence.prior", "wrong_type"): "method=bbb divergence.prior=text",
-    ("method._target_", "unknown_class"): "method._target_=bnnbench.methods.vadam",
     ("search._target_", "not_a_dataclass"):
         "search._target_=bnnbench.search.gaussian_process.MaternProcess",
     ("experiment._target_", "wrong_type"): "experiment._target_=bnnbench.settings.Network",
@@ -81,11 +87,14 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ),
     ("dataset.test_fraction", "no_test_rows"): "dataset.test_fraction=0.0001",
     ("dataset.test_fraction", "too_few_training_rows"): "dataset.test_fraction=0.9999",
-    **{(group, "unknown_option"): f"{group}=null" for group in GROUPS if group != "method"},
 }  # fmt: skip
-"""Lines that are refused, by the setting and the code of the error."""
+"""Settings that are refused when the run is built."""
 
-CASES = [(line, *error) for error, lines in LINES.items() for line in lines.split(" | ")]
+
+def cases(table: Mapping[tuple[str | None, str | None], str]) -> list[tuple[str, Any, Any]]:
+    """Return each line with the setting and the code of its error."""
+    return [(line, *error) for error, lines in table.items() for line in lines.split(" | ")]
+
 
 SUGGESTIONS = {
     "method=vadm": "did you mean 'vadam'?",
@@ -184,10 +193,15 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("line", "setting", "code"), CASES)
+@pytest.mark.parametrize(("line", "setting", "code"), cases(LINES))
 def test_a_line_is_refused(line: str, setting: str | None, code: str | None) -> None:
     error = assert_line_refused(line, setting=setting, code=code)
     assert SUGGESTIONS.get(line, "") in str(error)
+
+
+@pytest.mark.parametrize(("line", "setting", "code"), cases(SETTINGS))
+def test_settings_are_refused(line: str, setting: str | None, code: str | None) -> None:
+    assert_refused(line.split(" "), setting=setting, code=code)
 
 
 @pytest.mark.parametrize(

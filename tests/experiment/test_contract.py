@@ -20,6 +20,7 @@ from support.refusals import assert_refused
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
+from bnnbench.config.configs import read_option
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
@@ -36,6 +37,14 @@ MACHINE = re.compile(r"seconds|host|device")
 WRONG = [(name, wrong) for name, case in CASES.items() for wrong in case.wrong or {}]
 
 every_experiment = pytest.mark.parametrize("name", NAMES)
+
+
+OWN_CLASS = {name for name in NAMES if "_target_" in read_option("experiment", name)}
+
+one_per_class = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in OWN_CLASS else pytest.mark.slow) for n in NAMES]
+)
+"""Experiments that differ from another one only in their settings are slow tests."""
 
 
 def make_run(name: str, outputs: Path, *more: str) -> Run:
@@ -85,8 +94,12 @@ def test_every_experiment_has_a_case() -> None:
 
 
 @every_experiment
-def test_names_are_well_formed(name: str, tmp_path: Path) -> None:
-    run = make_run(name, tmp_path)
+def test_units_folders_and_metadata(name: str, tmp_path: Path) -> None:
+    """The folder does not depend on what changes no result: the chosen units and the summary."""
+    run, fewer = make_run(name, tmp_path), make_run(name, tmp_path, *CASES[name].fewer)
+    assert set(fewer.experiment.units()) <= set(run.experiment.units())
+    other = replace(fewer, experiment=replace(fewer.experiment, summary="another"))
+    assert other.folder == run.folder
     units, experiment = run.experiment.units(), run.experiment
     assert units and len(set(units)) == len(units)
     assert all(map(FILE_NAME.fullmatch, units))
@@ -100,16 +113,7 @@ def test_names_are_well_formed(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@every_experiment
-def test_the_folder_does_not_depend_on_what_changes_no_result(name: str, tmp_path: Path) -> None:
-    run = make_run(name, tmp_path)
-    fewer = make_run(name, tmp_path, *CASES[name].fewer)
-    assert set(fewer.experiment.units()) <= set(run.experiment.units())
-    other = replace(fewer, experiment=replace(fewer.experiment, summary="another"))
-    assert other.folder == run.folder
-
-
-@every_experiment
+@one_per_class
 def test_a_unit_does_not_depend_on_the_others(
     name: str, whole: Callable[[str], Run], tmp_path: Path
 ) -> None:
@@ -126,7 +130,7 @@ def test_a_unit_does_not_depend_on_the_others(
         pd.testing.assert_frame_equal(ours[table], values, **exact)
 
 
-@every_experiment
+@one_per_class
 def test_a_killed_run_resumes_to_the_same_bits(
     name: str, whole: Callable[[str], Run], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute, make_tasks
 from bnnbench.experiment.lock import lock_units
+from bnnbench.experiment.reference_fit import reference_seconds
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
@@ -89,6 +90,7 @@ def test_output_contract(tiny: Planner) -> None:
     )
     assert table.columns.tolist() == columns.split(",")
     assert table["split"].tolist() == [0, 1] and not table["diverged"].any()
+    assert (table["reference_seconds"] > 0).all() and reference_seconds() > 0
     search = pd.read_csv(folder.table("search"))
     assert len(search) == 6 and {"objective", "fold_0", "fold_2", "seconds"} <= set(search.columns)
     np.testing.assert_allclose(

@@ -10,7 +10,7 @@ from support.config import compose
 from support.tiny_runs import Planner, finished
 from support.user_errors import raises_user_error
 
-from bnnbench.config.assemble import build
+from bnnbench.config.assemble import assemble_experiment, build
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_plan import fixed_original_units, fixed_values
 from bnnbench.methods.mc_dropout import MCDropout
@@ -73,15 +73,14 @@ def test_unknown_names_and_wrong_values_are_refused(given: dict[str, Any], key: 
      ("naval", 400, 0.05, 42173.5152106, 1), ("protein", 200, 0.005, 0.0644419184588, 100)],
 )  # fmt: skip
 def test_the_first_dropout_experiment_has_its_authors_settings(
-    data: Any, dataset: str, epochs: int, dropout: float, tau: float, length_scale: float
+    dataset: str, epochs: int, dropout: float, tau: float, length_scale: float
 ) -> None:
-    overrides = ("experiment=gal_uci", f"dataset={dataset}", f"data_dir={data}")
-    experiment = build(compose(*overrides)).experiment
+    experiment = assemble_experiment(compose("experiment=gal_uci", f"dataset={dataset}"))
     assert isinstance(experiment, SplitExperiment) and isinstance(experiment.method, MCDropout)
     training = experiment.training
     assert (training.batch_size, training.learning_rate) == (32, 0.001)
     assert (training.betas, training.final_epochs) == ((0.9, 0.999), epochs)
-    assert experiment.evaluation.samples == 10_000 and experiment.iterations == 0
+    assert experiment.evaluation.samples == 10_000
     assert experiment.method.dropout == dropout and experiment.method.weight_init == "glorot"
     expected = {"noise_precision": tau, "prior_precision": 1 / (2 * length_scale**2)}
     assert experiment.fixed_original_units == pytest.approx(expected)

@@ -4,45 +4,34 @@ from __future__ import annotations
 
 import pytest
 from support.command import Command
-from support.methods import METHODS, class_of, depth_overrides, takes_likelihood
 from support.tiny_runs import Planner, finished
-from support.user_errors import assert_user_error, raises_user_error
+from support.user_errors import assert_user_error
 
-from bnnbench.config.configs import options
 from bnnbench.cpp.library import Library, library
+from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods import pbp
-from bnnbench.methods.shared.contract import Method
 from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.metrics import heading_of
 from bnnbench.results.reader import summarise, unconverged_splits
 from bnnbench.results.run_files import read_diagnosis, read_predictions
 from bnnbench.types import DuplicateConfiguration
 
-PAIRS = [(likelihood, loss) for likelihood in options("likelihood") for loss in options("loss")]
-OTHERS = [pair for pair in PAIRS if pair != ("gaussian", "nll")]
-MADE_FOR_ONE = [o for o in METHODS if not takes_likelihood(class_of(o))]
 
-
-@pytest.mark.parametrize("option", MADE_FOR_ONE)
-def test_a_method_for_one_likelihood_refuses_others(tiny: Planner, option: str) -> None:
-    own = [f"method={option}", *depth_overrides(option)]
-    tiny(*own)
-    for likelihood, loss in OTHERS:
-        with raises_user_error("likelihood", "not_accepted"):
-            tiny(*own, f"likelihood={likelihood}", f"loss={loss}")
-
-
-@pytest.mark.parametrize("likelihood", sorted(options("likelihood")))
-def test_a_run_searches_and_stacks_like_its_method(tiny: Planner, likelihood: str) -> None:
-    for option in METHODS:
-        if option in MADE_FOR_ONE and likelihood != "gaussian":
-            continue
-        chosen = [f"method={option}", *depth_overrides(option), f"likelihood={likelihood}"]
-        experiment = tiny(*chosen).experiment
-        searched = [dimension.name for dimension in experiment.space]  # type: ignore[attr-defined]
-        method: Method = experiment.method  # type: ignore[attr-defined]
-        assert searched == [name for name in method.hyper_names if name not in method.fixed_hyper()]
-        assert experiment.lockstep == method.stack_splits
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ("method=pbp",),
+        ("method=linear", "depth=0"),
+        ("method=mc_dropout", "likelihood=heteroscedastic"),
+        ("method=hmc",),
+    ],
+)
+def test_a_run_searches_and_stacks_like_its_method(tiny: Planner, chosen: tuple[str, ...]) -> None:
+    experiment = tiny(*chosen).experiment
+    assert isinstance(experiment, SplitExperiment)
+    searched, method = [dimension.name for dimension in experiment.space], experiment.method
+    assert searched == [name for name in method.hyper_names if name not in method.fixed_hyper()]
+    assert experiment.lockstep == method.stack_splits
 
 
 def test_every_likelihood_and_loss_has_its_own_folders(tiny: Planner) -> None:

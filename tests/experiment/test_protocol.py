@@ -40,7 +40,9 @@ def held_out(
     return out_of_fold(experiment.fitting, table, splits, folds, values)
 
 
-@pytest.mark.parametrize("method", ["vadam", "bbb", "mc_dropout"])
+@pytest.mark.parametrize(
+    "method", ["vadam", "mc_dropout", pytest.param("bbb", marks=pytest.mark.slow)]
+)
 def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) -> None:
     run = tiny(f"method={method}", "splits=[0]")
     table = split_experiment(run).table

@@ -28,9 +28,9 @@ evaluation.samples=6 method=bbb likelihood=heteroscedastic loss=beta depth=2
 """
 
 
-@pytest.mark.parametrize("override", OTHER_SETTINGS.split())
-def test_other_settings_use_another_folder(tiny: Planner, override: str) -> None:
-    assert tiny(override).folder.root != tiny().folder.root
+def test_other_settings_use_another_folder(tiny: Planner) -> None:
+    folders = {tiny(override).folder.root for override in OTHER_SETTINGS.split()}
+    assert len({*folders, tiny().folder.root}) == len(OTHER_SETTINGS.split()) + 1
 
 
 def test_settings_without_effect_on_results_use_the_same_folder(
@@ -78,12 +78,11 @@ def test_values_fixed_by_a_data_set_are_part_of_the_identity() -> None:
     assert first.folder.root != second.folder.root
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_network_of_a_toy_depends_on_the_depth(depth: int) -> None:
-    run = build(compose("experiment=gp_toy", f"depth={depth}", "divergence=js"))
+def test_the_network_of_a_toy_depends_on_the_depth() -> None:
+    run = build(compose("experiment=gp_toy", "depth=2", "divergence=js"))
     experiment = run.experiment
     assert isinstance(experiment, SplitExperiment)
-    assert experiment.network.widths == (100, 200, 100)[:depth]
+    assert experiment.network.widths == (100, 200)
     assert experiment.training.final_epochs == 500
     assert experiment.training.batch_size == 401 == len(experiment.table.splits[0].train)
     assert run.record.metadata["likelihood"] == "heteroscedastic"

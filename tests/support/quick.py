@@ -34,6 +34,13 @@ def without_figures() -> Iterator[None]:
 
 
 @contextmanager
+def no_reference_fit() -> Iterator[None]:
+    """Do not measure the speed of the machine in every unit."""
+    with patch("bnnbench.experiment.split_experiment.reference_seconds", lambda: 0.02):
+        yield
+
+
+@contextmanager
 def without_fsync() -> Iterator[None]:
     """Do not force files to disk, which takes longer than a tiny run."""
     with patch("os.fsync", lambda file: None):
