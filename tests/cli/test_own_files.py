@@ -151,9 +151,6 @@ def test_the_method_runs_and_changed_code_is_noticed(
     here: Path, command: Command, table_csv: Path
 ) -> None:
     table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=2"]
-    for name in METHODS[1:]:
-        code, _, errors = command("run", f"method={name}", *table, *TINY)
-        assert code == 0, errors
     words = ["run", "method=mine", *table, *TINY]
     code, out, errors = command(*words)
     assert code == 0, errors

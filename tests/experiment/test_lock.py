@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -27,14 +25,6 @@ from bnnbench.experiment.lock import (
 from bnnbench.types import UserError
 
 ELSEWHERE = {"host": "node17", "pid": 4711, "since": "2026-11-22T05:00:00+00:00"}
-
-TAKE_AND_DIE = """
-import os, sys
-from pathlib import Path
-from bnnbench.experiment.lock import acquire
-with acquire(Path(sys.argv[1])):
-    os._exit(9)
-"""
 
 
 def taken_elsewhere(path: Path, untouched: float = 0.0) -> Path:
@@ -63,8 +53,12 @@ def test_the_note_names_the_holder_until_the_block_ends(tmp_path: Path) -> None:
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     """Its note is left behind and must be ignored."""
     path = tmp_path / "a.lock"
-    done = subprocess.run([sys.executable, "-c", TAKE_AND_DIE, str(path)], check=False)
-    assert done.returncode == 9 and read_note(note_of(path)) is not None
+    child = os.fork()
+    if not child:
+        with acquire(path):
+            os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert read_note(note_of(path)) is not None
     began = time.monotonic()
     with acquire(path):
         assert time.monotonic() - began < 5

@@ -152,7 +152,13 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
+VARIANTS = {"many splits", "density", "many points", "few points", "highlighted times"}
+"""Figures that other ones of the same function resemble."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in VARIANTS)) for n in FIGURES]
+)
 def test_text_is_neither_cut_off_nor_overlapping(name: str) -> None:
     assert layout_problems(FIGURES[name]()) == []
 
