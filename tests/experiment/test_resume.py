@@ -48,7 +48,8 @@ def tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     return splits.drop(columns=MACHINE_COLUMNS), search.drop(columns=["seconds", "suggest_seconds"])
 
 
-@pytest.mark.parametrize(("workers", "after"), [pytest.param(1, 3, marks=pytest.mark.slow), (2, 5)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "after"), [(1, 3), (2, 5)])
 def test_kill_and_resume(table_csv: Path, tmp_path: Path, workers: int, after: int) -> None:
     """`kill -9` of the main process must also end its workers."""
     if workers > (os.cpu_count() or 1):
