@@ -53,8 +53,13 @@ def speed() -> str:
 
 
 def attacks() -> str:
-    """Return the verdicts on attacks by family."""
-    return pd.read_csv(RESULTS / "attacks.csv").to_markdown(index=False)
+    """Return the verdicts on attacks by family, and a sentence about failures."""
+    rows = pd.read_csv(RESULTS / "attacks.csv", keep_default_na=False)
+    failures = (rows["attempts"] - rows["ran"] - rows["refused"]).set_axis(rows["family"])
+    total = failures.pop("total")
+    named = ", ".join(f"{family} ({count})" for family, count in failures.items() if count)
+    sentence = f"Failures: {named or 'none'}, {total} in {rows['attempts'].iloc[-1]:,} attempts."
+    return f"{rows.to_markdown(index=False)}\n\n{sentence}"
 
 
 def glossary() -> str:

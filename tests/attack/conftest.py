@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from attack.attempt import ACCEPTABLE, Outcome, OutcomeCheck, Verdict
 from attack.command_lines import write_table
+from attack.sampling import MODE
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from bnnbench.cpp.library import library
@@ -35,17 +36,27 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the table of verdicts, and write it to the file that `BNNBENCH_ATTACK_TABLE` names."""
+    """Print the table of verdicts, and store it in the file that `BNNBENCH_ATTACK_TABLE` names.
+
+    Families of that file that were not attacked keep their rows.
+    """
     if not COUNTS:
         return
-    heads = ["family", "attempts", *map(str, Verdict)]
-    rows = [[name, sum(n.values()), *(n[v] for v in Verdict)] for name, n in sorted(COUNTS.items())]
-    rows.append(["total", *(sum(column) for column in zip(*(r[1:] for r in rows), strict=True))])
-    table = pd.DataFrame(rows, columns=heads)
+    counts = [
+        {"family": name, "sample": MODE, "attempts": n.total()} | {str(v): n[v] for v in Verdict}
+        for name, n in COUNTS.items()
+    ]
+    table = pd.DataFrame(counts)
+    file = os.environ.get("BNNBENCH_ATTACK_TABLE")
+    if file and Path(file).exists():
+        stored = pd.read_csv(file, dtype={"sample": str})
+        table = pd.concat([stored[~stored["family"].isin([*COUNTS, "total"])], table])
+    total = {"family": "total", "sample": ""} | dict(table.sum(numeric_only=True))
+    table = pd.concat([table.sort_values("family"), pd.DataFrame([total])])
     terminalreporter.section("attacks")
     terminalreporter.write_line(table.to_markdown(index=False))
-    if "BNNBENCH_ATTACK_TABLE" in os.environ:
-        table.to_csv(os.environ["BNNBENCH_ATTACK_TABLE"], index=False)
+    if file:
+        table.to_csv(file, index=False)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Selection of attack cases.
 
 By default a small sample runs. `BNNBENCH_ATTACK=10` runs ten times as many cases,
-`BNNBENCH_ATTACK=full` all of them.
+`BNNBENCH_ATTACK=full` all of them, or 40 times as many if they are random.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MODE = os.environ.get("BNNBENCH_ATTACK", "1")
 FULL = MODE != "1"
 """Whether to run more than the default sample."""
 
-FACTOR = 20 if MODE == "full" else int(MODE)
+FACTOR = 40 if MODE == "full" else int(MODE)
 
 T = TypeVar("T")
 

@@ -185,7 +185,7 @@ def unkilled(tmp_path_factory: pytest.TempPathFactory, table: Path) -> pd.DataFr
     return rows(folder)
 
 
-@pytest.mark.parametrize("moment", sample(range(1, MAX_WRITES + 1, 5), 2))
+@pytest.mark.parametrize("moment", sample(range(1, MAX_WRITES + 1, 5), 1))
 def test_killed(
     check_outcome: OutcomeCheck, table: Path, unkilled: pd.DataFrame, empty: Path, moment: int
 ) -> None:
