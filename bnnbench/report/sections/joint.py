@@ -24,7 +24,7 @@ STATEMENT = (
     "sum over the points. Joint: components of the predictive mixture are functions, each with its "
     "own density of all points; sampled: log of the mean over components (from "
     f"{MIN_DRAWS} components on, or one; it is biased downwards where the posterior is wide); "
-    "Gaussian: with the mean and covariance of the components. Gain: joint (Gaussian) - marginal. "
+    "Gaussian: with the mean and covariance of the components. Gain: sampled - marginal. "
     "The joint log-likelihood is the score; the gain only says how much of it is due to dependence "
     "between points. Methods with one Gaussian per point are left out. Mean ± standard error over "
     "splits."
@@ -68,7 +68,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     table = runs.cached(split_scores)["joint"]
     if table.empty or (table["draws"] == 1).all():
         return
-    table = table.assign(gain=table["gaussian"] - table["marginal"])
+    table = table.assign(gain=table["sampled"] - table["marginal"])
     groups = table.groupby(["dataset", "inputs", "label", "draws"], sort=False)[list(ESTIMATES)]
     rows = groups.mean().join(groups.sem().add_suffix("_stderr")).reset_index()
     yield blocks.Heading("Joint predictions")
@@ -82,7 +82,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
             f"{name}, {shown} sets",
             tuple(
                 Point(str(row["label"]), row["gain"], row["gain_stderr"])
-                for _, row in own.sort_values("gain", ascending=False).iterrows()
+                for _, row in own.dropna(subset="gain").sort_values("gain").iloc[::-1].iterrows()
             ),
             centre=0,
         )
