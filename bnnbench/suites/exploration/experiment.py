@@ -186,7 +186,7 @@ def draw_functions(method: Method, fits: Fits, normals: np.ndarray) -> np.ndarra
         return prediction.loc[which].transpose(0, 1).cpu().numpy()
     if joint(method) == COVARIANCE:
         covariance = joint_covariance(method, fits.posterior, fits.asked).cpu()
-        values, vectors = torch.linalg.eigh(covariance)
+        values, vectors = torch.linalg.eigh(covariance.nan_to_num())  # NaN: the fit diverged
         roots = (vectors * values.clamp(min=0).sqrt()[:, None]) @ vectors.mT
         deviations = normals @ (fits.target_scale.cpu()[..., None] * roots).numpy()
     else:
