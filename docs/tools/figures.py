@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 import pandas as pd
+from downstream import FIGURES as DOWNSTREAM
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
@@ -168,6 +169,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "modern_ranks": partial(ranks, "modern_uci"),
     "renyi_ranks": partial(ranks, "vr_uci"),
     "posterior_w1": nearest,
+    **DOWNSTREAM,
 }
 """Figures that the site draws when it is built."""
 

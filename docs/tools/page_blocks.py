@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
+from downstream import overview
 from stored_results import (
     MAX_Z,
     RESULTS,
@@ -423,6 +424,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
             "semi_supervised": ("accuracy, test [%]", "bound of unlabelled images, test"),
         }.items()
     },
+    "downstream_overview": overview,
+    "region_claims": partial(claims, "downstream/region_posterior", "region_claims"),
+    "active_learning_claims": partial(
+        claims, "downstream/active_learning", "active_learning_claims"
+    ),
+    "bandit_claims": partial(claims, "downstream/bandit", "bandit_claims"),
     "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
     "adversarial_vb_claims": partial(claims, "lam_density_ratio", "adversarial_vb_claims"),
 }  # fmt: skip

@@ -4,8 +4,7 @@ Two kinds of marks are filled from the tables in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
   `page_blocks.py`;
-- `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `VALUES` of
-  `stored_results.py`.
+- `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `INLINE`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from downstream import chains, repetitions
 from page_blocks import BLOCKS
 from stored_results import VALUES
+
+INLINE = VALUES | {"downstream_chains": chains, "downstream_repetitions": repetitions}
+"""What the marks of values may use."""
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -34,7 +37,7 @@ def filled(text: str) -> str:
     """
 
     def value(match: re.Match[str]) -> str:
-        return f"<!-- value {match[1]} -->{eval(match[1], dict(VALUES))}<!-- /value -->"
+        return f"<!-- value {match[1]} -->{eval(match[1], dict(INLINE))}<!-- /value -->"
 
     def block(match: re.Match[str]) -> str:
         return f"<!-- {match[1]} -->\n\n{BLOCKS[match[1]]().strip()}\n\n<!-- /{match[1]} -->"

@@ -94,7 +94,7 @@ def loses_more(table: pd.DataFrame, worse: str, better: str) -> CheckResult:
 @claims(
     "Every method loses more log-likelihood in tails than in gaps",
     source="nnuncert 2023",
-    rule=f"{RULE.format('difference of losses > 0')}, which are true tails too, for each method",
+    rule=f"for each method: {RULE.format('difference of losses > 0')}; tails are true ones too",
 )
 def every_method_loses_more_in_tails(table: pd.DataFrame) -> CheckResult:
     """Check whether all methods lose more log-likelihood in tails, feature by feature."""

@@ -219,7 +219,17 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
 
 
 def auroc_figures(table: pd.DataFrame) -> Iterator[blocks.Block]:
-    """Areas under ROC curves of the epistemic variance, a panel per data set and region."""
+    """Areas under ROC curves of the epistemic variance."""
+    if panels := auroc_panels(table):
+        caption = (
+            "AUROC of the epistemic variance for rows of the region, best first: mean ± standard "
+            "error over features. Open circle: baseline without a model"
+        )
+        yield from points_blocks("region_auroc", caption, panels, "AUROC", falling=False)
+
+
+def auroc_panels(table: pd.DataFrame) -> list[Panel]:
+    """Return mean areas of the epistemic variance, a panel per data set and region."""
     panels = []
     for (source, kind), own in table.dropna(subset=["auroc.epistemic"]).groupby(
         ["source", "kind"], sort=False
@@ -230,12 +240,7 @@ def auroc_figures(table: pd.DataFrame) -> Iterator[blocks.Block]:
         points.append(Point(DISTANCE, distance.mean(), distance.sem(), filled=False))
         ranked = tuple(sorted(points, key=lambda point: -point.value))
         panels.append(Panel(f"{source}, {kind}", ranked, centre=0.5))
-    if panels:
-        caption = (
-            "AUROC of the epistemic variance for rows of the region, best first: mean ± standard "
-            "error over features. Open circle: baseline without a model"
-        )
-        yield from points_blocks("region_auroc", caption, panels, "AUROC", falling=False)
+    return panels
 
 
 def _baseline(table: pd.DataFrame) -> pd.DataFrame:

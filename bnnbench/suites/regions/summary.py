@@ -11,8 +11,8 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.labels import labels
-from bnnbench.results.reader import Runs
-from bnnbench.results.run_files import read_table
+from bnnbench.results.reader import R_HAT, Runs
+from bnnbench.results.run_files import read_splits, read_table
 from bnnbench.suites.regions.tables import KIND, REGIONS
 
 PARTS = ("region", "inside")
@@ -78,21 +78,27 @@ def all_regions(runs: Runs) -> pd.DataFrame:
     """Return the rows of `regions.csv` of every run, with columns that describe the run.
 
     Returns:
-        The columns of the tables, with `run`, `experiment`, `source` (the data set), `kind` (of
-        region), `method`, `family` and `label`. Empty without runs.
+        The columns of the tables, with `diag.r_hat` of chains, `run`, `experiment`, `source` (the
+        data set), `kind` (of region), `method`, `family` and `label`. Empty without runs.
     """
     table = runs.tables.get(KIND, pd.DataFrame())
     if table.empty:
         return table
     names = labels(table)
     rows = [
-        read_regions(runs.folders[run]).assign(
+        _with_r_hat(runs.folders[run]).assign(
             run=run, experiment=own["experiment"], source=own["source"], kind=own["region"],
             method=own["method"], family=own["family"], label=names[run],
         )
         for run, own in table.to_dict("index").items()
     ]  # fmt: skip
     return pd.concat(rows, ignore_index=True)
+
+
+def _with_r_hat(folder: RunFolder) -> pd.DataFrame:
+    """Read `regions.csv`, with the R-hat of every split if the method has chains."""
+    splits = read_splits(folder)
+    return read_regions(folder).merge(splits[["split", *{R_HAT} & {*splits}]], on="split")
 
 
 @cache
