@@ -14,7 +14,8 @@ from bnnbench.config.instantiate import instantiate, target_class
 from bnnbench.methods.shared.contract import LEARNED, Method
 from support.config import compose, compose_only
 
-PRESET_KEYS = {"defaults", "label", "summary", "protocol"}
+ESTIMATOR_KEYS = {"estimator", "options", "select_n_estimators", "virtual_ensembles"}
+PRESET_KEYS = {"defaults", "label", "summary", "protocol", *ESTIMATOR_KEYS}
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     "gp": {"kernel_rows": 40},
     "hmc": {"chains": 2, "max_leapfrogs": 20},
     "mile": {"chains": 2, "map_steps": 200},
+    "sklearn": {"options": {"n_estimators": 3}},
 }
 """Settings that make slow methods fast."""
 

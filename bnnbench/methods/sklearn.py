@@ -1,0 +1,262 @@
+"""Any regressor with scikit-learn's interface as a method.
+
+A regressor cannot be saved without a pickle, which could execute code when it is read. The state is
+therefore the training rows, and a saved model is fitted again when it is loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnbench.constraints import Whole
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.estimators import EstimatorMethod
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network
+from bnnbench.types import Prediction, UserError
+
+FOLDS = 5
+"""Parts of the training rows for residuals; every `FOLDS`th row is held out to select stages."""
+
+LEVELS = [(k + 0.5) / 99 for k in range(99)]
+"""Levels of the quantiles that are averaged."""
+
+MIN_VARIANCE = 1e-6
+"""Smallest variance of the noise, in standardised units."""
+
+MAX_FITS_IN_MEMORY = 32
+
+
+def class_name(key: str, value: Any) -> None:
+    """Raise `UserError` unless `value` is the full name of a class."""
+    parts = value.split(".") if isinstance(value, str) else []
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        raise UserError(f"{key} must be a class such as ngboost.NGBRegressor, not {value!r}.", key)
+
+
+def named_values(key: str, value: Any) -> None:
+    """Raise `UserError` unless `value` maps names to values."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise UserError(f"{key} must map names to values, not {value!r}.", key)
+
+
+class Fitted(NamedTuple):
+    """A regressor, and the variance of its out-of-fold residuals if it predicts means only."""
+
+    estimator: Any
+    residual_variance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sklearn(EstimatorMethod):
+    """A regressor with scikit-learn's interface; predicts a Gaussian per point.
+
+    Its moments are, in this order of preference, those of
+
+    1. the regressor's predictive distribution: `virtual_ensembles_predict`, if requested,
+       `pred_dist(X)`, or `predict(X, return_std=True)`;
+    2. its quantiles: `predict(X, quantiles=...)`, whose mean and variance are taken;
+    3. its prediction, with the variance of its residuals in 5-fold cross-validation.
+
+    All variance counts as noise, except with virtual ensembles. Nothing is searched, and network
+    and training settings have no effect. Inputs and targets are standardised. A regressor with the
+    option `random_state` receives 0, unless `options` has a value.
+
+    Attributes:
+        estimator: full name of the class, which must be installed.
+        options: arguments of the class. A name that ends in `_path` must be that of a file.
+        select_n_estimators: whether to choose the option `n_estimators`, at most its value, by the
+            squared error of a fifth of the rows (`staged_predict`), before the fit to all rows.
+        virtual_ensembles: number of virtual ensembles of CatBoost; 0 for none.
+    """
+
+    estimator: Annotated[str, class_name]
+    options: Annotated[Mapping[str, Any], named_values] = field(default_factory=dict, hash=False)
+    select_n_estimators: bool = False
+    virtual_ensembles: Annotated[int, Whole(0)] = 0
+    variants = (
+        {
+            "estimator": "sklearn.ensemble.GradientBoostingRegressor",
+            "select_n_estimators": True,
+        },
+    )
+
+    @property
+    def point_estimate(self) -> bool:
+        return not self.virtual_ensembles
+
+    def fit_seconds(self, rows: int) -> float:
+        """Return a guess, since the regressor can be any."""
+        return 1 + 1e-3 * rows
+
+    def check_network(self, inputs: int, network: Network) -> None:
+        """Raise `UserError` if the regressor cannot be created."""
+        self.new()
+
+    def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> dict[str, np.ndarray]:
+        """Return the rows, padded with zeros, and the moments of the first one."""
+        padding = (0, rows - len(x))
+        first = _moments(self, _fitted(self, x.tobytes(), y.tobytes()), x[:1])
+        return {"inputs": np.pad(x, (padding, (0, 0))), "targets": np.pad(y, padding),
+                "first": first}  # fmt: skip
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """Predict one Gaussian per point.
+
+        Raises:
+            UserError: if the regressor of a saved model is not the same when it is fitted again.
+        """
+        state = {name: value.cpu().numpy() for name, value in posterior.state.items()}
+        replicas = []
+        for r, new in enumerate(inputs.double().cpu().numpy()):
+            count = int(posterior.counts[r])
+            x, y = state["inputs"][r, :count], state["targets"][r, :count]
+            fitted = _fitted(self, x.tobytes(), y.tobytes())
+            moments = _moments(self, fitted, np.concatenate([x[:1], new]))
+            if not np.allclose(moments[:, :1], state["first"][r], rtol=1e-6, atol=1e-9):
+                raise UserError(
+                    f"{self.estimator} gives other predictions than when the model was fitted; "
+                    "install the version of that time, or run the method again.",
+                    "method.estimator",
+                    "other_version",
+                )
+            replicas.append(moments[:, 1:])
+        stacked = torch.from_numpy(np.stack(replicas, 1)).to(inputs.device)
+        loc, epistemic, noise = stacked[:, None]
+        return Prediction(loc, epistemic, noise)
+
+    def new(self) -> Any:
+        """Return the regressor, not fitted.
+
+        Raises:
+            UserError: if it is not installed, or cannot be created with the options.
+        """
+        cls, options = self._regressor_class(), dict(self.options)
+        for name in options:
+            if name.endswith("_path") and not Path(str(options[name])).expanduser().is_file():
+                key = f"method.options.{name}"
+                raise UserError(
+                    f"{key} must be a file, not {options[name]!r}; nothing is downloaded.",
+                    key,
+                    "no_file",
+                )
+        if "random_state" in inspect.signature(cls).parameters:
+            options.setdefault("random_state", 0)
+        try:
+            return cls(**options)
+        except Exception as error:
+            message = f"method.options: {self.estimator} refuses them: {_one_line(error)}"
+            raise UserError(message, "method.options", "refused") from None
+
+    def _regressor_class(self) -> Any:
+        module, _, name = self.estimator.rpartition(".")
+        key = "method.estimator"
+        try:
+            cls = getattr(import_module(module), name, None)
+        except ImportError as error:
+            message = f"{key}: {self.estimator} cannot be imported: {error}; install its package."
+            raise UserError(message, key, "not_installed") from None
+        if not (isinstance(cls, type) and hasattr(cls, "fit") and hasattr(cls, "predict")):
+            message = f"{key} must be a class with `fit` and `predict`, not {self.estimator}."
+            raise UserError(message, key, "not_a_regressor")
+        return cls
+
+
+@lru_cache(maxsize=MAX_FITS_IN_MEMORY)
+def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
+    """Fit the regressor to `[N, D]` inputs and `[N]` targets, given as float64."""
+    y = np.frombuffer(targets).copy()
+    x = np.frombuffer(inputs).reshape(len(y), -1).copy()
+    fold = np.arange(len(y)) % FOLDS
+    if method.select_n_estimators:
+        stages = _fit(method, x[fold > 0], y[fold > 0]).staged_predict(x[fold == 0])
+        errors = [np.square(np.ravel(stage) - y[fold == 0]).mean() for stage in stages]
+        best = int(np.argmin(errors)) + 1
+        method = replace(
+            method, options={**method.options, "n_estimators": best}, select_n_estimators=False
+        )
+    estimator = _fit(method, x, y)
+    if method.virtual_ensembles or hasattr(estimator, "pred_dist") or _keywords(estimator):
+        return Fitted(estimator, 0.0)
+    residuals = np.concatenate([
+        y[fold == k] - np.ravel(_fit(method, x[fold != k], y[fold != k]).predict(x[fold == k]))
+        for k in range(min(FOLDS, len(y)))
+    ])  # fmt: skip
+    return Fitted(estimator, float(np.square(residuals).mean()))
+
+
+def _fit(method: Sklearn, x: np.ndarray, y: np.ndarray) -> Any:
+    estimator = method.new()
+    try:
+        with _seeded():
+            estimator.fit(x, y)
+    except Exception as error:
+        message = f"{method.estimator} cannot be fitted: {_one_line(error)}"
+        raise UserError(message, "method.estimator", "fit_failed") from None
+    return estimator
+
+
+def _keywords(estimator: Any) -> dict[str, Any]:
+    """Return the arguments with which `predict` returns more than a mean; empty if there are none.
+
+    TabPFN needs `output_type` to return quantiles.
+    """
+    known = inspect.signature(estimator.predict).parameters
+    if "return_std" in known:
+        return {"return_std": True}
+    if "quantiles" not in known:
+        return {}
+    return {"quantiles": LEVELS} | ({"output_type": "quantiles"} if "output_type" in known else {})
+
+
+def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
+    """Return mean, epistemic variance and noise variance at `[M, D]` inputs, `[3, M]`."""
+    estimator, noise = fitted
+    keywords, epistemic = _keywords(estimator), 0.0
+    with _seeded():
+        if method.virtual_ensembles:
+            mean, epistemic, noise = estimator.virtual_ensembles_predict(
+                x, "TotalUncertainty", virtual_ensembles_count=method.virtual_ensembles
+            ).T
+        elif hasattr(estimator, "pred_dist"):
+            distribution = estimator.pred_dist(x)
+            mean, noise = distribution.mean(), np.square(distribution.std())
+        elif "return_std" in keywords:
+            mean, deviation = estimator.predict(x, **keywords)
+            noise = np.square(deviation)
+        elif keywords:
+            quantiles = np.asarray(estimator.predict(x, **keywords))
+            axis = 0 if "output_type" in keywords else 1  # TabPFN returns a list over levels
+            mean, noise = quantiles.mean(axis), quantiles.var(axis)
+        else:
+            mean = np.ravel(estimator.predict(x))
+    noise = np.maximum(noise, MIN_VARIANCE)
+    return np.stack([np.broadcast_to(part, len(x)) for part in (mean, epistemic, noise)])
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Seed numpy's global generator, which some regressors use; restore it afterwards."""
+    state = np.random.get_state()
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        np.random.set_state(state)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
