@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.methods import METHODS, PRESETS, Case, build_method, depth_overrides
+from support.methods import METHODS, OF_LIBRARIES, PRESETS, Case, build_method, depth_overrides
 from support.user_errors import raises_user_error
 
 import bnnbench
@@ -29,11 +29,14 @@ SMALL = {
     "gp": {"method.kernel_rows": 40},
     "hmc": {"method.chains": 2, "method.max_leapfrogs": 20},
     "mile": {"method.chains": 2, "method.map_steps": 200},
+    "sklearn": {"method.options": {"n_estimators": 10}},
 }
 """Settings that make slow methods fast."""
 
 FAST = ("linear", "map")
 """Methods whose checks take seconds."""
+
+SLOW = [option for option in (*METHODS, *PRESETS) if option not in (*FAST, *OF_LIBRARIES)]
 
 
 def small(option: str) -> BNNRegressor:
@@ -59,9 +62,7 @@ def test_scikit_learn_accepts_the_estimator(
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [SEARCHED, *(small(option) for option in (*METHODS, *PRESETS) if option not in FAST)]
-)
+@parametrize_with_checks([SEARCHED, *(small(option) for option in SLOW)])
 def test_scikit_learn_accepts_every_method(
     estimator: BNNRegressor, check: Callable[[BNNRegressor], None]
 ) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.config.configs import find_options
+from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.provenance import changed_files
 from bnnbench.experiment.run import Run
@@ -93,7 +94,9 @@ def same_run(kept: Mapping[str, Any], digest: str, splits: Sequence[int], output
     words += [
         f"{name}={format_value(value)}" for name, value in own.items() if found.get(name) != value
     ]
-    run = build_run(single_job(words))
+    job = single_job(words)
+    check_saved_estimator(job.resolved()["method"])
+    run = build_run(job)
     if run.record.digest != digest:
         raise UserError(
             f"the options of this version do not give the settings of run {digest}; use the "

@@ -8,6 +8,9 @@ from importlib import import_module
 from traceback import extract_tb
 from typing import Any, get_args, get_origin, get_type_hints
 
+import yaml
+
+from bnnbench.config.configs import find_options
 from bnnbench.discovery import FILE, is_own_module
 from bnnbench.types import UserError
 
@@ -130,6 +133,32 @@ def _location(error: BaseException) -> str:
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     frame = extract_tb(error.__traceback__)[-1]
     return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}"
+
+
+def check_saved_estimator(method: Mapping[str, Any]) -> None:
+    """Raise `UserError` unless a saved run may name its estimator; nothing is imported.
+
+    It must be a class of scikit-learn, or one that an option of `method` names. The arguments must
+    be numbers, or those of this option: others can be names of files.
+
+    Args:
+        method: settings of the method of a run that somebody else may have written.
+    """
+    estimator, arguments = method.get("estimator"), method.get("options") or {}
+    if estimator is None:
+        return
+    named = [yaml.safe_load(option.file.read_bytes()) for option in find_options("method").values()]
+    own = [option for option in named if option.get("estimator") == estimator]
+    if str(estimator).startswith("sklearn."):
+        own.append({"options": {}})
+    others = {n: v for n, v in dict(arguments).items() if type(v) not in (int, float)}
+    if not any(others.items() <= (option.get("options") or {}).items() for option in own):
+        raise UserError(
+            f"method.estimator: this run names {estimator}, with options that no method of yours "
+            "has; add them to a YAML file of a trusted project, or run the method yourself.",
+            "method.estimator",
+            "untrusted",
+        )
 
 
 def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:

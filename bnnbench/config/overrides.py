@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -45,6 +45,9 @@ MAX_JOBS = 10_000
 
 def as_override(key: str, value: Any) -> str:
     """Return the override that gives a setting a Python value."""
+    if isinstance(value, Mapping):  # Hydra's grammar has no quotes around names
+        entries = (as_override(*entry).replace("=", ":", 1) for entry in value.items())
+        return f"{key}={{{','.join(entries)}}}"
     text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
     return f"{key}={text}"
 

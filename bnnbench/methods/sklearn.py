@@ -82,7 +82,7 @@ class Sklearn(EstimatorMethod):
     """
 
     estimator: Annotated[str, class_name]
-    options: Annotated[Mapping[str, Any], named_values] = field(default_factory=dict, hash=False)
+    options: Annotated[Mapping[str, Any] | None, named_values] = field(default=None, hash=False)
     select_n_estimators: bool = False
     virtual_ensembles: Annotated[int, Whole(0)] = 0
     variants = (
@@ -144,7 +144,7 @@ class Sklearn(EstimatorMethod):
         Raises:
             UserError: if it is not installed, or cannot be created with the options.
         """
-        cls, options = self._regressor_class(), dict(self.options)
+        cls, options = self._regressor_class(), dict(self.options or {})
         for name in options:
             if name.endswith("_path") and not Path(str(options[name])).expanduser().is_file():
                 key = f"method.options.{name}"
@@ -186,7 +186,9 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
         errors = [np.square(np.ravel(stage) - y[fold == 0]).mean() for stage in stages]
         best = int(np.argmin(errors)) + 1
         method = replace(
-            method, options={**method.options, "n_estimators": best}, select_n_estimators=False
+            method,
+            options={**(method.options or {}), "n_estimators": best},
+            select_n_estimators=False,
         )
     estimator = _fit(method, x, y)
     if method.virtual_ensembles or hasattr(estimator, "pred_dist") or _keywords(estimator):
@@ -200,12 +202,8 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
 
 def _fit(method: Sklearn, x: np.ndarray, y: np.ndarray) -> Any:
     estimator = method.new()
-    try:
-        with _seeded():
-            estimator.fit(x, y)
-    except Exception as error:
-        message = f"{method.estimator} cannot be fitted: {_one_line(error)}"
-        raise UserError(message, "method.estimator", "fit_failed") from None
+    with _calling(method):
+        estimator.fit(x, y)
     return estimator
 
 
@@ -226,7 +224,7 @@ def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
     """Return mean, epistemic variance and noise variance at `[M, D]` inputs, `[3, M]`."""
     estimator, noise = fitted
     keywords, epistemic = _keywords(estimator), 0.0
-    with _seeded():
+    with _calling(method):
         if method.virtual_ensembles:
             mean, epistemic, noise = estimator.virtual_ensembles_predict(
                 x, "TotalUncertainty", virtual_ensembles_count=method.virtual_ensembles
@@ -248,15 +246,22 @@ def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def _seeded() -> Iterator[None]:
-    """Seed numpy's global generator, which some regressors use; restore it afterwards."""
+def _calling(method: Sklearn) -> Iterator[None]:
+    """Seed numpy's global generator, which some regressors use, and restore it afterwards.
+
+    Raises:
+        UserError: for any error of the regressor.
+    """
     state = np.random.get_state()
     np.random.seed(0)
     try:
         yield
+    except Exception as error:
+        message = f"{method.estimator} failed: {_one_line(error)}"
+        raise UserError(message, "method.estimator", "failed") from None
     finally:
         np.random.set_state(state)
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    return " ".join(str(error).split())[:300].rstrip(".") + "."

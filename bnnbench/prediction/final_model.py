@@ -10,6 +10,7 @@ import numpy as np
 import yaml
 
 from bnnbench.config.assemble import assemble_experiment
+from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.model import Model, chosen_values, fit_model
@@ -143,7 +144,9 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         UserError: if its configuration is damaged.
     """
     try:
-        return assemble_experiment(yaml.safe_load(folder.config.read_bytes()))
+        config = yaml.safe_load(folder.config.read_bytes())
+        check_saved_estimator(config.get("method") or {})
+        return assemble_experiment(config)
     except (yaml.YAMLError, *READ_ERRORS):
         raise damaged_file_error(folder.config) from None
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 from support.config import compose
 from support.methods import (
+    ESTIMATOR_KEYS,
     METHODS,
     PRESETS,
     Case,
@@ -224,10 +225,11 @@ def test_searched_hyperparameters_have_bounds(option: str) -> None:
 
 @pytest.mark.parametrize("option", PRESETS)
 def test_a_preset_is_its_base_with_another_protocol(option: str) -> None:
-    """The tests of the base therefore cover it."""
+    """The tests of the base therefore cover it; `test_estimators.py` covers those of libraries."""
     preset, base = (compose(f"method={name}")["method"] for name in (option, base_option(option)))
-    preset.pop("protocol")
-    base.pop("protocol")
+    for key in ("protocol", *ESTIMATOR_KEYS):
+        preset.pop(key, None)
+        base.pop(key, None)
     assert preset.pop("label") == option and preset.pop("summary") != base.pop("summary")
     assert preset == {name: value for name, value in base.items() if name != "label"}
 

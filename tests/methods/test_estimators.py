@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge, Ridge
+from support.methods import OF_LIBRARIES, Case, build_method, yaml_settings
 from support.tiny_runs import finished
 from support.user_errors import raises_user_error
 
+from bnnbench.checking.method import METHOD
+from bnnbench.checking.small_fits import MethodUnderTest
+from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.methods.boosting import Boosting
 from bnnbench.methods.gp import GP
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import FitTask, Method
+from bnnbench.methods.sklearn import Sklearn
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
@@ -100,3 +110,99 @@ def test_network_settings_do_not_change_the_run(tiny: Any, method: str) -> None:
     assert one.folder.root == other.folder.root
     _, splits = finished(one)
     assert (splits["depth"] == 0).all() and splits["rmse"].notna().all()
+
+
+class Quantiles(RegressorMixin, BaseEstimator):
+    """Predicts quantiles of a Gaussian with mean 1 and standard deviation 2."""
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> Quantiles:
+        return self
+
+    def predict(self, x: np.ndarray, quantiles: list[float]) -> np.ndarray:
+        return np.tile(norm(1, 2).ppf(quantiles), (len(x), 1))
+
+
+def test_the_distribution_of_a_regressor_is_used() -> None:
+    method = Sklearn(label="sklearn", estimator="sklearn.linear_model.BayesianRidge")
+    prediction, _ = predicted(method)
+    linear, _ = predicted(Linear(label="linear"))
+    np.testing.assert_allclose(prediction.loc, linear.loc, rtol=1e-10)
+    np.testing.assert_allclose(prediction.variance, linear.variance, rtol=1e-10)
+
+
+def test_quantiles_are_used_if_there_is_no_distribution() -> None:
+    prediction, _ = predicted(Sklearn(label="sklearn", estimator=f"{__name__}.Quantiles"))
+    np.testing.assert_allclose(prediction.loc, 1, atol=1e-12)
+    np.testing.assert_allclose(prediction.variance, 4, rtol=0.05)  # 99 levels leave out the tails
+
+
+def test_otherwise_the_variance_is_that_of_residuals_of_held_out_rows() -> None:
+    prediction, given = predicted(Sklearn(label="s", estimator="sklearn.linear_model.Ridge"))
+    for r, (x, y, new) in enumerate(given):
+        np.testing.assert_allclose(prediction.loc[0, r], Ridge().fit(x, y).predict(new), rtol=1e-9)
+        fold = np.arange(len(y)) % 5
+        residuals = [
+            y[fold == k] - Ridge().fit(x[fold != k], y[fold != k]).predict(x[fold == k])
+            for k in range(5)
+        ]
+        variance = np.square(np.concatenate(residuals)).mean()
+        np.testing.assert_allclose(prediction.noise[0, r], variance, rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", OF_LIBRARIES)
+def test_the_contract_holds_for_presets_of_libraries(option: str) -> None:
+    """With few trees; TabPFN has no weights here."""
+    words = yaml_settings(option)
+    pytest.importorskip(words["estimator"].partition(".")[0])
+    if option == "tabpfn":
+        pytest.skip("needs a file of weights")
+    trees = {"n_estimators" if option == "ngboost" else "iterations": 20}
+    method = replace(build_method(Case(option)), options={**words["options"], **trees})
+    subject = MethodUnderTest(method)
+    assert {c.name: c.run(subject) for c in METHOD} == dict.fromkeys(c.name for c in METHOD)
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting", "code"),
+    [
+        ({"estimator": "nowhere.Regressor"}, "method.estimator", "not_installed"),
+        ({"estimator": "os.system"}, "method.estimator", "not_a_regressor"),
+        ({"options": {"trees": 3}}, "method.options", "refused"),
+        ({"options": {"alpha": "high"}}, "method.estimator", "failed"),
+        ({"options": {"model_path": None}}, "method.options.model_path", "no_file"),
+    ],
+)
+def test_a_wrong_estimator_is_refused(settings: dict[str, Any], setting: str, code: str) -> None:
+    with raises_user_error(setting, code):
+        predicted(Sklearn(**{"label": "s", "estimator": "sklearn.linear_model.Ridge", **settings}))
+
+
+def test_a_saved_model_of_another_version_is_refused() -> None:
+    method = Sklearn(label="s", estimator="sklearn.linear_model.Ridge")
+    data, _ = standardise(INPUTS, TARGETS, (0, 1), torch.device("cpu"), torch.float64)
+    streams = Streams([1, 2], (0, 1), "cpu", torch.float64)
+    posterior = method.fit(FitTask(data, {}, Network(depth=0), Training(), 1, streams))
+    posterior.state["first"][1, 0] += 1e-3
+    with raises_user_error("method.estimator", "other_version"):
+        method.predict(posterior, data.inputs, 1, streams)
+
+
+@pytest.mark.parametrize(
+    ("method", "refused"),
+    [
+        ({"estimator": "os.system"}, True),
+        ({"estimator": "tabpfn.TabPFNRegressor", "options": {"model_path": "evil.ckpt"}}, True),
+        ({"estimator": "sklearn.pipeline.Pipeline", "options": {"memory": "evil"}}, True),
+        ({"estimator": "sklearn.linear_model.Ridge", "options": {"alpha": 2.0}}, False),
+        ({"estimator": "ngboost.NGBRegressor", "options": {"n_estimators": 9, "verbose": False}},
+         False),
+        ({}, False),
+    ],
+)  # fmt: skip
+def test_a_received_run_names_only_known_estimators(method: dict[str, Any], refused: bool) -> None:
+    imported = {*sys.modules}
+    expected = raises_user_error("method.estimator", "untrusted") if refused else nullcontext()
+    with expected:
+        check_saved_estimator(method)
+    assert "tabpfn" not in {*sys.modules} - imported

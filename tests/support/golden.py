@@ -20,13 +20,14 @@ import pandas as pd
 from bnnbench.config.assemble import build
 from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
+from bnnbench.config.overrides import as_override
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
 from support.config import compose
-from support.methods import FAST_SETTINGS, depth_overrides
+from support.methods import FAST_SETTINGS, OF_LIBRARIES, depth_overrides
 from support.quick import without_fsync
 
 PORTABLE = {
@@ -101,7 +102,7 @@ SWEEPS = {
 
 def fast_overrides(method: str) -> list[str]:
     """Return overrides that make a method fast."""
-    return [f"method.{name}={value}" for name, value in FAST_SETTINGS.get(method, {}).items()]
+    return [as_override(f"method.{k}", v) for k, v in FAST_SETTINGS.get(method, {}).items()]
 
 
 CASES = {
@@ -110,6 +111,7 @@ CASES = {
             [f"method={name}", *depth_overrides(name), *fast_overrides(name), SHORT]
         )
         for name in options("method")
+        if name not in OF_LIBRARIES
     },
     **{name: f"{words} {SHORT}" for name, words in VARIANTS.items()},
     **SWEEPS,

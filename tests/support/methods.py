@@ -110,6 +110,8 @@ def likelihoods_of(case: Case) -> list[str]:
 
 METHODS = [option for option in sorted(options("method")) if base_option(option) == option]
 PRESETS = [option for option in sorted(options("method")) if base_option(option) != option]
+OF_LIBRARIES = [option for option in PRESETS if ESTIMATOR_KEYS & yaml_settings(option).keys()]
+"""Presets of libraries that are optional extras."""
 
 
 def plain_cases(option: str) -> list[Case]:

@@ -30,6 +30,9 @@ OTHER_PRESETS = ("pbp_200",)
 NOISE_SETTINGS = ("likelihood", "likelihood.loss")
 """Settings of the noise model."""
 
+WITHOUT_NETWORK = ("linear", "gp", "boosting", "sklearn")
+"""Families that train no network; their depth is 0."""
+
 RELEVANT_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "hmc": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs", "search"),
     "pbp": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
@@ -37,10 +40,10 @@ RELEVANT_SETTINGS: Mapping[str, tuple[str, ...]] = {
         *(*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
         "training.batch_size",
     ),
-    **dict.fromkeys(("linear", "gp", "boosting"), NOISE_SETTINGS),
+    **dict.fromkeys(WITHOUT_NETWORK, NOISE_SETTINGS),
 }
 """The only settings that matter for these families: none has a search or a learning rate, and
-`linear`, `gp` and `boosting` have no network."""
+those in `WITHOUT_NETWORK` have no network."""
 
 UNSET_SETTINGS: Mapping[str, Any] = dict.fromkeys((*SEARCHED_BY_DEFAULT, "dataset.seeded_splits"))
 """Settings that are null in the protocol: searched hyper-parameters, and published splits."""

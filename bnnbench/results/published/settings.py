@@ -1,8 +1,9 @@
 """Known settings of published methods, and how a run differs from them.
 
 They follow the protocol except as listed here. The sources are the authors' own code:
-github.com/emtiyaz/vadam (`pytorch/uci_code/run_experiments.py`), the code of the SLANG paper, and
-the first version of github.com/yaringal/DropoutUncertaintyExps.
+github.com/emtiyaz/vadam (`pytorch/uci_code/run_experiments.py`), the code of the SLANG paper,
+the first version of github.com/yaringal/DropoutUncertaintyExps, and
+github.com/stanfordmlgroup/ngboost (`examples/experiments/regression_exp.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ DEEP_ENSEMBLE = "Deep Ensembles (M=5, 40 epochs, adv. training)"
 """Names of methods in `published/uci.csv`."""
 
 HMC = "HMC (1x50 BNN, HMC-1)"
-"""Name of a method in `published/modern.csv`."""
+NGBOOST = "NGBoost (trees, Normal)"
+"""Names of methods in `published/modern.csv`."""
 
 TAGI = "TAGI (epochs and sigma_v chosen per set)"
 TAGI_V = "TAGI-V (epochs chosen per set, gain 1)"
@@ -47,6 +49,7 @@ PRESETS: Mapping[str, str] = {
     TAGI: "tagi_2024",
     TAGI_V: "tagi_v_2024",
     TAGI_V_GAINS: "tagi_v_gains_2024",
+    NGBOOST: "ngboost",
 }
 """The method configuration with the published settings, by the paper's name of the method."""
 
@@ -56,6 +59,12 @@ PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     TAGI: {"method.predicts_noise": False},
     TAGI_V: {"method.predicts_noise": True, "method.output_gain": 1.0, "method.noise_gain": 1.0},
     TAGI_V_GAINS: {"method.predicts_noise": True},
+    NGBOOST: {
+        "method.estimator": "ngboost.NGBRegressor",
+        "method.options.n_estimators": 2000,
+        "method.options.learning_rate": 0.01,
+        "method.select_n_estimators": True,
+    },
 }
 """Deviations of published runs from the protocol, by the paper's name of the method."""
 

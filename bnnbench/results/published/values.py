@@ -18,12 +18,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.published.protocol import PLAIN_DIVERGENCES, has_protocol, noise_differences
+from bnnbench.results.published.protocol import (
+    PLAIN_DIVERGENCES,
+    WITHOUT_NETWORK,
+    has_protocol,
+    noise_differences,
+)
 from bnnbench.results.published.settings import (
     BBVI,
     DEEP_ENSEMBLE,
     DROPOUT,
     HMC,
+    NGBOOST,
     PBP,
     SLANG,
     TAGI,
@@ -45,10 +51,12 @@ COUNTERPARTS = {
     "deep_ensemble": (DEEP_ENSEMBLE,),
     "hmc": (HMC,),
     "tagi": (TAGI, TAGI_V, TAGI_V_GAINS),
+    "ngboost": (NGBOOST,),
 }
-"""Published names of each of our method families, best match first; all with one hidden layer."""
+"""Published names of our method families or presets, best match first; networks have one hidden
+layer."""
 
-MODERN_METHODS = (HMC, TAGI, TAGI_V, TAGI_V_GAINS)
+MODERN_METHODS = (HMC, NGBOOST, TAGI, TAGI_V, TAGI_V_GAINS)
 """Counterparts that are listed in `published/modern.csv`."""
 
 UNKNOWN_SETTINGS = "unknown"
@@ -124,7 +132,8 @@ def published_values() -> dict[tuple[str, str, str], Published]:
     """Return the published values by data set, metric and the paper's name of the method."""
     result: dict[tuple[str, str, str], Published] = {}
     modern = published_modern()
-    rows = pd.concat([published_uci(), modern[modern["method"].isin(MODERN_METHODS)]])
+    modern = modern[modern["method"].isin(MODERN_METHODS) & (modern["splits"] != "own")]
+    rows = pd.concat([published_uci(), modern])
     for row in rows.to_dict("records"):
         paper = f"{row['source']} {row['year']}"
         numbers = float(row["mean"]), float(row["stderr"]), int(row["n_splits"])
@@ -171,12 +180,13 @@ def counterpart(
         return user_value
     is_comparable = (
         has_protocol(run)
-        and run["depth"] == 1
+        and run["depth"] == (0 if run["family"] in WITHOUT_NETWORK else 1)
         and str(run["divergence"]).lower() in PLAIN_DIVERGENCES
         and not noise_differences(run)
         and run["method"] not in UNPUBLISHED_METHODS
     )
-    names = COUNTERPARTS.get(run["family"], ()) if is_comparable else ()
+    known = COUNTERPARTS.get(run["family"]) or COUNTERPARTS.get(run["method"], ())
+    names = known if is_comparable else ()
     candidates = [
         value for n in names if (value := published_values().get((run["dataset"], metric, n)))
     ]
