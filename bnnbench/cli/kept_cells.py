@@ -50,7 +50,8 @@ def cells_of(edition: Edition) -> Cells:
     runs = edition.runs[edition.runs["track"].isin(PROTOCOL_TRACKS)]
     kept = runs.groupby(["method", "dataset"])["splits"].max().to_dict()
     found = find_options("method").items()
-    ours = [name for name, option in found if not option.owner and name not in OTHER_PRESETS]
+    own = [name for name, option in found if not option.owner and name not in OTHER_PRESETS]
+    ours = [name for name in own if "estimator" not in read_option("method", name)]
     limits = {name: limit_of(name) for name in ours}
 
     def cell(method: str, dataset: str) -> str:

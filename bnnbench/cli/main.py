@@ -41,6 +41,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench kept                                  kept results of many methods, to compare with
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
+  bnnbench export mlflow RUN                     write a run for MLflow or Weights & Biases
   bnnbench trust                                 use the project in this folder
   eval "$(bnnbench completion)"                  completion on Tab: a line for ~/.bashrc
 """
@@ -48,7 +49,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 COMMANDS = (
     *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
-    *("predict", "trust", "completion"),
+    *("predict", "export", "trust", "completion"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 

@@ -1,8 +1,9 @@
 """The library of the C++ files in this folder, or the reason why it is not available.
 
-The system's compiler compiles it once per machine, into the user's cache. The file name contains a
-hash of the sources, the compiler, its flags and the processor, so machines that share a home
-directory do not share a library unless their processors are the same.
+A wheel may contain it for several variants of x86-64 processors; the best one that this processor
+supports is used. Otherwise, the system's compiler compiles it once per machine, into the user's
+cache. The file name contains a hash of the sources, the compiler, its flags and the processor, so
+machines that share a home directory do not share a library unless their processors are the same.
 
 Set the environment variable `BNNBENCH_NATIVE=0` to disable it and use torch only.
 """
@@ -41,6 +42,15 @@ FLAGS = (
 (`-ffast-math`) nor fuse products with sums. OpenMP is used for vectorisation only, not for
 threads."""
 
+VARIANTS = {
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "x86-64-v3": ("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"),
+}
+"""Variants that a wheel may contain, best first: the flags of /proc/cpuinfo that each needs."""
+
+PREBUILT = Path(__file__).with_name("prebuilt")
+"""The folder of these variants, which exists only in such a wheel."""
+
 TIMEOUT = 120.0  # seconds; a build takes about five
 
 
@@ -75,6 +85,13 @@ def build_library(*sources: Path) -> Path:
                         _compile([*command, *units], target)
             return target
     raise LibraryUnavailable("no cache folder is writable")
+
+
+def prebuilt_library() -> Path | None:
+    """Return the best library of the wheel for this processor; None if there is none."""
+    flags = {*_cpuinfo().get("flags", "").split()}
+    files = [PREBUILT / f"{name}.so" for name, needed in VARIANTS.items() if flags >= {*needed}]
+    return next((file for file in files if file.is_file()), None)
 
 
 def find_compiler() -> list[str]:
@@ -225,11 +242,11 @@ class Library:
 
 @cache
 def library() -> Library:
-    """Return the library, compiled on the first use on a machine, which takes five seconds."""
+    """Return the library, which is compiled on first use unless the wheel contains it."""
     if os.environ.get(NATIVE_VARIABLE) == "0":
         return Library(enabled=False, reason=f"{NATIVE_VARIABLE}=0")
     try:
-        path = build_library(*SOURCES)
+        path = prebuilt_library() or build_library(*SOURCES)
         return Library(_load(path), path)
     except LibraryUnavailable as missing:
         return Library(reason=str(missing))

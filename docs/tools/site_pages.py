@@ -1,6 +1,6 @@
 """MkDocs hook: pages and figures that the site generates when it is built.
 
-- README, CONTRIBUTING and CHANGELOG become pages, and so does the notebook.
+- README, CONTRIBUTING and CHANGELOG become pages, and so do the notebooks.
 - Every module gets a page with its docstrings.
 - The command-line and configuration references come from the argument parsers and the YAML files.
 - `<!-- standing NAME -->` becomes a part of the standing table, from the newest edition of kept
@@ -44,7 +44,7 @@ TOP_LEVEL = {
 }
 """Files of the top level, and the pages that show them."""
 
-NOTEBOOK = ROOT / "docs" / "tutorials" / "tour.ipynb"
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
 STANDING = re.compile(r"<!-- standing (\w+) -->")
 
@@ -100,10 +100,11 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         for name in names:
             options = "    options:\n      show_root_heading: false\n"
             add(page_of(name), f"# {name}\n\n::: {name}\n{options}")
-    text, pictures = notebook_page(json.loads(NOTEBOOK.read_text()), NOTEBOOK.stem)
-    add("tutorials/tour.md", text)
-    for name, picture in pictures.items():
-        add(f"tutorials/{name}", picture)
+    for notebook in NOTEBOOKS:
+        text, pictures = notebook_page(json.loads(notebook.read_text()), notebook.stem)
+        add(f"tutorials/{notebook.stem}.md", text)
+        for name, picture in pictures.items():
+            add(f"tutorials/{name}", picture)
     add("reference/cli.md", command_line())
     add("reference/configuration.md", configuration())
     for name, content in standing_pages.pages(standing_pages.newest()).items():
