@@ -105,10 +105,13 @@ def chains() -> str:
     """Return the R-hat of the chains by data set, with the number of features."""
     rows = rows_of("regions", "region_posterior")
     rows = rows[(rows["method"] == "hmc") & (rows["kind"] == "gap")]
-    return "; ".join(
-        f"{name}: at most {own['diag.r_hat'].max():.2f} on {len(own)} features"
-        for name, own in rows.groupby("source")
-    ) or "no chains have run"
+    return (
+        "; ".join(
+            f"{name}: at most {own['diag.r_hat'].max():.2f} on {len(own)} features"
+            for name, own in rows.groupby("source")
+        )
+        or "no chains have run"
+    )
 
 
 def repetitions(experiment: str, name: str) -> int:
