@@ -179,7 +179,10 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "clutter": Case(
-        own("draws=[2,20]", "repetitions=2", "orders=3", "powers=[1,0.5]", "sizes=[5,6]"),
+        own(
+            "draws=[2,20]", "repetitions=2", "orders=3", "powers=[1,0.5]", "data_sets=2",
+            "passes=20", "sizes=[5,6]",
+        ),
         fewer=own("sizes=[6]"),
         wrong={
             "experiment.orders=1": None,
