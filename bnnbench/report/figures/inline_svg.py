@@ -43,6 +43,7 @@ def inline_svg(figure: Figure, name: str) -> str:
         figure: drawn once before.
         name: prefix of all ids, to keep them unique in the page.
     """
+    name = name.replace(".", "_")  # a CSS selector ends at a dot
     texts = name_marks(figure)
     handle = BytesIO()
     # Keep text as text, and make ids reproducible.

@@ -55,7 +55,7 @@ class Environment(Checked, ABC):
     key: ClassVar[str] = "environment"
 
     @abstractmethod
-    def play(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
+    def game(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
         """Return the choices of a repetition.
 
         Args:
@@ -114,7 +114,7 @@ class Wheel(Environment):
     label = "wheel"
     uses_data = False
 
-    def play(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
+    def game(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
         turn, area = random.uniform(size=(2, self.steps))
         angle, radius = 2 * np.pi * turn, np.sqrt(area)
         contexts = (radius * [np.cos(angle), np.sin(angle)]).T
@@ -139,7 +139,7 @@ class RowByRow(Environment):
     def rewards(self, targets: np.ndarray) -> np.ndarray:
         """Return the reward of each action for each row, `[N, K]`."""
 
-    def play(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
+    def game(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
         assert data is not None
         order = random.permutation(len(data.targets))
         rewards = self.rewards(data.targets)[order]
@@ -196,7 +196,7 @@ class Pool(Environment):
     rows: Count = 2000
     label = POOL
 
-    def play(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
+    def game(self, data: Table | None, products: bool, random: np.random.RandomState) -> Game:
         assert data is not None
         order = random.permutation(len(data.targets))[: self.rows]
         count = int(np.ceil(self.best * len(order)))
@@ -251,7 +251,7 @@ class Games(Checked):
         """Return the game of a repetition."""
         random = np.random.RandomState([self.seed, repetition])
         data = self.source.load() if self.source else None
-        return self.environment.play(data, self.products, random)
+        return self.environment.game(data, self.products, random)
 
     def load(self) -> Table:
         """Return the table of the first game; a split has the rows of a fit and of a round.

@@ -147,6 +147,12 @@ def test_marks_have_hover_texts() -> None:
     ]  # fmt: skip
 
 
+def test_styles_of_a_figure_apply_whatever_its_name() -> None:
+    drawing = inline_svg(drawn(), "wheel_0.5")
+    rules = re.findall(r"\.([\w-]+){", drawing)
+    assert rules and {*rules} <= {*re.findall('class="([^"]*)"', drawing)}
+
+
 def test_a_small_figure_is_not_enlarged_much() -> None:
     figure = drawn()
     (found,) = re.findall(r'style="width: (\d+)pt"', inline_svg(figure, "f"))

@@ -52,7 +52,7 @@ def parts(run: Run) -> tuple[Bandit, Game]:
 @pytest.mark.parametrize("delta", [0.5, 0.95])
 def test_regret_of_uniform_choices_on_the_wheel(delta: float) -> None:
     """50 - (50 + 1.2 + 3) / 5 = 39.16 outside of delta, and 1.2 - (1.2 + 4) / 5 = 0.16 inside."""
-    game = Wheel(20_000, 50, delta=delta).play(None, False, np.random.RandomState(0))
+    game = Wheel(20_000, 50, delta=delta).game(None, False, np.random.RandomState(0))
     contexts = game.table.inputs[::5, :2]
     outside = np.linalg.norm(contexts, axis=1) > delta
     area = 1 - delta**2
