@@ -35,8 +35,13 @@ def rows_of(name: str, *experiments: str) -> pd.DataFrame:
 
 
 def regions() -> pd.DataFrame:
-    """Return every tested region; of sets with true gaps or tails, only these."""
+    """Return every tested region; of sets with true gaps or tails, only these.
+
+    Runs that lack some of the features, such as unfinished chains, are left out.
+    """
     rows = rows_of("regions", "region_posterior", "region_uci")
+    sizes = rows.groupby(["source", "kind", "run"])["split"].transform("count")
+    rows = rows[sizes == sizes.groupby([rows["source"], rows["kind"]]).transform("max")]
     any_true = rows.groupby(["source", "kind"])["is_true"].transform("max")
     return rows[rows["is_true"] == any_true]
 
@@ -102,16 +107,20 @@ def bandit_regrets() -> dict[str, str]:
 
 
 def chains() -> str:
-    """Return the R-hat of the chains by data set, with the number of features."""
+    """Return the R-hat of the chains in gaps, and AUROCs on the features that they finished."""
     rows = rows_of("regions", "region_posterior")
-    rows = rows[(rows["method"] == "hmc") & (rows["kind"] == "gap")]
-    return (
-        "; ".join(
-            f"{name}: at most {own['diag.r_hat'].max():.2f} on {len(own)} features"
-            for name, own in rows.groupby("source")
+    gaps = rows[rows["kind"] == "gap"]
+    sentences = []
+    for name, own in gaps[gaps["method"] == "hmc"].groupby("source"):
+        same = gaps[(gaps["source"] == name) & gaps["split"].isin(own["split"])]
+        areas = same.groupby("method")["auroc.epistemic"].mean()
+        sentences.append(
+            f"{name}: R-hat at most {own['diag.r_hat'].max():.2f} on {len(own)} of "
+            f"{gaps[gaps['source'] == name]['split'].nunique()} features, mean AUROC "
+            f"{areas['hmc']:.2f} (bbb {areas['bbb']:.2f}, deep_ensemble "
+            f"{areas['deep_ensemble']:.2f}, distance {own['auroc.distance'].mean():.2f})"
         )
-        or "no chains have run"
-    )
+    return "; ".join(sentences) or "no chains have finished"
 
 
 def repetitions(experiment: str, name: str) -> int:
