@@ -167,7 +167,7 @@ def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     (tmp_path / "own" / "method").mkdir(parents=True)
     (tmp_path / "own" / "method" / "mine.yaml").write_text("label: mine\nmomentum: 0.5\n")
     for option in ("--config-dir own", "--config-dir=own", "-cd own"):
-        assert answers(f"bnnbench run {option} method=mi", tmp_path) == ["mine "]
+        assert answers(f"bnnbench run {option} method=min", tmp_path) == ["mine "]
     line = "bnnbench run --config-dir own method=mine method.mo"
     assert answers(line, tmp_path) == ["method.momentum="]
     assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
