@@ -202,6 +202,29 @@ def distance(dataset: str, method: str, column: str = "w1") -> str:
     return f"{rows[column].mean():.3f}"
 
 
+@cache
+def converged_runs() -> pd.DataFrame:
+    """Return means over splits of the runs of `gold_converged`, by method and stage of training.
+
+    The stages are `common`, and the number of epochs of converged training. The row of `hmc` is the
+    distance between the halves of its chains.
+    """
+    runs = splits("gold_converged").set_index("run")
+    diagnostics = ["diag.r_hat", "diag.bulk_ess", "diag.leapfrogs"]
+    facts = runs.groupby("run")[["method", "experiment"]].first()
+    facts = facts.join(runs.groupby("run")[diagnostics].mean())
+    rows = table("gold_converged", "distances").drop(columns="method").join(facts, on="run")
+    epochs = rows["epochs"].astype(int).astype(str)
+    rows["stage"] = epochs.where(rows["experiment"] == "gold_converged", "common")
+    columns = ["w1", "w1_function", "energy_distance", "epistemic_ratio", "objective", *diagnostics]
+    return rows.groupby(["method", "stage"])[columns].mean()
+
+
+def converged(method: str, column: str = "w1", stage: str = "4000", digits: int = 4) -> str:
+    """Return a mean of `converged_runs`."""
+    return f"{converged_runs().loc[(method, stage), column]:.{digits}f}"
+
+
 def count(folder: str, column: str) -> int:
     """Return how many different values a column of `results.csv` has."""
     return table(folder)[column].nunique()
@@ -242,7 +265,7 @@ VALUES = {
     function.__name__: function
     for function in (
         compared, reproduced, expected_exceptions, minutes, book_hours, score, published,
-        distance, count, ensembles_within, pbp_authors, paired_within, renyi_within,
+        distance, converged, count, ensembles_within, pbp_authors, paired_within, renyi_within,
         published_within, detectable,
     )
 } | {"len": len, "table": table, "edition": read_edition}  # fmt: skip
