@@ -12,6 +12,8 @@ import pytest
 from support.command import Command
 
 from bnnbench import __version__
+from bnnbench.cli.commands.completion import complete
+from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.cpp.library import library
 from bnnbench.discovery import suites
@@ -86,6 +88,7 @@ def test_an_option_without_its_value_does_not_take_an_override() -> None:
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
     assert code == 0 and f"bnnbench {name}" in out and len(out.splitlines()) > 7
+    assert name != "report" or all(suite.name in out for suite in suites())
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -97,7 +100,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert out.stdout.strip() == "[]"
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize(
     ("line", "expected"),
     [("bnnbench re", {"report", "reproduce"}),
@@ -123,22 +125,45 @@ def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Pa
 
 
 def answers(line: str, folder: Path) -> list[str]:
-    """Return the completions at the end of a line."""
+    """Return the completions at the end of a line, from a fork, which argcomplete ends."""
     answer = folder / "answer"
-    environment = {
-        **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\v",
+    child = os.fork()
+    if not child:
+        try:
+            os.chdir(folder)
+            os.environ.update(completion_environment(line, answer))
+            complete(build_parser())
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    return answer.read_text().split("\v")
+
+
+def completion_environment(line: str, answer: Path) -> dict[str, str]:
+    """Return what the shell sets when it asks for completions."""
+    return {
+        "_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\v",
         "COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9",
         "_ARGCOMPLETE_COMP_WORDBREAKS": " \t\n\"'><=;|&(:",
         "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
     }  # fmt: skip
-    command = [sys.executable, "-m", "bnnbench"]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return answer.read_text().split("\v")
 
 
 @pytest.mark.integration
-def test_files_of_ones_own_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_as_the_shell_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a project with files of one's own."""
+    (tmp_path / "own" / "method").mkdir(parents=True)
+    (tmp_path / "own" / "method" / "mine.yaml").write_text("label: mine\n")
+    (tmp_path / "bnnbench.toml").write_text('config_dirs = ["own"]')
+    monkeypatch.setenv("BNNBENCH_TRUST", str(tmp_path))
+    line, answer = "bnnbench check method=min", tmp_path / "answer"
+    for name, value in completion_environment(line, answer).items():
+        monkeypatch.setenv(name, value)
+    subprocess.run([sys.executable, "-m", "bnnbench"], cwd=tmp_path, check=True)
+    assert answer.read_text().split("\v") == ["mine "]
+
+
+def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     (tmp_path / "own" / "method").mkdir(parents=True)
     (tmp_path / "own" / "method" / "mine.yaml").write_text("label: mine\nmomentum: 0.5\n")
     for option in ("--config-dir own", "--config-dir=own", "-cd own"):
@@ -146,10 +171,6 @@ def test_files_of_ones_own_are_completed(tmp_path: Path, monkeypatch: pytest.Mon
     line = "bnnbench run --config-dir own method=mine method.mo"
     assert answers(line, tmp_path) == ["method.momentum="]
     assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
-    (tmp_path / "bnnbench.toml").write_text('config_dirs = ["own"]')
-    monkeypatch.setenv("BNNBENCH_TRUST", str(tmp_path))
-    for command in ("run", "check"):
-        assert answers(f"bnnbench {command} method=min", tmp_path) == ["mine "]
     assert "_base" not in answers("bnnbench run dataset=", tmp_path)
 
 
