@@ -20,7 +20,7 @@ from bnnbench.discovery import make_importable
 
 LINES: dict[tuple[str | None, str | None], str] = {
     ("method", "unknown_option"):
-        "method=vadm | method=PBP | method=mine | method=3 | method= | method=[vadm] "
+        "method=vadm | method=PBP | method=ours | method=3 | method= | method=[vadm] "
         "| -m method=bbb,vadamm",
     ("depth", "unknown_option"): "depth=-1",
     ("experiment", "unknown_option"): "experiment=_gvi",
@@ -99,7 +99,7 @@ def cases(table: Mapping[tuple[str | None, str | None], str]) -> list[tuple[str,
 SUGGESTIONS = {
     "method=vadm": "did you mean 'vadam'?",
     "method=PBP": "did you mean 'pbp'?",
-    "method=mine": "bnnbench.toml",
+    "method=ours": "bnnbench.toml",
     "method=[vadm]": "did you mean 'vadam'?",
     "training.epoch=3": "training.epochs",
     "dataset.splits=2": "splits",
@@ -206,7 +206,7 @@ def test_settings_are_refused(line: str, setting: str | None, code: str | None) 
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("vadm", "vadam"), ("PBP", "pbp"), ("dropout", "mc_dropout"), ("mine", None), ("10", None)],
+    [("vadm", "vadam"), ("PBP", "pbp"), ("dropout", "mc_dropout"), ("ours", None), ("10", None)],
 )
 def test_the_closest_name_is_suggested(word: str, expected: str | None) -> None:
     assert closest_match(word, ["vadam", "pbp", "mc_dropout", "1"]) == expected
