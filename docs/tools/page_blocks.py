@@ -202,8 +202,10 @@ def converged_distances() -> str:
         "objective gap, common": objective["common"] - objective["4000"],
         "objective gap, 1,000": objective["1000"] - objective["4000"],
     }
-    text = pd.DataFrame(columns).sort_values("W1, common").map(
-        lambda value: MISSING if math.isnan(value) else f"{value:.4f}"
+    text = (
+        pd.DataFrame(columns)
+        .sort_values("W1, common")
+        .map(lambda value: MISSING if math.isnan(value) else f"{value:.4f}")
     )
     text = text.rename(index={"hmc": "hmc (half against half)"}).rename_axis(columns=None)
     return to_markdown(text.reset_index())
@@ -428,7 +430,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         session, speed, attacks, glossary, deep_ensembles, paired_dropout, renyi_orders,
-        posterior_distances, converged_distances, long_chains, chain_diagnostics, exceptions, toy_claims, seeds,
+        posterior_distances, converged_distances, long_chains, chain_diagnostics, exceptions,
+        toy_claims, seeds,
         toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
     )
 } | {
