@@ -73,6 +73,7 @@ def _is_searched(config: DictConfig) -> bool:
     fixed = OmegaConf.select(config, "method.protocol.fixed_original_units") or {}
     method = config.method
     has_noise = config.likelihood.label == _default_options()["likelihood"]
+    has_noise = has_noise and not method.get("predicts_noise")
     given = [n for n in HYPER_PARAMETERS if n in method and (has_noise or n != "noise_precision")]
     return not given or any(method[n] is None and fixed.get(n) is None for n in given)
 

@@ -38,7 +38,7 @@ RELEVANT_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "pbp": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
     "tagi": (
         *(*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
-        "training.batch_size",
+        *("training.batch_size", "search"),
     ),
     **dict.fromkeys(WITHOUT_NETWORK, NOISE_SETTINGS),
 }
