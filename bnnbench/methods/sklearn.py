@@ -76,8 +76,9 @@ class Sklearn(EstimatorMethod):
     Attributes:
         estimator: full name of the class, which must be installed.
         options: arguments of the class. A name that ends in `_path` must be that of a file.
-        select_n_estimators: whether to choose the option `n_estimators`, at most its value, by the
-            squared error of a fifth of the rows (`staged_predict`), before the fit to all rows.
+        select_n_estimators: whether to choose the option `n_estimators`, at most its value, by a
+            fifth of the rows before the fit to all rows: by their likelihood (`staged_pred_dist`),
+            or else their squared error (`staged_predict`).
         virtual_ensembles: number of virtual ensembles of CatBoost; 0 for none.
     """
 
@@ -182,9 +183,14 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
     x = np.frombuffer(inputs).reshape(len(y), -1).copy()
     fold = np.arange(len(y)) % FOLDS
     if method.select_n_estimators:
-        stages = _fit(method, x[fold > 0], y[fold > 0]).staged_predict(x[fold == 0])
-        errors = [np.square(np.ravel(stage) - y[fold == 0]).mean() for stage in stages]
-        best = int(np.argmin(errors)) + 1
+        trial, x_held, y_held = _fit(method, x[fold > 0], y[fold > 0]), x[fold == 0], y[fold == 0]
+        with _calling(method):
+            if hasattr(trial, "staged_pred_dist"):
+                losses = [-one.logpdf(y_held).mean() for one in trial.staged_pred_dist(x_held)]
+            else:
+                stages = trial.staged_predict(x_held)
+                losses = [np.square(np.ravel(stage) - y_held).mean() for stage in stages]
+        best = int(np.argmin(losses)) + 1
         method = replace(
             method,
             options={**(method.options or {}), "n_estimators": best},
