@@ -72,8 +72,9 @@ def _is_searched(config: DictConfig) -> bool:
     """Return whether the protocol leaves a hyper-parameter open."""
     fixed = OmegaConf.select(config, "method.protocol.fixed_original_units") or {}
     method = config.method
+    if method.get("predicts_noise"):
+        return False
     has_noise = config.likelihood.label == _default_options()["likelihood"]
-    has_noise = has_noise and not method.get("predicts_noise")
     given = [n for n in HYPER_PARAMETERS if n in method and (has_noise or n != "noise_precision")]
     return not given or any(method[n] is None and fixed.get(n) is None for n in given)
 

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from hydra import compose as hydra_compose
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.config.compose import initialise_hydra
 from bnnbench.config.configs import CONFIG_NAME, GROUPS
@@ -34,9 +34,14 @@ def unresolved(*overrides: str) -> DictConfig:
     options = tuple(word for word in words if word.partition("=")[0] in GROUPS)
     values = [word for word in words if word not in options]
     config: DictConfig = pickle.loads(_composed(CONFIG_NAME, options))
-    ConfigLoaderImpl._apply_overrides_to_config(
-        OverridesParser.create().parse_overrides(values), config
-    )
+    parsed = OverridesParser.create().parse_overrides(values)
+    try:
+        if any(one.is_add() or one.is_force_add() or one.is_delete() for one in parsed):
+            return pickle.loads(_composed(CONFIG_NAME, tuple(words)))
+        for one in parsed:
+            OmegaConf.update(config, one.key_or_group, one.value(), merge=True)
+    except OmegaConfBaseException:  # Hydra raises the error that users see
+        return pickle.loads(_composed(CONFIG_NAME, tuple(words)))
     return config
 
 

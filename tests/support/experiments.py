@@ -76,6 +76,7 @@ CASES: Mapping[str, Case] = {
     "vr_uci": splits("search=none", *FIXED[1:]),
     "toy_1d": splits(*FIXED),
     "gold_standard": splits(*FIXED),
+    "gold_converged": splits(*FIXED),
     "gold_toy": splits(*FIXED),
     "gp_toy": splits(*FIXED[:2]),
     "gvi_alpha": splits("divergence.alpha=0.5", NO_SEEDED_SPLITS),

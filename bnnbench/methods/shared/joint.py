@@ -16,6 +16,7 @@ from bnnbench.methods.gp import GP, _matern
 from bnnbench.methods.hmc import HMC
 from bnnbench.methods.laplace import Laplace
 from bnnbench.methods.linear import Linear
+from bnnbench.methods.mile import MILE
 from bnnbench.methods.shared.contract import Method, Posterior
 from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.methods.shared.trainer import StochasticMethod
@@ -39,7 +40,7 @@ def joint(method: Method) -> str:
 
 
 @joint.register
-def _(method: HMC | SGMCMC | SVGD) -> str:
+def _(method: HMC | MILE | SGMCMC | SVGD) -> str:
     return DRAWS
 
 

@@ -33,7 +33,9 @@ NEW = torch.from_numpy(RNG.normal(size=(2, 6, 3)))
 
 NOT_DRAWS = {
     "gp": COVARIANCE, "linear": COVARIANCE, "cavi": COVARIANCE, "laplace": COVARIANCE,
-    "pbp": MARGINALS, "dvi": MARGINALS, "boosting": MARGINALS,
+    "pbp": MARGINALS, "dvi": MARGINALS, "boosting": MARGINALS, "sklearn": MARGINALS,
+    "tagi": MARGINALS, "tagi_2024": MARGINALS, "tagi_v_2024": MARGINALS,
+    "tagi_v_gains_2024": MARGINALS,
 }  # fmt: skip
 
 
