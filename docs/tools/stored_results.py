@@ -249,7 +249,7 @@ def renyi_within(errors: float) -> int:
 
 def published_within(folder: str, errors: float) -> str:
     """Return `8 of 10`: scores of a folder within so many standard errors of published ones."""
-    z = table(folder)[[f"{metric}_z" for metric in SCORES]].stack()
+    z = table(folder)[[f"{metric}_z" for metric in SCORES]].stack().dropna()
     return f"{(z.abs() <= errors).sum()} of {len(z)}"
 
 
