@@ -56,6 +56,8 @@ def read_frame(
     """
     _check_name(path)
     kind = path.suffix.lower()
+    if sheet is not None and kind not in EXCEL:
+        raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
     try:
         if kind in EXCEL:
             return _named(path, _workbook(path, sheet)), ""

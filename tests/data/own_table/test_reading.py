@@ -160,6 +160,9 @@ def test_sheets(tmp_path: Path) -> None:
     assert len(OwnTable(path=str(path), target="ja", sheet="second").load().targets) == 15
     with raises_user_error("dataset.sheet", mentions=["first, second"]):
         OwnTable(path=str(path), target="ja", sheet="third").load()
+    FRAME.to_csv(text := tmp_path / "text.csv", index=False)
+    with raises_user_error("dataset.sheet", "no_workbook"):
+        OwnTable(path=str(text), target="ja", sheet="second").load()
 
 
 def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
