@@ -25,7 +25,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from bnnbench.config import auto_protocol
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
@@ -173,7 +173,7 @@ class Job(NamedTuple):
         """
         if "hydra" not in self.config:
             return to_dict(self.config)
-        with open_dict(self.config.hydra):
+        with read_write(self.config.hydra), open_dict(self.config.hydra):
             self.config.hydra.runtime.output_dir = os.getcwd()
             self.config.hydra.job.update(num=self.number, id=str(self.number))
         hydra = HydraConfig.instance()
