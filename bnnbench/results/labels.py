@@ -70,6 +70,11 @@ def full_name(names: Mapping[str, Any]) -> str:
     return SEPARATOR.join((first, *unusual, *last))
 
 
+def short_name(names: Mapping[str, Any]) -> str:
+    """Return the title of one run's tables and figures: `boston, vadam`."""
+    return SEPARATOR.join((names["dataset"], names["method"]))
+
+
 def common_settings(table: pd.DataFrame) -> str:
     """Return what the runs of a figure have in common: `experiment book_uci · seed 0`.
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.runs import divergence_metadata, make_run, metadata_of
 
-from bnnbench.results.labels import common_settings, full_name, labels
+from bnnbench.results.labels import common_settings, full_name, labels, short_name
 from bnnbench.results.reader import read_runs
 
 SHORT = {"training__epochs": 5, "training__final_epochs": 5}
@@ -82,3 +82,7 @@ def test_common_settings_are_listed_or_counted() -> None:
     assert common_settings(table) == "experiment uci · 4 seeds"
     assert common_settings(table.iloc[:2]) == "experiment uci · seeds 0, 1"
     assert common_settings(table.iloc[:1].assign(track="book")) == "track book · seed 0"
+
+
+def test_short_name_contains_data_set_and_method() -> None:
+    assert short_name({"dataset": "boston", "method": "vadam"}) == "boston, vadam"

@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.figures.bands import bands_figure
+from bnnbench.report.figures.bands import bands_figure, mean_curves
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
+from bnnbench.results.run_tables import read_tables
 from bnnbench.suites.active_learning.claims import claims
 from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 
@@ -97,7 +98,7 @@ def run_table(folder: RunFolder) -> blocks.Table:
         f"{first} to {last} labels; mean ± standard error over {rows['repetitions'].iloc[0]} "
         "repetitions; original units"
     )
-    title = f"{names['dataset']}, {names['method']}"
+    title = short_name(names)
     return blocks.fill(arm_columns(), rows, title=title, caption=caption)
 
 
@@ -108,24 +109,16 @@ def run_notes(folder: RunFolder) -> list[str]:
     return [f"{lost} repetitions diverged and are left out."] if lost else []
 
 
-def curves(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean RMSE of each rule by number of labels, and a band of its standard error."""
-    groups = table.groupby(["arm", "labels"], sort=False)["rmse"]
-    mean, stderr = groups.mean(), groups.sem()
-    bands = {"centre": mean, "low": mean - stderr, "high": mean + stderr}
-    return pd.DataFrame(bands).reset_index()
-
-
 def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the RMSE of each rule against the number of labels, a panel per run."""
-    panels = {name: curves(table) for name, table in tables.items()}
+    panels = {name: mean_curves(table, "labels") for name, table in tables.items()}
     return bands_figure(panels, "labels", "RMSE", RANDOM)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
     """The figure of the run's curves."""
     names = read_record(folder).metadata
-    name = f"{names['dataset']}, {names['method']}"
+    name = short_name(names)
     return {"curves": partial(curves_figure, {name: read_labels(folder)})}
 
 
@@ -143,32 +136,38 @@ PAGES = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on active learning, if there are runs of it."""
-    records = runs.tables.get(KIND, pd.DataFrame())
-    if records.empty:
+    table = read_tables(runs, KIND, read_labels, {"dataset": "dataset", "method": "method"})
+    if table.empty:
         return
-    names = labels(records)
-    tables = {run: read_labels(runs.folders[run]) for run in records.index}
-    about = {run: dict(records.loc[run, ["dataset", "method"]], label=names[run]) for run in tables}
-
-    def of_all(function: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-        return pd.concat(
-            [function(own).assign(run=run, **about[run]) for run, own in tables.items()]
-        )
-
-    summary = of_all(summarise_arms)
+    summary = _of_each_run(summarise_arms, table)
     yield blocks.Heading("Active learning")
     yield blocks.Paragraph(STATEMENT)
     for dataset, own in summary.groupby("dataset", sort=False):
         yield blocks.Heading(str(dataset), 3)
         yield blocks.fill(arm_columns(Method="{label}"), own)
-        panels = {names[run]: tables[run] for run in own["run"].unique()}
+        panels = dict(iter(table[table["dataset"] == dataset].groupby("label", sort=False)))
         yield blocks.FigureBlock(f"labels_{dataset}", CAPTION, partial(curves_figure, panels))
-    full = of_all(lambda table: table)
     yield blocks.Heading("Claims", 3)
-    yield from claims_blocks(check_claims(claims, full), "active_learning_claims")
+    yield from claims_blocks(check_claims(claims, table), "active_learning_claims")
     yield blocks.DataFile("active_learning", summary, "Summaries of all rules at full precision:")
-    yield blocks.DataFile("label_curves", of_all(curves), "Curves of the figures:")
-    yield blocks.DataFile("labels", full, "Scores after every label at full precision:")
+    yield blocks.DataFile(
+        "label_curves",
+        _of_each_run(partial(mean_curves, x="labels"), table),
+        "Curves of the figures:",
+    )
+    yield blocks.DataFile("labels", table, "Scores after every label at full precision:")
+
+
+def _of_each_run(
+    function: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame
+) -> pd.DataFrame:
+    """Apply a function to the rows of each run, and add the columns that describe the run."""
+    keys = ["run", "dataset", "method", "label"]
+    parts = [
+        function(own).assign(**dict(zip(keys, names, strict=True)))
+        for names, own in table.groupby(keys, sort=False)
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 SECTIONS = (section,)

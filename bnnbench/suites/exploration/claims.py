@@ -33,8 +33,8 @@ def has_less_regret(table: pd.DataFrame, method: str) -> CheckResult:
     """Check whether the draws of a method explore better than its mean.
 
     Args:
-        table: rows of `all_regrets`; wheels share the contexts of a repetition, so they are
-            averaged.
+        table: `regret.csv` of several runs, with their metadata; wheels share the contexts of a
+            repetition, so they are averaged.
         method: label of the method.
     """
     wanted = (table["method"] == method) & (table["delta"] >= MIN_DELTA)

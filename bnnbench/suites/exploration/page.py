@@ -16,9 +16,10 @@ from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import Panel, Point
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
+from bnnbench.results.run_tables import read_tables
 from bnnbench.suites.exploration.claims import claims
 from bnnbench.suites.exploration.tables import GREEDY, KIND, POOL, REGRET, STEPS, UNIFORM
 
@@ -31,6 +32,9 @@ STATEMENT = (
     "choice misses, in % of the exact expectation of uniform choices. In a pool, the reward is the "
     "fraction of the highest rows that were found (recall). ± standard error over repetitions."
 )
+
+DESCRIPTION = ("dataset", "environment", "delta", "method")
+"""Metadata of a run that the section uses."""
 
 REGRET_AXIS, RECALL_AXIS = "regret, % of uniform", "recall"
 
@@ -91,7 +95,7 @@ def run_table(folder: RunFolder) -> blocks.Table:
     """The results of each rule."""
     names, table = read_record(folder).metadata, read_regret(folder)
     caption = f"mean ± standard error over {table['repetition'].nunique()} repetitions"
-    title = f"{names['dataset']}, {names['method']}"
+    title = short_name(names)
     return blocks.fill(arm_columns(), summarise_arms(table), title=title, caption=caption)
 
 
@@ -116,7 +120,7 @@ def curves_figure(folders: Mapping[str, RunFolder], environment: str) -> Figure:
 def run_figures(folder: RunFolder) -> FigureFunctions:
     """The figure of the run's curves."""
     names = read_record(folder).metadata
-    folders = {f"{names['dataset']}, {names['method']}": folder}
+    folders = {short_name(names): folder}
     return {"curves": partial(curves_figure, folders, names["environment"])}
 
 
@@ -132,22 +136,9 @@ PAGES = (
 )
 
 
-def all_regrets(runs: Runs) -> pd.DataFrame:
-    """Return `read_regret` of every run, with columns that describe the run; empty if none."""
-    records = runs.tables.get(KIND, pd.DataFrame())
-    if records.empty:
-        return records
-    described = records[["dataset", "environment", "delta", "method"]].assign(label=labels(records))
-    tables = [
-        read_regret(runs.folders[run]).assign(run=run, **columns)
-        for run, columns in described.to_dict("index").items()
-    ]
-    return pd.concat(tables, ignore_index=True)
-
-
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on bandits, if there are runs of them."""
-    table = runs.cached(all_regrets)
+    table = read_tables(runs, KIND, read_regret, {name: name for name in DESCRIPTION})
     if table.empty:
         return
     yield blocks.Heading("Bandits")

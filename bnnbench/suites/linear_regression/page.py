@@ -14,6 +14,7 @@ from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report.blocks import Table, label_columns, number_columns, plus_minus
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.results.labels import short_name
 from bnnbench.results.run_files import damaged_file_error, read_table
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 
@@ -164,7 +165,7 @@ def line_table(folder: RunFolder) -> Table:
     return Table(
         (*label_columns("posterior"), *number_columns("w0", "w1", "correlation", "KL")),
         tuple(rows),
-        title=f"{names['dataset']}, {names['method']}",
+        title=short_name(names),
         caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
         "KL(row || exact) in nats",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -12,13 +12,14 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
+from bnnbench.report.figures.bands import bands_figure, mean_curves
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable, check_claims
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.suites.pruning.tables import ARMS, KIND, MAGNITUDE, PRUNED, SCORES, SNR
+from bnnbench.results.run_tables import read_tables
+from bnnbench.suites.pruning.tables import KIND, MAGNITUDE, PRUNED, RANDOM, SCORES, SNR
 
 TOLERANCES = (0.01, 0.05)
 """Relative increases of the RMSE for which the removable share is printed."""
@@ -33,6 +34,8 @@ STATEMENT = (
     "first exceeds that of the whole network by 1 % or 5 %, by linear interpolation; 1 if it never "
     "does. Mean ± standard error over splits."
 )
+
+SHARE_AXIS = "share removed"
 
 CAPTION = "Test RMSE by share of removed weights: mean over splits, band: ± standard error"
 
@@ -91,31 +94,24 @@ COLUMNS = blocks.columns(
 def run_table(folder: RunFolder) -> blocks.Table:
     """The results of each rule."""
     names = read_record(folder).metadata
-    title = f"{names['dataset']}, {names['method']}"
+    title = short_name(names)
     caption = "mean ± standard error over splits; original units"
     return blocks.fill(COLUMNS, summarise_arms(read_pruned(folder)), title=title, caption=caption)
 
 
-def curves_figure(tables: dict[str, pd.DataFrame]) -> Figure:
+def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the RMSE of each rule by share, a panel per run."""
-    figure, panels = small_multiples(len(tables), 3, (3.4, 2.4), (0.3, 0.7), 4.5)
-    for axes, (name, table) in zip(panels, tables.items(), strict=True):
-        for arm, colour in zip(ARMS, PALETTE, strict=False):
-            scores = table[table["arm"] == arm].groupby("share")["rmse"].agg(["mean", "sem"])
-            if len(scores):
-                low, high = scores["mean"] - scores["sem"], scores["mean"] + scores["sem"]
-                axes.plot(scores.index, scores["mean"], marker="o", color=colour, label=arm)
-                axes.fill_between(scores.index, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set_title(name, fontsize="small", parse_math=False)
-        axes.set(xlabel="share removed", ylabel="RMSE", yscale="log")
-    legend(figure, panels)
-    return figure
+    panels = {
+        name: mean_curves(table.rename(columns={"share": SHARE_AXIS}), SHARE_AXIS)
+        for name, table in tables.items()
+    }
+    return bands_figure(panels, SHARE_AXIS, "RMSE", RANDOM, logarithmic=True)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
     """The figure of the run's curves."""
     names = read_record(folder).metadata
-    name = f"{names['dataset']}, {names['method']}"
+    name = short_name(names)
     return {"pruned": partial(curves_figure, {name: read_pruned(folder)})}
 
 
@@ -137,11 +133,11 @@ PAGES = (
     rule=f"RMSE of snr - magnitude at most 2 standard errors above 0 at every share, in "
     f"{MAJORITY:.0%} of the runs",
 )
-def snr_is_no_worse(tables: dict[str, pd.DataFrame]) -> CheckResult:
+def snr_is_no_worse(table: pd.DataFrame) -> CheckResult:
     """Check every run with both rules, paired by split."""
     holds = []
-    for table in tables.values():
-        wide = table.pivot(index=["share", "split"], columns="arm", values="rmse")
+    for _, own in table.groupby("run"):
+        wide = own.pivot(index=["share", "split"], columns="arm", values="rmse")
         if SNR in wide and MAGNITUDE in wide:
             groups = (wide[SNR] - wide[MAGNITUDE]).groupby("share")
             holds.append(bool((groups.mean() <= 2 * groups.sem().fillna(0)).all()))
@@ -153,9 +149,9 @@ def snr_is_no_worse(tables: dict[str, pd.DataFrame]) -> CheckResult:
     source=BLUNDELL,
     rule=f"mean RMSE less than 1 % above that of the whole network, in {MAJORITY:.0%} of the runs",
 )
-def half_is_removable(tables: dict[str, pd.DataFrame]) -> CheckResult:
+def half_is_removable(table: pd.DataFrame) -> CheckResult:
     """Check every run with the rule."""
-    arms = [summarise_arms(table).set_index("arm") for table in tables.values()]
+    arms = [summarise_arms(own).set_index("arm") for _, own in table.groupby("run")]
     return _majority([own.loc[SNR, "removable_1"] >= 0.5 for own in arms if SNR in own.index])
 
 
@@ -167,25 +163,21 @@ def _majority(holds: list[bool]) -> CheckResult:
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on pruning, if there are runs of it."""
-    records = runs.tables.get(KIND, pd.DataFrame())
-    if records.empty:
+    table = read_tables(runs, KIND, read_pruned).dropna()
+    if table.empty:
         return
-    names, datasets = labels(records), records["dataset"]
-    tables = {str(run): read_pruned(runs.folders[str(run)]).dropna() for run in records.index}
     yield blocks.Heading("Pruning")
     yield blocks.Paragraph(STATEMENT)
-    for dataset, own in records.groupby("dataset", sort=False):
-        rows = [summarise_arms(tables[run]).assign(label=names[run]) for run in own.index]
+    for dataset, own in table.groupby("dataset", sort=False):
+        panels = {str(name): rows for name, rows in own.groupby("label", sort=False)}
+        rows = [summarise_arms(part).assign(label=name) for name, part in panels.items()]
         yield blocks.Heading(str(dataset), 3)
         columns = (*blocks.columns({"Method": "{label}"}, {}), *COLUMNS)
         yield blocks.fill(columns, pd.concat(rows))
-        panels = {names[run]: tables[run] for run in own.index}
         yield blocks.FigureBlock(f"pruned_{dataset}", CAPTION, partial(curves_figure, panels))
     yield blocks.Heading("Claims", 3)
-    yield from claims_blocks(check_claims(claims, tables), "pruning_claims")
-    full = [table.assign(run=run, dataset=datasets[run], label=names[run])
-            for run, table in tables.items()]  # fmt: skip
-    yield blocks.DataFile(PRUNED, pd.concat(full), "Scores of every split:")
+    yield from claims_blocks(check_claims(claims, table), "pruning_claims")
+    yield blocks.DataFile(PRUNED, table, "Scores of every split:")
 
 
 SECTIONS = (section,)

@@ -17,6 +17,7 @@ from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import Panel, Point
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
+from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.suites.regions.claims import claims, true_regions
 from bnnbench.suites.regions.summary import (
@@ -79,7 +80,7 @@ def run_table(folder: RunFolder) -> blocks.Table:
         },
     )
     caption = "mean ± standard error over features, a split each; original units"
-    title = f"{names['dataset']}, {names['method']}"
+    title = short_name(names)
     return blocks.fill(heads, rows, title=title, caption=caption)
 
 

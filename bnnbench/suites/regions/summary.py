@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.labels import labels
 from bnnbench.results.reader import R_HAT, Runs
 from bnnbench.results.run_files import read_splits, read_table
+from bnnbench.results.run_tables import read_tables
 from bnnbench.suites.regions.tables import KIND, REGIONS
 
 PARTS = ("region", "inside")
@@ -81,18 +81,8 @@ def all_regions(runs: Runs) -> pd.DataFrame:
         The columns of the tables, with `diag.r_hat` of chains, `run`, `experiment`, `source` (the
         data set), `kind` (of region), `method`, `family` and `label`. Empty without runs.
     """
-    table = runs.tables.get(KIND, pd.DataFrame())
-    if table.empty:
-        return table
-    names = labels(table)
-    rows = [
-        _with_r_hat(runs.folders[run]).assign(
-            run=run, experiment=own["experiment"], source=own["source"], kind=own["region"],
-            method=own["method"], family=own["family"], label=names[run],
-        )
-        for run, own in table.to_dict("index").items()
-    ]  # fmt: skip
-    return pd.concat(rows, ignore_index=True)
+    same = ("experiment", "source", "method", "family")
+    return read_tables(runs, KIND, _with_r_hat, {name: name for name in same} | {"kind": "region"})
 
 
 def _with_r_hat(folder: RunFolder) -> pd.DataFrame:

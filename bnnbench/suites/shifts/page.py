@@ -12,9 +12,10 @@ from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import GREY, legend, line_style, small_multiples
 from bnnbench.report.run_page import RunPage
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
+from bnnbench.results.run_tables import read_tables
 from bnnbench.suites.shifts.tables import (
     DENSITY,
     DISTANCE,
@@ -70,29 +71,16 @@ def run_table(folder: RunFolder) -> blocks.Table:
             )
         },
     )
-    title = f"{names['dataset']}, {names['method']}"
+    title = short_name(names)
     return blocks.fill(columns, rows, title=title, caption="mean ± standard error over splits")
 
 
 PAGES = (RunPage(KIND, lambda folder: None, run_table, lambda folder: []),)
 
 
-def all_outliers(runs: Runs) -> pd.DataFrame:
-    """Return the rows of `outliers.csv` of every run, with its `run`, `dataset` and `label`."""
-    records = runs.tables.get(KIND, pd.DataFrame())
-    if records.empty:
-        return records
-    names = labels(records)
-    tables = [
-        read_outliers(runs.folders[run]).assign(run=run, dataset=dataset, label=names[run])
-        for run, dataset in records["dataset"].items()
-    ]
-    return pd.concat(tables, ignore_index=True)
-
-
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on made rows, if there are runs with them."""
-    table = runs.cached(all_outliers)
+    table = read_tables(runs, KIND, read_outliers)
     if table.empty:
         return
     yield blocks.Heading("Outliers and shifts")
@@ -112,7 +100,7 @@ def mean_areas(table: pd.DataFrame) -> pd.DataFrame:
     """Return AUROCs of a data set by method, then of the baselines, with standard errors.
 
     Args:
-        table: rows of `all_outliers` of one data set.
+        table: rows of `read_outliers`, with a `label`, of one data set.
 
     Returns:
         Index `label`; columns `<variant>` and `<variant>_stderr`.
