@@ -168,6 +168,32 @@ def mixture_arrays(
     return {"split": np.full(len(rows), split.index), "row": rows, **columns}
 
 
+def saved_prediction(table: Table, split: Split, mixture: Mapping[str, np.ndarray]) -> Prediction:
+    """Return the prediction of one replica from `mixture_arrays`, original units and float64.
+
+    Args:
+        table: the data set.
+        split: whose training part the method was fitted to.
+        mixture: in standardised units.
+    """
+    parts = (torch.from_numpy(mixture[n].T[:, None]) for n in ("loc", "epistemic", "noise"))
+    standardised = Prediction(*(part.double() for part in parts))
+    return standardised.rescaled(*training_scaler(table, split).target_units())
+
+
+def training_scaler(table: Table, split: Split) -> Scaler:
+    """Return the scaler of the training part of a split, float64."""
+    parts = [table.inputs[split.train]], [table.targets[split.train]]
+    return Scaler.of(*parts, torch.device("cpu"), torch.float64)
+
+
+def standardised_inputs(table: Table, split: Split) -> tuple[np.ndarray, np.ndarray]:
+    """Return the standardised inputs of the training and the test part of a split."""
+    scaler = training_scaler(table, split)
+    train, test = (scaler.inputs([table.inputs[r]])[0] for r in (split.train, split.test))
+    return train.numpy(), test.numpy()
+
+
 def diagnosis_arrays(
     split: Split, points: Mapping[str, Tensor], replica: int
 ) -> dict[str, np.ndarray]:

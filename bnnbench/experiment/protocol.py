@@ -60,7 +60,7 @@ def cross_validate(
     Returns:
         Per split, the log-likelihood of each fold in original units; NaN if its fit diverged.
     """
-    streams = _streams(fitting, splits, folds.data, "search", iteration)
+    streams = split_streams(fitting, splits, folds.data, "search", iteration)
     diverged, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
     scores = LOG_LIKELIHOODS[objective](prediction, folds.targets, folds.real)
     return scores.masked_fill(diverged.cpu(), math.nan).view(-1, folds.count).tolist()
@@ -81,7 +81,7 @@ def out_of_fold(
         Per split, the arrays of `out_of_fold.npz` in original units, in fold order; predictions
         are NaN in folds whose fit diverged.
     """
-    streams = _streams(fitting, splits, folds.data, "out of fold")
+    streams = split_streams(fitting, splits, folds.data, "out of fold")
     epochs = fitting.training.final_epochs
     diverged, prediction = _fit_folds(fitting, folds, values, epochs, streams)
     prediction = replace(prediction, loc=prediction.loc.masked_fill(diverged[:, None], math.nan))
@@ -135,11 +135,11 @@ def final_fit(
     A split that occurs several times is fitted as often, with the same random numbers.
     """
     started = time.perf_counter()
-    data, scaler = _training_parts(fitting, table, splits)
-    streams = _streams(fitting, splits, data, "final")
+    data, scaler = training_parts(fitting, table, splits)
+    streams = split_streams(fitting, splits, data, "final")
     task = fit_task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
     if evaluation.save_objective:
-        task = replace(task, trace_streams=_streams(fitting, splits, data, "trace"))
+        task = replace(task, trace_streams=split_streams(fitting, splits, data, "trace"))
     posterior = fitting.method.fit(task)
     diverged = posterior.diverged.tolist()  # wait for the device before stopping the clock
     fitted = time.perf_counter()
@@ -175,13 +175,13 @@ def final_fit(
     if evaluation.save_predictive_mixture:
         _add_mixtures(results, splits, prediction, scaler)
     if evaluation.score_training_rows:
-        streams = _streams(fitting, splits, data, "training part")
+        streams = split_streams(fitting, splits, data, "training part")
         prediction = predict(fitting, posterior, scaler, data.inputs, streams)
         _add_training_scores(results, table, splits, prediction)
     return results
 
 
-def _training_parts(
+def training_parts(
     fitting: FitSettings, table: Table, splits: Sequence[Split]
 ) -> tuple[TrainingSet, Scaler]:
     """Standardise the training part of each split with its own statistics."""
@@ -240,8 +240,9 @@ def _numbers(splits: Sequence[Split]) -> list[int]:
     return list(dict.fromkeys(split.index for split in splits))
 
 
-def _streams(
+def split_streams(
     fitting: FitSettings, splits: Sequence[Split], data: TrainingSet, *purpose: int | str
 ) -> Streams:
+    """Return the random numbers of each split for one purpose."""
     seeds = [derive_seed(fitting.seed, number, *purpose) for number in _numbers(splits)]
     return Streams(seeds, data.groups, fitting.device, fitting.dtype)

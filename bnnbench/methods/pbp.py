@@ -32,6 +32,7 @@ from bnnbench.methods.shared.moment_propagation import (
     match_gamma,
     match_gaussian,
     output_moments,
+    pack,
     rectify_back,
 )
 from bnnbench.methods.shared.trainer import finite, select, shuffled
@@ -167,15 +168,6 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
 def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
     """Split `loc` and `var` `[R, P]` into layers."""
     return layers_of(mlp, (state["loc"], state["var"]))
-
-
-def pack(weights: Weights) -> State:
-    """Invert `unpack`."""
-    parts = [part for layer in weights for part in layer]
-    loc, var = (
-        torch.cat([m.flatten(1) for m in moments], 1) for moments in zip(*parts, strict=True)
-    )
-    return {"loc": loc, "var": var}
 
 
 def batches(

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.constraints import Whole
+from bnnbench.constraints import OneOf, Whole
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.methods.shared.estimators import EstimatorMethod
 from bnnbench.random_streams import Streams
@@ -36,6 +36,10 @@ MIN_VARIANCE = 1e-6
 """Smallest variance of the noise, in standardised units."""
 
 MAX_FITS_IN_MEMORY = 32
+
+LIKELIHOOD, SQUARED_ERROR = "likelihood", "squared_error"
+SELECTIONS = (LIKELIHOOD, SQUARED_ERROR)
+"""Scores by which a number of stages is chosen."""
 
 
 def class_name(key: str, value: Any) -> None:
@@ -76,20 +80,20 @@ class Sklearn(EstimatorMethod):
     Attributes:
         estimator: full name of the class, which must be installed.
         options: arguments of the class. A name that ends in `_path` must be that of a file.
-        select_n_estimators: whether to choose the option `n_estimators`, at most its value, by a
-            fifth of the rows before the fit to all rows: by their likelihood (`staged_pred_dist`),
-            or else their squared error (`staged_predict`).
+        select_n_estimators: how to choose the option `n_estimators`, at most its value, by a fifth
+            of the rows before the fit to all rows: by their `likelihood` (`staged_pred_dist`) or
+            their `squared_error` (`staged_predict`); None keeps its value.
         virtual_ensembles: number of virtual ensembles of CatBoost; 0 for none.
     """
 
     estimator: Annotated[str, class_name]
     options: Annotated[Mapping[str, Any] | None, named_values] = field(default=None, hash=False)
-    select_n_estimators: bool = False
+    select_n_estimators: Annotated[str | None, OneOf(*SELECTIONS)] = None
     virtual_ensembles: Annotated[int, Whole(0)] = 0
     variants = (
         {
             "estimator": "sklearn.ensemble.GradientBoostingRegressor",
-            "select_n_estimators": True,
+            "select_n_estimators": SQUARED_ERROR,
         },
     )
 
@@ -185,7 +189,7 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
     if method.select_n_estimators:
         trial, x_held, y_held = _fit(method, x[fold > 0], y[fold > 0]), x[fold == 0], y[fold == 0]
         with _calling(method):
-            if hasattr(trial, "staged_pred_dist"):
+            if method.select_n_estimators == LIKELIHOOD:
                 losses = [-one.logpdf(y_held).mean() for one in trial.staged_pred_dist(x_held)]
             else:
                 stages = trial.staged_predict(x_held)
@@ -194,7 +198,7 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
         method = replace(
             method,
             options={**(method.options or {}), "n_estimators": best},
-            select_n_estimators=False,
+            select_n_estimators=None,
         )
     estimator = _fit(method, x, y)
     if method.virtual_ensembles or hasattr(estimator, "pred_dist") or _keywords(estimator):

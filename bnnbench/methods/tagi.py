@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, Positive
-from bnnbench.methods.pbp import pack
 from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
@@ -27,6 +26,7 @@ from bnnbench.methods.shared.moment_propagation import (
     Weights,
     layers_of,
     linear,
+    pack,
 )
 from bnnbench.methods.shared.trainer import finite, select, shuffled
 from bnnbench.nn import MLP
@@ -47,8 +47,8 @@ class TAGI(Method):
     weight's standard deviation (a tenth of it from 100 rows on, a twentieth from 500 on), as in the
     reference program.
 
-    Every epoch conditions on all targets once more, so variances shrink with the number of epochs,
-    which is a hyper-parameter in all but name.
+    Every epoch conditions on all targets once more, so variances shrink with the number of epochs.
+    The number of epochs therefore acts as a hyper-parameter.
 
     Attributes:
         noise_precision: of the observations, standardised units; None is searched.
@@ -191,9 +191,10 @@ def update(layers: Weights, tape: list[Inputs], change: Sequence[Tensor], limit:
                 moved(bias, (ones @ by_loc, ones @ by_var), limit),
             )
         )
-        active = inputs > 0
-        by_loc = active * (by_loc @ weights[0].mT)
-        by_var = active * (by_var @ weights[0].square().mT)
+        if len(new) < len(layers):
+            active = inputs > 0
+            by_loc = active * (by_loc @ weights[0].mT)
+            by_var = active * (by_var @ weights[0].square().mT)
     return new[::-1]
 
 

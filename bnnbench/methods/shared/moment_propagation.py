@@ -93,6 +93,15 @@ def layers_of(mlp: MLP, moments: Moments) -> Weights:
     return tuple(zip(shaped[::2], shaped[1::2], strict=True))
 
 
+def pack(weights: Weights) -> dict[str, Tensor]:
+    """Return the flat moments `loc` and `var` of all weights, `[R, P]`; inverts `layers_of`."""
+    parts = [part for layer in weights for part in layer]
+    loc, var = (
+        torch.cat([m.flatten(1) for m in moments], 1) for moments in zip(*parts, strict=True)
+    )
+    return {"loc": loc, "var": var}
+
+
 def linear(inputs: Inputs, layer: Layer) -> Moments:
     """Return the moments of `z W + b` for independent z, W and b, `[R, B, O]` each.
 

@@ -63,7 +63,7 @@ PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "method.estimator": "ngboost.NGBRegressor",
         "method.options.n_estimators": 2000,
         "method.options.learning_rate": 0.01,
-        "method.select_n_estimators": True,
+        "method.select_n_estimators": "likelihood",
     },
 }
 """Deviations of published runs from the protocol, by the paper's name of the method."""

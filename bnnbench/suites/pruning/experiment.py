@@ -16,7 +16,7 @@ from torch import Tensor
 from bnnbench.constraints import Between, ListOf, OneOf, check_settings
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.fitting import FitSettings, fit_task, predict, score
-from bnnbench.experiment.protocol import _streams, _training_parts
+from bnnbench.experiment.protocol import split_streams, training_parts
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import predict_outputs
@@ -107,8 +107,8 @@ def pruned_rows(
 
     Fits and random numbers are those of `protocol.final_fit`.
     """
-    data, scaler = _training_parts(fitting, table, splits)
-    streams = _streams(fitting, splits, data, "final")
+    data, scaler = training_parts(fitting, table, splits)
+    streams = split_streams(fitting, splits, data, "final")
     epochs = fitting.training.final_epochs
     task = fit_task(fitting, data, scaler, [{}] * len(splits), epochs, streams)
     fitted = Fitted(fitting.method.fit(task), scaler, streams)

@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-import torch
-
 from bnnbench.data.regions import GAP, Region, Regions
 from bnnbench.experiment.base import Member
+from bnnbench.experiment.fitting import saved_prediction
 from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import MIXTURE, SPLITS
 from bnnbench.identity import no_identity
-from bnnbench.suites.regions.scores import split_distances, split_scores, training_scaler
+from bnnbench.suites.regions.scores import split_distances, split_scores
 from bnnbench.suites.regions.tables import KIND, REGIONS
-from bnnbench.types import Prediction, Split, Table
+from bnnbench.types import Split, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +98,7 @@ def region_row(table: Table, split: Split, region: Region, mixture: Arrays) -> d
         mixture: from `fitting.mixture_arrays`, in standardised units.
     """
     rows = int(region.tested.sum())
-    units = training_scaler(table, split).target_units()
-    parts = (torch.from_numpy(mixture[n].T[:, None]) for n in ("loc", "epistemic", "noise"))
-    prediction = Prediction(*(part.double() for part in parts)).rescaled(*units)
+    prediction = saved_prediction(table, split, mixture)
     facts = {
         "feature": table.features[region.feature],
         "distinct": region.distinct,

@@ -10,8 +10,8 @@ import torch
 from scipy.stats import norm, rankdata
 
 from bnnbench.experiment.acquisition import nearest_distances
+from bnnbench.experiment.fitting import standardised_inputs
 from bnnbench.metrics import METRICS
-from bnnbench.preprocessing import Scaler
 from bnnbench.types import Prediction, Split, Table
 
 LEVEL = 0.9
@@ -84,14 +84,7 @@ def _rows(prediction: Prediction, rows: slice) -> Prediction:
     return Prediction(*(part[..., rows] for part in parts))
 
 
-def training_scaler(table: Table, split: Split) -> Scaler:
-    """Return the scaler of the training rows, float64."""
-    inputs, targets = table.inputs[split.train], table.targets[split.train]
-    return Scaler.of([inputs], [targets], torch.device("cpu"), torch.float64)
-
-
 def split_distances(table: Table, split: Split) -> np.ndarray:
     """Return the distance of each test row to the nearest training row, in standardised inputs."""
-    scaler = training_scaler(table, split)
-    train, test = (scaler.inputs([table.inputs[rows]])[0] for rows in (split.train, split.test))
-    return nearest_distances(test.numpy(), train.numpy())
+    train, test = standardised_inputs(table, split)
+    return nearest_distances(test, train)

@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
-from scipy.spatial import KDTree
 from scipy.special import logsumexp
 
+from bnnbench.experiment.acquisition import nearest_distances
 from bnnbench.experiment.base import Member
-from bnnbench.experiment.fitting import score
+from bnnbench.experiment.fitting import saved_prediction, score, standardised_inputs
 from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
 from bnnbench.identity import no_identity
 from bnnbench.metrics import log_density
-from bnnbench.suites.shifts.made_rows import Shifts, training_scaler
+from bnnbench.suites.shifts.made_rows import Shifts
 from bnnbench.suites.shifts.tables import (
     DENSITY,
     DISTANCE,
@@ -86,9 +85,7 @@ class ShiftStore(UnitStore):
         assert isinstance(dataset, Shifts)
         (row,) = tables[SPLITS]
         count = len(split.test) // (1 + len(dataset.variants))
-        units = training_scaler(table, split).target_units()
-        parts = (arrays[MIXTURE][name].T[:, None] for name in ("loc", "epistemic", "noise"))
-        prediction = Prediction(*(torch.from_numpy(p).double() for p in parts)).rescaled(*units)
+        prediction = saved_prediction(table, split, arrays[MIXTURE])
         if row["diverged"]:
             prediction = replace(prediction, loc=prediction.loc * math.nan)
         scores, _ = score(table, split, split.test[:count], prediction, 0, bool(row["diverged"]))
@@ -111,8 +108,7 @@ def row_scores(table: Table, split: Split, prediction: Prediction) -> dict[str, 
         split: the training part and the rows.
         prediction: of the rows, of one replica, original units.
     """
-    scaler = training_scaler(table, split)
-    train, test = (scaler.inputs([table.inputs[r]])[0].numpy() for r in (split.train, split.test))
+    train, test = standardised_inputs(table, split)
     precision = np.linalg.pinv(np.atleast_2d(np.cov(train.T)))
     epistemic = prediction.epistemic_variance()[0].numpy()
     loc, variance = prediction.loc[:, 0].numpy(), prediction.variance[:, 0].numpy()
@@ -120,7 +116,7 @@ def row_scores(table: Table, split: Split, prediction: Prediction) -> dict[str, 
     return {
         EPISTEMIC: epistemic,
         "total": epistemic + prediction.noise_variance()[0].numpy(),
-        DISTANCE: KDTree(train).query(test)[0],
+        DISTANCE: nearest_distances(test, train),
         MAHALANOBIS: np.einsum("md,de,me->m", test, precision, test),
         DENSITY: -logsumexp(densities, axis=0, b=1 / len(loc)),
     }

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-import torch
 
 from bnnbench.constraints import Between, Checked, ListOf, OneOf
 from bnnbench.data import Source
-from bnnbench.preprocessing import Scaler
+from bnnbench.experiment.fitting import training_scaler
 from bnnbench.suites.shifts.tables import KINDS, PERMUTED, SHIFTED
 from bnnbench.types import Split, Table
 
@@ -89,9 +88,3 @@ def make_rows(
         step = strength * direction / np.linalg.norm(direction)
         return inputs + step * training_scaler(table, split).input_scale[0], targets
     return inputs, random.choice(table.targets[split.train], len(targets))
-
-
-def training_scaler(table: Table, split: Split) -> Scaler:
-    """Return the scaler of the training rows, float64."""
-    parts = [table.inputs[split.train]], [table.targets[split.train]]
-    return Scaler.of(*parts, torch.device("cpu"), torch.float64)
