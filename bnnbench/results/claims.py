@@ -140,7 +140,7 @@ def check_positive(values: pd.Series, units: str) -> CheckResult:
     """
     values = values.dropna()
     if len(values) < 3:
-        raise NotTestable(f"{len(values)} {units}; a test needs 3")
+        raise NotTestable(f"{units}: {len(values)}; a test needs 3")
     mean, stderr = float(values.mean()), float(values.sem())
     if stderr > 0:
         probability = float(student_t.cdf(mean / stderr, len(values) - 1))

@@ -122,6 +122,38 @@ class Quantiles(RegressorMixin, BaseEstimator):
         return np.tile(norm(1, 2).ppf(quantiles), (len(x), 1))
 
 
+class Stages(RegressorMixin, BaseEstimator):
+    """Three stages: the first has the best likelihood, the second the smallest squared error."""
+
+    STAGES = ((4, 5), (0, 30), (6, 40))
+
+    def __init__(self, n_estimators: int = 3) -> None:
+        self.n_estimators = n_estimators
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> Stages:
+        self.loc_, self.n_ = y.mean(), self.n_estimators
+        return self
+
+    def staged_pred_dist(self, x: np.ndarray) -> list[Any]:
+        return [norm(np.full(len(x), self.loc_ + loc), scale) for loc, scale in self.STAGES]
+
+    def staged_predict(self, x: np.ndarray) -> list[np.ndarray]:
+        return [one.mean() for one in self.staged_pred_dist(x)]
+
+    def pred_dist(self, x: np.ndarray) -> Any:
+        return self.staged_pred_dist(x)[self.n_ - 1]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.pred_dist(x).mean()
+
+
+@pytest.mark.parametrize(("score", "stage"), [("likelihood", 1), ("squared_error", 2), (None, 3)])
+def test_stages_are_selected_by_a_score(score: str | None, stage: int) -> None:
+    method = Sklearn(label="s", estimator=f"{__name__}.Stages", select_n_estimators=score)
+    prediction, _ = predicted(method)
+    np.testing.assert_allclose(prediction.variance, Stages.STAGES[stage - 1][1] ** 2, rtol=1e-10)
+
+
 def test_the_distribution_of_a_regressor_is_used() -> None:
     method = Sklearn(label="sklearn", estimator="sklearn.linear_model.BayesianRidge")
     prediction, _ = predicted(method)
