@@ -16,18 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bnnbench import portable_math
+from bnnbench.portable_math import log_density
 from bnnbench.types import Prediction
 
 Array = NDArray[np.float64]
 
 MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
 MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
-
-
-def log_density(loc: Array, variance: Array, targets: Array) -> Array:
-    """Return `log Normal(targets; loc, variance)`, elementwise."""
-    error = targets - loc
-    return -0.5 * (error * error / variance + portable_math.log(2 * math.pi * variance))
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:

@@ -99,6 +99,12 @@ def mean_distance(mean: Array, variance: Array) -> Array:
     return far + gauss * (2 * 0.39894228040143267794 * scale - far * scaled_erfc)
 
 
+def log_density(loc: Array, variance: Array, targets: Array) -> Array:
+    """Return `log Normal(targets; loc, variance)`, elementwise."""
+    error = targets - loc
+    return -0.5 * (error * error / variance + log(2 * math.pi * variance))
+
+
 def mixture_crps(loc: Array, variance: Array, targets: Array) -> Array:
     """Return the continuous ranked probability scores of Gaussian mixtures, `[M]`.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pandas as pd
-from scipy.stats import t as student_t
+from scipy.special import stdtr
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.significance import describe_shared_splits, verdicts
@@ -142,10 +142,7 @@ def check_positive(values: pd.Series, units: str) -> CheckResult:
     if len(values) < 3:
         raise NotTestable(f"{units}: {len(values)}; a test needs 3")
     mean, stderr = float(values.mean()), float(values.sem())
-    if stderr > 0:
-        probability = float(student_t.cdf(mean / stderr, len(values) - 1))
-    else:
-        probability = float(mean > 0)
+    probability = float(stdtr(len(values) - 1, mean / stderr)) if stderr > 0 else float(mean > 0)
     evidence = f"{mean:.3g} ± {stderr:.2g} over {len(values)} {units}, P = {probability:.3f}"
     return probability > CLAIM_LEVEL, evidence
 

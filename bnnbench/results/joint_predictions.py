@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial import KDTree
 from scipy.special import logsumexp
 
-from bnnbench.metrics import log_density
+from bnnbench.portable_math import log_density
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.split_predictions import SplitPredictions
 

@@ -17,7 +17,7 @@ from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
 from bnnbench.identity import no_identity
-from bnnbench.metrics import log_density
+from bnnbench.portable_math import log_density
 from bnnbench.suites.shifts.made_rows import Shifts
 from bnnbench.suites.shifts.tables import (
     DENSITY,
