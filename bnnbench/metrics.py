@@ -55,7 +55,7 @@ def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) 
         for pieces in _densities(prediction, targets, real)
     ]
     values = [float(_log_sum_exp(one[:, None])[0]) - math.log(samples) for one in joint]
-    points = real.sum(1).tolist()
+    points = real.cpu().sum(1).tolist()
     return _per_replica([value / count for value, count in zip(values, points, strict=True)])
 
 

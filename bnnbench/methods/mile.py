@@ -145,6 +145,7 @@ class Chain:
         self.length = torch.full_like(self.energy, math.sqrt(position.shape[-1]))
         self._weight, self._power = torch.zeros_like(self.size), torch.zeros_like(self.size)
         self._mean, self._squares = torch.zeros_like(position), torch.zeros_like(position)
+        self._count = 1
 
     def step(self) -> Tensor:
         """Take a step and return its energy error, `[C, R]`; undo it where that is not finite."""
@@ -192,8 +193,8 @@ class Chain:
 
     def end_warm_up(self) -> None:
         """Set the length to the root of the sum of the variances of the weights."""
-        if self._squares.any():
-            self.length = (self._squares.double().sum(2) / self._count).sqrt()
+        squares = self._squares.double().sum(2)
+        self.length = torch.where(squares > 0, (squares / self._count).sqrt(), self.length)
 
     def _evaluate(self, position: Tensor) -> tuple[Tensor, Tensor]:
         parts, gradient = self._target(position, self._factors)

@@ -151,8 +151,9 @@ class SWAG(MAP):
         diagonal = streams.normal(samples, posterior.mlp.n_weights)
         networks = means.new_empty(means.shape)
         for member in range(self.members):
-            mask = owner == member
-            networks[mask] = torch.einsum("srk,rkp->srp", low_rank[mask], columns[:, :, member])
+            own = slice(member, None, self.members)
+            draws = low_rank[own].contiguous()
+            networks[own] = torch.einsum("srk,rkp->srp", draws, columns[:, :, member])
         networks.addcmul_(self.by_network(state["deviations"])[owner], diagonal)
         return torch.add(means, networks, alpha=math.sqrt(self.scale))
 

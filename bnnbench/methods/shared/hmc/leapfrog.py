@@ -78,7 +78,7 @@ def leapfrog(
     scaled = metric or (lambda vectors: vectors)
     before, gradient = target(position, factors)
     after = before
-    for steps_taken in range(int(steps.max())):
+    for steps_taken in range(int(steps.max().cpu())):  # waits for the device
         step = torch.where(steps_taken < steps, size, 0.0)[..., None].to(position.dtype)
         momentum = torch.addcmul(momentum, step, scaled(gradient), value=-0.5)
         position = torch.addcmul(position, step, scaled(momentum))

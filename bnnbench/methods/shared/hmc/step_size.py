@@ -88,6 +88,6 @@ def initial_step_size(
     for _ in range(MAX_DOUBLINGS):
         size = torch.where(active, size * factor, size)
         active = active & (is_accepted(size) == grow)
-        if not active.any():
+        if not active.any().cpu():
             break
     return size
