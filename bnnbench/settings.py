@@ -116,6 +116,8 @@ class Evaluation(Checked):
         save_objective: whether to record the objective of the final fit after every epoch.
         save_predictive_mixture: whether to save the components of every predictive distribution, so
             that distributions can be compared; changes no result, so not part of the identity.
+        save_fold_predictions: whether to save what the networks of each fold predict for the test
+            rows, with `out_of_fold`, for CV+ intervals; changes no result either.
     """
 
     samples: Count = 100
@@ -123,6 +125,7 @@ class Evaluation(Checked):
     score_training_rows: bool = False
     save_objective: bool = False
     save_predictive_mixture: bool = no_identity(False)
+    save_fold_predictions: bool = no_identity(False)
     key: ClassVar[str] = "evaluation"
 
 

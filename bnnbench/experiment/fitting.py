@@ -150,6 +150,13 @@ def prediction_arrays(
     }
 
 
+def fold_arrays(split: Split, means: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arrays to save for predictive means of the test rows, `[K, padded M]`."""
+    rows = split.test
+    columns = {f"fold_{k}": row[: len(rows)] for k, row in enumerate(means)}
+    return {"split": np.full(len(rows), split.index), "row": rows, **columns}
+
+
 def mixture_arrays(
     split: Split, rows: np.ndarray, prediction: Prediction, replica: int
 ) -> dict[str, np.ndarray]:

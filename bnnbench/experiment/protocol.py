@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from bnnbench.experiment.fitting import (
     FitSettings,
     Values,
     diagnosis_arrays,
     fit_task,
+    fold_arrays,
     mixture_arrays,
     objective_arrays,
     predict,
@@ -27,7 +27,16 @@ from bnnbench.experiment.fitting import (
     score,
 )
 from bnnbench.experiment.folds import Folds
-from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, OBJECTIVE, PREDICTIONS, TRAINING
+from bnnbench.experiment.split_files import (
+    DIAGNOSIS,
+    FOLDS,
+    MIXTURE,
+    OBJECTIVE,
+    OUT_OF_FOLD,
+    PREDICTIONS,
+    TRAINING,
+)
+from bnnbench.methods.shared.contract import Posterior
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
@@ -61,9 +70,9 @@ def cross_validate(
         Per split, the log-likelihood of each fold in original units; NaN if its fit diverged.
     """
     streams = split_streams(fitting, splits, folds.data, "search", iteration)
-    diverged, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
+    posterior, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
     scores = LOG_LIKELIHOODS[objective](prediction, folds.targets, folds.real)
-    return scores.masked_fill(diverged.cpu(), math.nan).view(-1, folds.count).tolist()
+    return scores.masked_fill(posterior.diverged.cpu(), math.nan).view(-1, folds.count).tolist()
 
 
 def out_of_fold(
@@ -72,29 +81,50 @@ def out_of_fold(
     splits: Sequence[Split],
     folds: Folds,
     values: Sequence[Values],
-) -> list[dict[str, np.ndarray]]:
+    test_rows: bool = False,
+) -> list[dict[str, dict[str, np.ndarray]]]:
     """Predict every training row with networks not trained on it, fitted like the final one.
 
     Recalibration uses these predictions, and never the test part.
 
+    Args:
+        fitting: settings of the fits.
+        table: the data.
+        splits: computed in lockstep.
+        folds: from `make_folds`.
+        values: hyper-parameters of each split.
+        test_rows: whether to predict the test rows with the networks of every fold, too.
+
     Returns:
-        Per split, the arrays of `out_of_fold.npz` in original units, in fold order; predictions
-        are NaN in folds whose fit diverged.
+        Per split, the arrays of `out_of_fold.npz` in original units, in fold order, and with
+        `test_rows` those of `folds.npz`; predictions are NaN in folds whose fit diverged.
     """
     streams = split_streams(fitting, splits, folds.data, "out of fold")
     epochs = fitting.training.final_epochs
-    diverged, prediction = _fit_folds(fitting, folds, values, epochs, streams)
+    posterior, prediction = _fit_folds(fitting, folds, values, epochs, streams)
+    diverged, groups = posterior.diverged, folds.data.groups
     prediction = replace(prediction, loc=prediction.loc.masked_fill(diverged[:, None], math.nan))
     pieces = [
         prediction_arrays(table, splits[group], rows, prediction, replica)
-        for replica, (group, rows) in enumerate(zip(folds.data.groups, folds.rows, strict=True))
+        for replica, (group, rows) in enumerate(zip(groups, folds.rows, strict=True))
     ]
-    return [
-        {name: np.concatenate([piece[name] for piece in split_pieces]) for name in split_pieces[0]}
-        for split_pieces in (
-            pieces[k : k + folds.count] for k in range(0, len(pieces), folds.count)
-        )
-    ]
+    members = [range(k, k + folds.count) for k in range(0, len(pieces), folds.count)]
+    results = [{OUT_OF_FOLD: _joined([pieces[r] for r in own])} for own in members]
+    if test_rows:
+        streams = split_streams(fitting, splits, folds.data, "out of fold", "test rows")
+        inputs = folds.scaler.inputs([table.inputs[splits[group].test] for group in groups])
+        tested = predict(fitting, posterior, folds.scaler, inputs, streams).mean()
+        means = tested.masked_fill(diverged[:, None], math.nan).cpu().numpy()
+        for result, own in zip(results, members, strict=True):
+            sizes = [len(folds.rows[r]) for r in own]
+            result[OUT_OF_FOLD]["fold"] = np.repeat(np.arange(folds.count), sizes)
+            result[FOLDS] = fold_arrays(splits[groups[own[0]]], means[own.start : own.stop])
+    return results
+
+
+def _joined(pieces: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Concatenate arrays of the same names."""
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
 @dataclass(frozen=True)
@@ -227,12 +257,12 @@ def make_trial(
 
 def _fit_folds(
     fitting: FitSettings, folds: Folds, values: Sequence[Values], epochs: int, streams: Streams
-) -> tuple[Tensor, Prediction]:
-    """Return whether each fold's fit diverged, `[R]`, and its prediction of the held-out rows."""
+) -> tuple[Posterior, Prediction]:
+    """Return the fit of each fold, and its prediction of the held-out rows."""
     compiled = fitting.training.compile == "always"
     task = fit_task(fitting, folds.data, folds.scaler, values, epochs, streams, compiled)
     posterior = fitting.method.fit(task)
-    return posterior.diverged, predict(fitting, posterior, folds.scaler, folds.inputs, streams)
+    return posterior, predict(fitting, posterior, folds.scaler, folds.inputs, streams)
 
 
 def _numbers(splits: Sequence[Split]) -> list[int]:

@@ -17,11 +17,7 @@ from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
 from bnnbench.experiment.reference_fit import reference_seconds
 from bnnbench.experiment.run_folder import Arrays
-from bnnbench.experiment.split_files import (
-    OUT_OF_FOLD,
-    SEARCH,
-    SPLITS,
-)
+from bnnbench.experiment.split_files import SEARCH, SPLITS
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
 from bnnbench.methods.shared.contract import Method
@@ -82,9 +78,10 @@ class SplitExperiment(SplitPlan, Stackable):
         values = [best(history).values if history else {} for history in histories]
         stacked = replace(first.fitting, method=_stacked_method(plans, len(group)))
         results = final_fit(stacked, first.table, group * len(plans), values, first.evaluation)
-        held_out: list[Arrays] = [{} for _ in group]
+        held_out: Sequence[Mapping[str, Arrays]] = [{} for _ in group]
         if first.evaluation.out_of_fold and folds:
-            held_out = list(out_of_fold(first.fitting, first.table, group, folds, values))
+            saved = first.evaluation.save_fold_predictions
+            held_out = out_of_fold(first.fitting, first.table, group, folds, values, saved)
         seconds = time.process_time() - started
         parts = [part for split in group for part in (split.test, split.train)]
         prints = subset_fingerprints(first.table, parts)
@@ -102,7 +99,7 @@ class SplitExperiment(SplitPlan, Stackable):
                     both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
                     row = _row(plan, group[s], both, history, values[s], result, shared)
                     tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
-                    arrays = {**result.arrays, OUT_OF_FOLD: held_out[s]}
+                    arrays = {**result.arrays, **held_out[s]}
                     store.save(unit, tables, {name: a for name, a in arrays.items() if a})
 
 

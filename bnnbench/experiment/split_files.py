@@ -34,6 +34,10 @@ PREDICTIONS = "predictions"
 OUT_OF_FOLD = "out_of_fold"
 """The same arrays for training points, each predicted by networks not trained on it."""
 
+FOLDS = "folds"
+"""Arrays with an entry per test point: `split`, `row` and `fold_0`, `fold_1`, ..., the means that
+the networks of each fold predict; only with `evaluation.save_fold_predictions`."""
+
 TRAINING = "training"
 """The same arrays for the training rows; only with `evaluation.score_training_rows`."""
 

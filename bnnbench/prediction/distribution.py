@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp, ndtri
+from scipy.special import logsumexp
 
 from bnnbench.constraints import check_between
 from bnnbench.experiment.model import Model
 from bnnbench.results.mixtures import Mixture
-from bnnbench.results.predictive_distances import mixture_cdf, sample
+from bnnbench.results.predictive_distances import exact_quantiles, mixture_cdf, sample
 from bnnbench.types import UserError
-
-BISECTIONS = 50
-"""Halvings of the bracket of a quantile, which leave 1e-15 of its width."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +81,7 @@ class PredictiveDistribution:
         wanted = np.atleast_1d(np.asarray(levels, dtype=float))[None]
         if not ((wanted > 0) & (wanted < 1)).all():
             raise UserError(f"levels must be above 0 and below 1, not {levels}.", "levels")
-        mixture = self.mixture
-        ends = mixture.loc[:, None] + mixture.deviation[:, None] * ndtri(wanted)[..., None]
-        low, high = ends.min(2), ends.max(2)  # a quantile is between those of the components
-        for _ in range(BISECTIONS if mixture.components > 1 else 0):
-            middle = (low + high) / 2
-            below = self.cdf(middle) < wanted
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return _shaped((low + high) / 2, np.ndim(levels) == 1)
+        return _shaped(exact_quantiles(self.mixture, wanted), np.ndim(levels) == 1)
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Return both ends of the central interval with this probability, `[M]` each.

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 CALIBRATIONS = ("none", "isotonic", "conformal")
 
-ROUNDING_ERROR = 1e-9
-"""Of a sum of weights."""
-
 
 def predict_frame(
     fitted: FinalModel,
@@ -135,12 +132,6 @@ def _interval_ends(
 def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
     """Return half the width, in predictive deviations, that covers a new row with `level`.
 
-    With `n` rows in groups of their own, this is the `ceil((n + 1) level)`-th smallest distance,
-    since every rank of a new row is equally likely (Vovk, Gammerman & Shafer 2005; Lei et al. 2018,
-    eq. 3). With `K` groups, every group has the weight `1 / (K + 1)`, divided evenly among its
-    rows; the interval covers a row of a new group (Lee, Barber & Willett 2023, hierarchical
-    conformal prediction).
-
     Args:
         scores: distances of the held-out targets, in predictive deviations, `[n]`.
         groups: their groups, `[n]`.
@@ -151,15 +142,15 @@ def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -
     """
     import numpy as np
 
-    _, index, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    order = np.argsort(scores, kind="stable")
-    covered = np.cumsum(1 / counts[index[order]]) / (len(counts) + 1)
-    place = int(np.searchsorted(covered, level - ROUNDING_ERROR))
-    if place == len(scores):
+    from bnnbench.results.conformal import conformal_radius
+
+    radius = conformal_radius(scores, level, groups)
+    if radius == np.inf:
+        count = len(np.unique(groups))
         raise UserError(
-            f"--interval must be at most {len(counts) / (len(counts) + 1):.3f} with "
-            f"{len(counts)} held-out rows or groups, not {level:g}; or use --calibrate isotonic.",
+            f"--interval must be at most {count / (count + 1):.3f} with {count} held-out rows or "
+            f"groups, not {level:g}; or use --calibrate isotonic.",
             "--interval",
             "few_rows",
         )
-    return float(scores[order[place]])
+    return radius

@@ -96,9 +96,16 @@ METRICS = (
     Metric("predict_seconds", "Predict", "s"),
     Metric("total_seconds", "Total", "s", printed=("page", "terminal")),
 )
-"""All metrics, in the order in which they are printed."""
+"""All metrics that runs store, in the order in which they are printed."""
 
-BY_KEY = {metric.key: metric for metric in METRICS}
+COMPUTED = (
+    Metric("interval_score", "Interval score, 90 %", "target", loss="interval score"),
+    Metric("quantile_loss", "Quantile loss", "target", loss="quantile loss"),
+    Metric("tail_crps", "Tail-weighted CRPS", "target", loss="tail-weighted CRPS"),
+)
+"""Metrics that are computed from saved predictions when they are requested (`proper_scores`)."""
+
+BY_KEY = {metric.key: metric for metric in (*METRICS, *COMPUTED)}
 
 
 def printed_in(place: Place) -> tuple[Metric, ...]:

@@ -44,6 +44,9 @@ MIN_GRID_POINTS, MAX_GRID_POINTS = 256, 8192
 MAX_ARRAY_ELEMENTS = 4_000_000
 """Maximum size of an intermediate array (32 MB)."""
 
+MAX_QUANTILE_STEPS, QUANTILE_TOLERANCE = 60, 1e-13
+"""Steps of the search for quantiles, and the last step in standard deviations."""
+
 N_DRAWS = 1000
 
 
@@ -80,6 +83,34 @@ def quantiles(mixture: Mixture) -> np.ndarray:
             )
             result[chunk] = _invert_cdf(grid, function)
     return result
+
+
+def exact_quantiles(mixture: Mixture, levels: np.ndarray) -> np.ndarray:
+    """Return quantiles `[M, K]` of every point by Newton's method, or bisection where it fails.
+
+    Args:
+        mixture: of M points.
+        levels: K probabilities for all points, `[1, K]`.
+    """
+    from scipy.special import ndtr, ndtri
+
+    deviation = mixture.deviation[:, None]
+    ends = mixture.loc[:, None] + deviation * ndtri(levels)[..., None]
+    low, high = ends.min(2), ends.max(2)  # a quantile is between those of the components
+    total = np.sqrt(mixture.loc.var(1) + (mixture.deviation**2).mean(1))[:, None]
+    found = np.clip(mixture.loc.mean(1)[:, None] + total * ndtri(levels), low, high)
+    for _ in range(MAX_QUANTILE_STEPS if mixture.components > 1 else 0):
+        scores = mixture.scores(found)
+        error = ndtr(scores).mean(2) - levels
+        density = (np.exp(-0.5 * scores**2) / deviation).mean(2) / np.sqrt(2 * np.pi)
+        low, high = np.where(error < 0, found, low), np.where(error < 0, high, found)
+        with np.errstate(all="ignore"):
+            newton = found - error / density
+        before = found
+        found = np.where((low <= newton) & (newton <= high), newton, (low + high) / 2)
+        if (np.abs(found - before) <= QUANTILE_TOLERANCE * total).all():
+            break
+    return found
 
 
 def wasserstein(p: np.ndarray, q: np.ndarray, order: int = 1) -> np.ndarray:

@@ -13,7 +13,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import Record, RunFolder, finished_runs, read_record
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
-from bnnbench.results.metrics import DIAGNOSTIC, METRICS
+from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.settings import flatten
 from bnnbench.results.verified_run import VerifiedRun, read_verified
@@ -30,7 +30,7 @@ def summarise_runs(splits: pd.DataFrame) -> pd.DataFrame:
         (divisor n - 1), `stderr` (std / sqrt(n)) and `n`, in the units of `splits`. `std` and
         `stderr` of a single split are missing, not zero.
     """
-    columns = [metric.key for metric in METRICS]
+    columns = [key for key in BY_KEY if key in splits]
     columns += [name for name in splits if str(name).startswith(DIAGNOSTIC)]
     runs = pd.Index(splits["run"].unique(), name="run")
     valid = splits[splits["diverged"] == 0].set_index("run")[columns].astype(float)

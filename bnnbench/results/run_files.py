@@ -20,6 +20,9 @@ CALIBRATION = "calibration"
 
 POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
 
+FOLD = "fold"
+"""Column of the out-of-fold predictions of runs that saved `folds.npz`."""
+
 TEXT_COLUMNS = ("at_bound", "fingerprint", "training_fingerprint", "bits")
 """Text columns of `splits.csv`: search bounds that were hit, and fingerprint of the test rows."""
 
@@ -31,6 +34,7 @@ NUMERIC_COLUMNS = ("split", *SIZE_COLUMNS, "diverged", *(metric.key for metric i
 ARRAY_COLUMNS = {
     split_files.PREDICTIONS: POINT_COLUMNS,
     split_files.OUT_OF_FOLD: POINT_COLUMNS,
+    split_files.FOLDS: ("split", "row"),
     split_files.TRAINING: ("split", "target"),
     split_files.DIAGNOSIS: ("split",),
     split_files.OBJECTIVE: ("split", "epoch", "loss", "complexity"),
@@ -136,7 +140,14 @@ def read_predictions(folder: RunFolder) -> pd.DataFrame | None:
 def read_out_of_fold(folder: RunFolder) -> pd.DataFrame | None:
     """Read the out-of-fold predictions of the training points, without diverged folds."""
     points = read_arrays(folder, split_files.OUT_OF_FOLD)
-    return None if points is None else points[list(POINT_COLUMNS)].dropna()
+    if points is None:
+        return None
+    return points[[name for name in (*POINT_COLUMNS, FOLD) if name in points]].dropna()
+
+
+def read_fold_means(folder: RunFolder) -> pd.DataFrame | None:
+    """Read what the networks of each fold predict for the test points, if saved."""
+    return read_arrays(folder, split_files.FOLDS)
 
 
 def read_training_points(folder: RunFolder) -> pd.DataFrame | None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.reader import Runs
+from bnnbench.experiment.split_files import KIND
+from bnnbench.results.metrics import BY_KEY, COMPUTED, Metric
+from bnnbench.results.reader import Runs, summarise_runs, to_wide
+from bnnbench.results.split_scores import split_scores
 from bnnbench.types import UserError
 
 
@@ -34,7 +36,7 @@ class RunFilter:
     Attributes:
         methods: labels of methods, as tables name them.
         datasets: names of data sets.
-        metrics: keys of `metrics.METRICS`.
+        metrics: keys of `metrics.BY_KEY`.
     """
 
     methods: tuple[str, ...] = ()
@@ -59,21 +61,33 @@ NO_FILTER = RunFilter()
 def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
     """Return the selected runs, with their tables in the requested order.
 
-    A method may be one of the user's file.
+    A method may be one of the user's file. Requested metrics that are not stored are computed.
 
     Raises:
-        UserError: if a name is unknown or no run is left.
+        UserError: if a name is unknown, no run is left, or a metric cannot be computed.
     """
     columns = {"method": selection.methods, "dataset": selection.datasets}
     for column, option in (("method", "--methods"), ("dataset", "--datasets")):
         check_known_names(option, columns[column], dict.fromkeys(available_names(runs, column)))
-    if not any(columns.values()):
-        return runs
+    selected = select_runs(runs, columns) if any(columns.values()) else runs
+    return with_computed_scores(selected, selection.metrics)
+
+
+def select_runs(runs: Runs, columns: Mapping[str, Sequence[str]]) -> Runs:
+    """Return the runs with the requested methods and data sets.
+
+    Args:
+        runs: the runs.
+        columns: requested names by column; none means all.
+
+    Raises:
+        UserError: if there are none.
+    """
     tables = {kind: select_rows(table, columns) for kind, table in runs.tables.items()}
     tables = {kind: table for kind, table in tables.items() if len(table)}
     if not tables:
         description = " on ".join(" or ".join(names) for names in columns.values() if names)
-        option = "--methods" if selection.methods else "--datasets"
+        option = "--methods" if columns["method"] else "--datasets"
         raise UserError(f"{runs.path} contains no finished run of {description}.", option, "no_run")
     digests = {str(run) for table in tables.values() for run in table.index}
     mask = runs.splits["run"].isin(digests) if len(runs.splits) else slice(None)
@@ -88,6 +102,31 @@ def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
         user_published=select_rows(runs.user_published, columns),
         _cache={},
     )
+
+
+def with_computed_scores(runs: Runs, metrics: Sequence[str]) -> Runs:
+    """Add the requested metrics of `COMPUTED` to the splits and to the tables of scored runs.
+
+    Raises:
+        UserError: if no run has predictions to compute one from.
+    """
+    keys = [metric.key for metric in COMPUTED if metric.key in metrics]
+    if not keys or runs.scored.empty:
+        return runs
+    scores = runs.cached(split_scores)["proper_scores"]
+    for key in keys:
+        if scores.empty or scores[key].isna().all():
+            raise UserError(
+                f"{key} cannot be computed: it needs runs with out-of-fold predictions on data "
+                "that are not synthetic; use another --metric.",
+                "--metric",
+                "no_predictions",
+            )
+    splits = runs.splits.merge(scores[["run", "split", *keys]], "left", ["run", "split"])
+    summary = to_wide(summarise_runs(splits))
+    added = summary[[name for name in summary if name not in runs.scored]]
+    tables = {**runs.tables, KIND: runs.scored.join(added)}
+    return replace(runs, tables=tables, splits=splits)
 
 
 def available_names(runs: Runs, column: str) -> list[str]:

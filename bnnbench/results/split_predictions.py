@@ -18,6 +18,7 @@ from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
 from bnnbench.results.run_files import (
     exclude_diverged,
+    read_fold_means,
     read_out_of_fold,
     read_predictions,
     read_splits,
@@ -36,6 +37,8 @@ class SplitPredictions:
         saved: whether the mixtures were saved.
         inputs: standardised inputs, `[M, D]`, if mixtures were saved and the data set is one of the
             UCI sets in the data folder (`BNNBENCH_DATA`); else None.
+        fold_means: predictive means of the networks of K folds, `[M, K]`; None if they were not
+            saved, or a fold diverged.
     """
 
     split: int
@@ -44,6 +47,7 @@ class SplitPredictions:
     held_out: pd.DataFrame
     saved: bool = False
     inputs: np.ndarray | None = None
+    fold_means: np.ndarray | None = None
 
 
 def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
@@ -52,7 +56,9 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
     Raises:
         UserError: if a file is damaged.
     """
-    points, held_out = read_predictions(folder), read_out_of_fold(folder)
+    points, held_out, folds = (
+        read(folder) for read in (read_predictions, read_out_of_fold, read_fold_means)
+    )
     if points is None:
         return
     stored = read_mixtures(folder).mixture if has_mixtures(folder) else None
@@ -63,7 +69,11 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
             mixture = _with_moments(stored.select_points(own.index.to_numpy()), mixture)
         held = pd.DataFrame() if held_out is None else held_out[held_out["split"] == split]
         asked = None if inputs is None else inputs[own["row"]]
-        yield SplitPredictions(int(str(split)), own, mixture, held, stored is not None, asked)
+        means = None if folds is None else folds.loc[own.index].filter(like="fold_").to_numpy()
+        means = None if means is None or np.isnan(means).any() else means
+        yield SplitPredictions(
+            int(str(split)), own, mixture, held, stored is not None, asked, means
+        )
 
 
 def _inputs(dataset: Mapping[str, Any]) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from bnnbench.experiment.folds import make_folds, shuffled_folds
 from bnnbench.experiment.protocol import cross_validate, final_fit, out_of_fold
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.experiment.split_files import FOLDS, MACHINE_COLUMNS, OUT_OF_FOLD
 from bnnbench.types import Split, Table
 
 
@@ -37,7 +37,9 @@ def held_out(
     experiment: SplitExperiment, table: Table, splits: Sequence[Split], values: Sequence[Values]
 ) -> list[dict[str, np.ndarray]]:
     folds = make_folds(experiment.fitting, table, splits, experiment.search.folds)
-    return out_of_fold(experiment.fitting, table, splits, folds, values)
+    found = out_of_fold(experiment.fitting, table, splits, folds, values, test_rows=True)
+    assert all(set(one) == {OUT_OF_FOLD, FOLDS} for one in found)
+    return [one[OUT_OF_FOLD] for one in found]
 
 
 @pytest.mark.parametrize(

@@ -203,11 +203,11 @@ def summaries(group: str) -> dict[str, str]:
 def metrics() -> dict[str, str]:
     """Return the description of each metric, with its unit."""
     from bnnbench.results.glossary import term_of
-    from bnnbench.results.metrics import METRICS as KNOWN
+    from bnnbench.results.metrics import BY_KEY as KNOWN
 
     units = {"target": "target's unit", "nats": "nats", "s": "s"}
     found = {}
-    for metric in KNOWN:
+    for metric in KNOWN.values():
         term = term_of(metric.key)
         summary = (
             term.summary if term and term.key == metric.key else f"{metric.title} time per split"

@@ -8,7 +8,8 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from bnnbench.report import blocks
-from bnnbench.results.conditional_coverage import ISOTONIC, RAW, THIRDS, WIDTHS
+from bnnbench.results.conditional_coverage import THIRDS
+from bnnbench.results.conformal import ISOTONIC, RAW, WIDTHS
 from bnnbench.results.reader import Runs
 from bnnbench.results.split_scores import split_scores
 
@@ -36,7 +37,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
         `<name>_stderr`, and its `p`; and `score.<interval>` of all intervals.
     """
     raw = table[table["interval"] == RAW].drop(
-        columns=["interval", "split", "experiment", "family"]
+        columns=["interval", "split", "experiment", "family", "points", "calibration"]
     )
     groups = raw.groupby(["run", "dataset", "label"], sort=False)
     sums = groups[["u", "v"]].sum()

@@ -25,7 +25,7 @@ from bnnbench.results.kept.edition import (
 )
 from bnnbench.results.kept.tracks import track_of, tuning_of
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import Metric
+from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
 from bnnbench.results.ranking import Rankings, rank_experiment
@@ -113,8 +113,15 @@ def compare_with_kept(
         methods: labels of the kept methods to compare with; all of the track by default.
 
     Raises:
-        UserError: if the edition, the track or a method is unknown, or no run can be compared.
+        UserError: if the edition, the track or a method is unknown, kept results lack a metric,
+            or no run can be compared.
     """
+    if missing := [metric.key for metric in metrics if metric in COMPUTED]:
+        raise UserError(
+            f"kept results do not contain {missing[0]}; use another --metric, or no --with kept.",
+            "--metric",
+            "not_kept",
+        )
     track, name = parse_kept(with_kept)
     edition = read_edition(name)
     table = with_track(runs.scored)

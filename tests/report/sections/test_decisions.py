@@ -13,18 +13,25 @@ from scipy.stats import multivariate_normal, norm
 from support.blocks import blocks, data_files
 from support.config import TINY, compose
 from support.tiny_runs import no_page
+from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
+from bnnbench.experiment.split_files import OUT_OF_FOLD
 from bnnbench.portable_math import mixture_crps
-from bnnbench.report.sections import conditional_coverage, joint, newsvendor
+from bnnbench.report.sections import conditional_coverage, joint, newsvendor, proper_scores
 from bnnbench.report.sections.joint import chains_lead
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.conditional_coverage import conformal_radius, split_coverage
+from bnnbench.results.conditional_coverage import split_coverage
+from bnnbench.results.conformal import conformal_radius
 from bnnbench.results.joint_predictions import input_sets, joint_scores, split_joint
+from bnnbench.results.kept.comparison import compare_with_kept
+from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.newsvendor import LEVELS, pinball, split_costs
 from bnnbench.results.predictive_distances import NORMAL_SCORES, WEIGHTS, quantiles
+from bnnbench.results.reader import read_runs
+from bnnbench.results.run_filter import RunFilter, filter_runs
 from bnnbench.results.split_predictions import SplitPredictions, split_predictions
 
 POINTS = 3000
@@ -151,18 +158,30 @@ def test_the_claim_about_chains() -> None:
 
 def test_sections_of_a_run(tmp_path: Path) -> None:
     words = ["dataset=diabetes", "method=bbb", "method.prior_precision=1", "search=none", *TINY]
-    words += ["method.noise_precision=5", "workers=1", "evaluation.save_predictive_mixture=true"]
+    words += ["method.noise_precision=5", "workers=1"]
+    words += [f"evaluation.save_{name}=true" for name in ("predictive_mixture", "fold_predictions")]
     folder = execute(build(compose(*words, f"outputs_dir={tmp_path}")), no_page)
     for one in split_predictions(folder):
         mean, total = one.mixture.loc.mean(1), one.mixture.epistemic_deviation() ** 2
         assert mean == pytest.approx(one.points["mean"].to_numpy(), rel=1e-4)
         assert total == pytest.approx(one.points["epistemic_variance"].to_numpy(), rel=1e-3)
     files = data_files([
-        block for module in (newsvendor, conditional_coverage, joint)
+        block for module in (newsvendor, proper_scores, conditional_coverage, joint)
         for block in blocks(module.section, tmp_path)
     ])  # fmt: skip
     assert len(files["newsvendor"]) == 2 * len(LEVELS)
-    assert len(files["conditional_coverage"]) == 2 * 5
+    assert len(files["conditional_coverage"]) == 2 * 7
     assert (
         files["joint"]["inputs"].tolist() == ["random"] * 2 and (files["joint"]["draws"] == 5).all()
     )
+    conformal = files["intervals"]["in_band"].dropna()
+    assert len(files["proper_scores"]) == 2 and len(conformal) == 2 * 3
+    runs, keys = read_runs(tmp_path), [metric.key for metric in COMPUTED]
+    scored = filter_runs(runs, RunFilter(metrics=(*keys, "rmse"))).scored.iloc[0]
+    for key in keys:
+        assert scored[f"{key}_mean"] == pytest.approx(files["proper_scores"][key].mean())
+    runs.folders[scored.name].arrays(OUT_OF_FOLD).unlink()
+    with raises_user_error("--metric", "no_predictions"):
+        filter_runs(replace(runs, _cache={}), RunFilter(metrics=("tail_crps",)))
+    with raises_user_error("--metric", "not_kept"):
+        compare_with_kept(runs, "kept", COMPUTED, 0.01)
