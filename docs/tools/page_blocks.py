@@ -10,6 +10,7 @@ from functools import partial
 
 import pandas as pd
 from downstream import overview
+from scores import best_methods, conformal_coverage, distorted_forecasts
 from stored_results import (
     MAX_Z,
     RESULTS,
@@ -433,6 +434,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
         posterior_distances, converged_distances, long_chains, chain_diagnostics, exceptions,
         toy_claims, seeds,
         toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
+        distorted_forecasts, best_methods, conformal_coverage,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),

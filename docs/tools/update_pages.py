@@ -17,9 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from downstream import chains, repetitions
 from page_blocks import BLOCKS
+from scores import share_in_band
 from stored_results import VALUES
 
-INLINE = VALUES | {"downstream_chains": chains, "downstream_repetitions": repetitions}
+INLINE = VALUES | {
+    "downstream_chains": chains,
+    "downstream_repetitions": repetitions,
+    "share_in_band": share_in_band,
+}
 """What the marks of values may use."""
 
 ROOT = Path(__file__).parents[2]

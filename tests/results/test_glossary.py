@@ -13,16 +13,16 @@ from bnnbench.report.sections.information_criteria import CRITERIA
 from bnnbench.results import glossary
 from bnnbench.results.calibration import CALIBRATION_METRICS
 from bnnbench.results.glossary import TERMS, term_of
-from bnnbench.results.metrics import METRICS
+from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "tests" / "report" / "expected"
 TABLES = ("results", "comparisons", "calibration", "criteria", "curves", "orders", "ranks",
-          "sigma", "time_against_score")  # fmt: skip
+          "sigma", "time_against_score", "proper_scores", "intervals")  # fmt: skip
 IDENTIFYING = {"order", "weight", "depth", "width", "final_epochs", "seed", "inputs", "synthetic",
               "score_training_rows", "initial_points", "points", "training.epochs",
-              "training.final_epochs"}  # fmt: skip
+              "training.final_epochs", "split"}  # fmt: skip
 """Numeric columns that identify a run."""
 
 HEADING = re.compile(r"^#+ (.+)$", re.M)
@@ -34,7 +34,7 @@ def slug(heading: str) -> str:
     return letters.replace(" ", "-")
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.key)
+@pytest.mark.parametrize("metric", BY_KEY.values(), ids=lambda metric: metric.key)
 def test_every_metric_has_its_own_entry(metric: object) -> None:
     key = metric.key  # type: ignore[attr-defined]
     found = term_of(key)

@@ -34,6 +34,8 @@ PATH/report:
   glossary.md         definitions and formulas of all columns
   comparisons.csv     every pair of methods, by the correlated t-test
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
+  proper_scores.csv, intervals.csv
+                      scores of intervals, quantiles and tails, PIT histograms; conformal intervals
   rmse, log_likelihood (.png, .pdf)
                       means and intervals, best first, one panel per data set; published values as
                       diamonds
