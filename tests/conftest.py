@@ -17,6 +17,7 @@ import pytest
 import torch
 from hypothesis import settings
 from support.command import Command
+from support.config import cached_composition
 from support.quick import no_figures, no_reference_fit, no_report_figures, without_fsync
 from support.tiny_runs import Planner, tiny_run
 
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     quick = ExitStack()
     quick.enter_context(without_fsync())
     quick.enter_context(no_reference_fit())
+    quick.enter_context(cached_composition())
     config.add_cleanup(quick.close)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import re
 import shutil
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -19,10 +17,7 @@ from attack.attempt import OutcomeCheck, Verdict, attempt, files
 from attack.command_lines import command, write_table
 from attack.crashes import FaultInjector, attempt_in_child, fail_with, kill
 from attack.sampling import FULL, sample
-from omegaconf import DictConfig
 
-from bnnbench.config import compose
-from bnnbench.config.compose import _compose
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
 ERRORS: Mapping[str, Callable[[int], FaultInjector]] = {
@@ -44,20 +39,6 @@ COMMANDS = {
     "report": ["report"],
     "predict": ["predict", "outputs", "t.csv", "-o", "outputs/predicted.csv"],
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compose_once() -> Iterator[None]:
-    """Compose each configuration once, before forks: it takes half of the time of an attempt."""
-    composed: dict[tuple[str, ...], DictConfig] = {}
-
-    def compose_once(words: Sequence[str]) -> DictConfig:
-        if tuple(words) not in composed:
-            composed[tuple(words)] = _compose(words)
-        return copy.deepcopy(composed[tuple(words)])
-
-    with patch.object(compose, "_compose", compose_once):
-        yield
 
 
 @pytest.fixture(scope="session")

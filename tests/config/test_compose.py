@@ -10,6 +10,7 @@ from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from support.config import compose as compose_in_tests
+from support.config import compose_all
 
 from bnnbench.config.compose import compose_configs, compose_jobs, initialise_hydra, to_dict
 from bnnbench.config.configs import CONFIG_NAME, config_folder
@@ -82,6 +83,7 @@ def test_a_configuration_may_refer_to_hydras_section(tmp_path: Path) -> None:
 
 
 def test_no_file_of_ours_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bnnbench.config.compose._compose", compose_all)  # without the tests' cache
     words = ["method=map,vadam"]
     before = compose_configs(words)
 

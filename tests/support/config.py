@@ -1,18 +1,22 @@
-"""Composes configurations as the command line does, without reading a file twice."""
+"""Composes configurations as the command line does, but the options of groups only once."""
 
 from __future__ import annotations
 
+import os
 import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
-from hydra import compose as hydra_compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from bnnbench.config import compose as product
 from bnnbench.config.compose import initialise_hydra
-from bnnbench.config.configs import CONFIG_NAME, GROUPS
+from bnnbench.config.configs import GROUPS, config_folders, read_option
 from bnnbench.config.overrides import quote_overrides
 
 # Settings that make a run fast and keep all of its steps.
@@ -22,6 +26,45 @@ TINY = [
     *("training.batch_size=16", "evaluation.samples=5", "network.width=4"),
 ]
 
+compose_all = product._compose
+"""Hydra's composition, which takes most of the time of many tests."""
+
+
+@contextmanager
+def cached_composition() -> Iterator[None]:
+    """Let commands in this process use `compose_cached`."""
+    with patch.object(product, "_compose", compose_cached):
+        yield
+
+
+def compose_cached(words: Sequence[str]) -> DictConfig:
+    """Compose as Hydra does: options of groups first, once per process, and then values.
+
+    Files of one's own, the section `hydra` and errors are left to Hydra.
+    """
+    if product._config_dirs.get() != () or len(config_folders()) > 1:
+        return compose_all(words)
+    parsed = OverridesParser.create().parse_overrides(list(words))
+    options = [one for one in parsed if one.key_or_group in GROUPS]
+    values = [one for one in parsed if one.key_or_group not in GROUPS]
+    plain = all("=" in word and word[0] not in "+~" and "@" not in word for word in words)
+    if not plain or any(o.is_sweep_override() or o.is_hydra_override() for o in parsed):
+        return compose_all(words)
+    config: DictConfig = pickle.loads(_composed(tuple(str(one.input_line) for one in options)))
+    try:
+        for one in values:
+            OmegaConf.update(config, one.key_or_group, one.value(), merge=True)
+    except OmegaConfBaseException:
+        return compose_all(words)
+    config.hydra.overrides.task = list(words)
+    config.hydra.runtime.cwd = os.getcwd()
+    return config
+
+
+@cache
+def _composed(options: tuple[str, ...]) -> bytes:
+    return pickle.dumps(compose_all(options))
+
 
 def compose(*overrides: str) -> dict[str, Any]:
     """Return the configuration of `bnnbench run` as plain containers."""
@@ -29,34 +72,23 @@ def compose(*overrides: str) -> dict[str, Any]:
 
 
 def unresolved(*overrides: str) -> DictConfig:
-    """Compose as Hydra does: options of groups first, once per process, and then values."""
-    words = quote_overrides(overrides)
-    options = tuple(word for word in words if word.partition("=")[0] in GROUPS)
-    values = [word for word in words if word not in options]
-    config: DictConfig = pickle.loads(_composed(CONFIG_NAME, options))
-    parsed = OverridesParser.create().parse_overrides(values)
-    try:
-        if any(one.is_add() or one.is_force_add() or one.is_delete() for one in parsed):
-            return pickle.loads(_composed(CONFIG_NAME, tuple(words)))
-        for one in parsed:
-            OmegaConf.update(config, one.key_or_group, one.value(), merge=True)
-    except OmegaConfBaseException:  # Hydra raises the error that users see
-        return pickle.loads(_composed(CONFIG_NAME, tuple(words)))
+    """Return the configuration of `bnnbench run` without the section `hydra`."""
+    with initialise_hydra():
+        config = compose_cached(quote_overrides(overrides))
+    with open_dict(config):
+        del config["hydra"]
     return config
 
 
 def compose_only(*overrides: str) -> dict[str, Any]:
-    """Compose only the given groups, which takes half the time.
+    """Merge only the files of the given options, without Hydra.
 
     Args:
         overrides: such as `divergence=renyi`, `prior=gaussian` and `divergence.alpha=2`.
     """
-    added = (f"+{o}" if o.partition("=")[0] in (*GROUPS, "data_dir") else o for o in overrides)
-    config = pickle.loads(_composed(None, tuple(added)))
+    config = OmegaConf.create()
+    for one in OverridesParser.create().parse_overrides(list(overrides)):
+        key, value = one.key_or_group, one.value()
+        option = read_option(key, value) if key in GROUPS else value  # type: ignore[arg-type]
+        OmegaConf.update(config, key, option, force_add=True)
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
-
-
-@cache
-def _composed(name: str | None, overrides: tuple[str, ...]) -> bytes:
-    with initialise_hydra():
-        return pickle.dumps(hydra_compose(name, overrides=list(overrides)))
