@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hydra import compose
 from support.command import Command, result_folder
 
 import bnnbench.suites
@@ -19,7 +18,7 @@ from bnnbench.cli.commands.list import METRICS, SUITES, parse_words
 from bnnbench.cli.commands.reproduce import find_sweeps
 from bnnbench.cli.main import build_parser
 from bnnbench.config.compose import initialise_hydra, job_overrides
-from bnnbench.config.configs import CONFIG_NAME, GROUPS
+from bnnbench.config.configs import GROUPS, options
 from bnnbench.config.overrides import quote_overrides
 from bnnbench.report.run_output import find_run_page
 
@@ -45,12 +44,17 @@ RUNS = [words[1:] for words in commands() if words[0] == "run"]
 OTHERS = [words for words in commands() if words[0] != "run"]
 
 
+def settings_of(words: tuple[str, ...]) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
 def merged_runs() -> list[list[str]]:
-    """Merge runs with the same components, since composing takes long, and return overrides."""
-    merged: dict[tuple[str, ...], dict[str, str]] = {}
-    for words in RUNS:
-        settings = dict(word.split("=", 1) for word in words if "=" in word)
-        chosen = tuple(sorted(word for word in words if word.partition("=")[0] in GROUPS))
+    """Merge runs of the same experiment and method, since composing takes long."""
+    merged: dict[tuple[str, str], dict[str, str]] = {}
+    for settings in map(settings_of, RUNS):
+        for group in settings.keys() & {*GROUPS}:
+            settings[group] = settings[group].rpartition(",")[2]
+        chosen = settings.get("experiment", ""), settings.get("method", "")
         merged.setdefault(chosen, {}).update(settings)
     return [[f"{key}={value}" for key, value in settings.items()] for settings in merged.values()]
 
@@ -64,9 +68,14 @@ def test_every_run_composes(
     rows = "\n".join(f"{area},{area * area}" for area in range(50))
     Path("houses.csv").write_text(f"area,price\n{rows}\n")
     with initialise_hydra():
-        jobs = job_overrides(quote_overrides(words))
-        if len(jobs) > 1:  # a single job has been composed
-            assert compose(CONFIG_NAME, jobs[-1])["experiment"]
+        assert job_overrides(quote_overrides(words))
+
+
+def test_every_chosen_option_exists() -> None:
+    for words in RUNS:
+        for group, value in settings_of(words).items():
+            if group in GROUPS and not value.startswith("glob("):
+                assert {*value.split(",")} <= options(group).keys(), words
 
 
 @pytest.mark.parametrize("words", OTHERS, ids=" ".join)

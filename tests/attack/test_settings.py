@@ -14,7 +14,7 @@ from support.config import compose
 CASES = {f"{setting.name} {value}": (setting, value) for setting, value in cases()}
 
 
-@pytest.mark.parametrize("name", sample(list(CASES), 10))
+@pytest.mark.parametrize("name", sample(list(CASES), 4))
 def test_a_setting(check_outcome: OutcomeCheck, table: Path, empty: Path, name: str) -> None:
     setting, value = CASES[name]
     words = command(table, setting.choices, f"{setting.key}={VALUES[value]}")

@@ -49,7 +49,7 @@ def test_recommend_reads_the_same_table(record_outcome: Callable[..., str], tmp_
         failure = record_outcome("formats, recommend", outcome, wrong=wrong)
         return failure and f"{style} in {folder}: {failure}"
 
-    failures = examples("recommend", one, 4)
+    failures = examples("recommend", one, 2)
     assert not failures, "\n\n".join(failures)
 
 
@@ -107,7 +107,7 @@ def test_predict_reads_the_same_rows(
         failure = record_outcome("formats, predict", outcome, wrong=wrong)
         return failure and f"{style} in {folder}: {failure}"
 
-    failures = examples("predict", one, 4)
+    failures = examples("predict", one, 2)
     assert not failures, "\n\n".join(failures)
 
 

@@ -110,7 +110,7 @@ def test_a_message_is_one_line(command: Command) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow)],
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129)],
 )
 def test_a_signal_ends_a_run(table: list[str], tmp_path: Path, number: int, code: int) -> None:
     command = [sys.executable, "-m", "bnnbench", "run", *table, "training.epochs=2000", "splits=1"]
@@ -129,6 +129,7 @@ def test_a_signal_ends_a_run(table: list[str], tmp_path: Path, number: int, code
     assert "Warning" not in errors and "Traceback" not in errors
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_terminal_of_ascii_prints(tmp_path: Path) -> None:
     make_run(tmp_path)

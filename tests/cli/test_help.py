@@ -74,6 +74,7 @@ def test_the_version_and_whether_native_code_is_in_use(command: Command) -> None
     assert command("--version") == command("run", "--version") == (0, said, "")
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_an_option_without_its_value_does_not_take_an_override() -> None:
     """In a separate process, since Hydra configures logging."""
@@ -151,6 +152,7 @@ def completion_environment(line: str, answer: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_completion_as_the_shell_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a project with files of one's own."""

@@ -46,6 +46,7 @@ def test_a_value_on_an_unused_data_set_is_named(command: Command, outputs: Path)
     assert code == 0 and "--published-values" in line and "Yacht" in line
 
 
+@pytest.mark.slow
 def test_a_report_shows_a_selection_in_order(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

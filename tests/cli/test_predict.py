@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.command import Command
+from support.quick import slow_except
 from support.tiny_runs import finished, tiny_run
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -80,7 +81,7 @@ def test_copied_columns_are_unchanged(command: Command, ran: Path) -> None:
     assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
+@pytest.mark.parametrize("suffix", slow_except([".csv", ".xlsx", ".parquet"], ".csv"))
 def test_codes_of_digits_are_known_categories(
     command: Command, tmp_path: Path, suffix: str
 ) -> None:
@@ -120,7 +121,7 @@ def test_the_output_has_the_format_of_the_input(command: Command, ran: Path, enc
     np.testing.assert_allclose(found[NAMES].astype(float), plain[NAMES].astype(float), rtol=1e-4)
 
 
-@pytest.mark.parametrize("calibrate", ["none", "isotonic", "conformal"])
+@pytest.mark.parametrize("calibrate", slow_except(["none", "isotonic", "conformal"], "conformal"))
 def test_intervals_have_their_coverage(command: Command, ran: Path, calibrate: str) -> None:
     new = made(2000, 2)
     new.to_csv("new.csv", index=False)

@@ -77,6 +77,7 @@ def test_refresh_rewrites_the_tables_of_each_run(command: Command, tmp_path: Pat
     assert folder.table(CALIBRATION).is_file() and page.read_text() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_refresh_draws_every_run_as_png_and_as_pdf(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

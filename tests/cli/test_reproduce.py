@@ -8,8 +8,7 @@ import pytest
 from support.command import Command
 
 from bnnbench.cli.commands import reproduce
-from bnnbench.config.compose import job_overrides
-from bnnbench.config.configs import config_folder, options
+from bnnbench.config.configs import options
 from bnnbench.discovery import Suite, Sweep, suites
 
 SHORT = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
@@ -31,18 +30,6 @@ def test_the_sweeps_of_all_and_of_small() -> None:
     assert "gvi_uci" in names and "gvi_uci" not in {
         sweep.experiment for sweep in reproduce.find_sweeps("small")
     }
-
-
-@pytest.mark.parametrize(
-    ("experiment", "jobs"),
-    [("book_uci", 8 * 6), ("gvi_alpha", 11 * 3 * 4), ("gvi_uci", 16 * 3 * 4),
-     ("gvi_competitors", 4 * 3 * 4 * 5), ("gp_toy", 16 * 3 * 5)],
-)  # fmt: skip
-def test_numbers_of_jobs(experiment: str, jobs: int) -> None:
-    from hydra import initialize_config_dir
-
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        assert len(job_overrides([f"experiment={experiment}"])) == jobs
 
 
 def test_mistakes(command: Command) -> None:
@@ -94,6 +81,7 @@ def test_reproduce_runs_reports_and_resumes(
     assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_a_suite_with_a_single_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = (
@@ -112,6 +100,7 @@ def test_a_suite_with_a_single_report(command: Command, monkeypatch: pytest.Monk
     assert "Conjugate pairs" in page and "factory" in page
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_a_sweep_whose_runs_all_diverge_is_named(
     command: Command, monkeypatch: pytest.MonkeyPatch

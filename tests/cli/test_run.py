@@ -10,6 +10,7 @@ import pytest
 from omegaconf import OmegaConf
 from support.command import Command, result_folder
 from support.config import TINY
+from support.quick import slow_except
 
 from bnnbench.cli.commands.run import _status_text, hydra_arguments, join_errors
 from bnnbench.config.compose import Job, JobList
@@ -50,7 +51,7 @@ def test_a_run_ends_in_its_table_figures_and_folder(
 
 
 @pytest.mark.usefixtures("without_figures")
-@pytest.mark.parametrize("method", ["vadam", "sgld"])
+@pytest.mark.parametrize("method", slow_except(["vadam", "sgld"], "sgld"))
 def test_diagnostics_of_a_method_are_printed(
     command: Command, table_csv: Path, method: str
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     assert sorted(results["method"]) == ["map", "map", "vadam", "vadam"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_a_single_run_is_not_a_sweep(command: Command, table_csv: Path) -> None:
     code, _, errors = command("run", "method=pbp", *table_words(table_csv, "o"))
@@ -118,6 +120,7 @@ def test_a_setting_without_effect_is_refused(command: Command) -> None:
         command.assert_refused(*words, setting=word.partition("=")[0], code="no_effect")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_features_of_hydras_own_application(command: Command, table_csv: Path) -> None:
     """With an output folder of Hydra, its application runs the jobs, with the same results."""

@@ -26,6 +26,7 @@ def test_a_damaged_run_is_refused(command: Command, tmp_path: Path) -> None:
     command.assert_refused("show", str(tmp_path), setting="splits.csv", code="damaged")
 
 
+@pytest.mark.slow
 def test_its_page_opens(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_run(tmp_path / "outputs")
     add_arrays(folder)

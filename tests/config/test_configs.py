@@ -12,13 +12,13 @@ from support.tiny_runs import finished, tiny_run
 from bnnbench.config.assemble import build
 from bnnbench.config.configs import GROUPS, config_folder, options
 
-OTHER_GROUPS = [group for group in GROUPS if group not in ("experiment", "protocol")]
+OTHER_GROUPS = [group for group in GROUPS if group not in ("experiment", "method", "protocol")]
 
 TOGETHER = [
     tuple([*options(group)][number % len(options(group))] for group in OTHER_GROUPS)
     for number in range(max(len(options(group)) for group in OTHER_GROUPS))
 ]
-"""Combinations that contain every option of every other group."""
+"""Combinations of every option; tests/methods/test_contract.py composes each method."""
 
 
 def test_every_folder_of_options_is_a_group() -> None:
@@ -44,6 +44,7 @@ def assert_summary(config: dict[str, Any], group: str, name: str) -> None:
         assert summary.split()[:2] == words or summary == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", options("experiment"))
 def test_every_experiment_is_built_from_its_config(data: Path, name: str, tmp_path: Path) -> None:
     config = compose(f"experiment={name}", f"data_dir={data}", f"outputs_dir={tmp_path}")

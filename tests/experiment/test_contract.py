@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 from support.config import compose
 from support.experiments import CASES, NAMES
+from support.quick import slow_except
 from support.refusals import assert_refused
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
-from bnnbench.config.configs import read_option
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
@@ -39,12 +39,10 @@ WRONG = [(name, wrong) for name, case in CASES.items() for wrong in case.wrong o
 every_experiment = pytest.mark.parametrize("name", NAMES)
 
 
-OWN_CLASS = {name for name in NAMES if "_target_" in read_option("experiment", name)}
-
 one_per_class = pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in OWN_CLASS else pytest.mark.slow) for n in NAMES]
+    "name", slow_except(NAMES, "clutter", "estimator_parametrisations", "toy_1d")
 )
-"""Experiments that differ from another one only in their settings are slow tests."""
+"""Experiments of other classes have tests of their own."""
 
 
 def make_run(name: str, outputs: Path, *more: str) -> Run:

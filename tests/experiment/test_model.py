@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.methods import METHODS, depth_overrides
+from support.quick import slow_except
 from support.tiny_runs import Planner
 from support.user_errors import raises_user_error
 
@@ -24,7 +25,22 @@ def experiment_of(run: Run) -> SplitExperiment:
     return run.experiment
 
 
-@pytest.mark.parametrize("method", METHODS)
+QUICK = (
+    "bbb",
+    "boosting",
+    "cavi",
+    "deep_ensemble",
+    "gp",
+    "hmc",
+    "laplace",
+    "linear",
+    "pbp",
+    "swag",
+)
+"""A method of each kind of posterior; the others are slow tests."""
+
+
+@pytest.mark.parametrize("method", slow_except(METHODS, *QUICK))
 def test_a_saved_model_predicts_the_same(tiny: Planner, tmp_path: Path, method: str) -> None:
     own = ["method.iterations=3"] if method == "boosting" else []
     experiment = experiment_of(tiny(f"method={method}", *depth_overrides(method), *own))

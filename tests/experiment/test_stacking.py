@@ -57,6 +57,7 @@ def test_a_stack_equals_single_runs(
     assert [one["divergence"] for one in together] == list(NAMES)
 
 
+@pytest.mark.slow
 def test_a_killed_stack_resumes_without_changing_finished_runs(tiny: Planner) -> None:
     sweep = SweepProgress(row(tiny, "splits=1"))
     first = scores(sweep.runs[0], sweep)

@@ -66,7 +66,7 @@ OF_ANY_LIKELIHOOD = [LEAKAGE, *(check for check in METHOD if check.run in ABOUT_
 
 
 def quick_or_slow(case: Case) -> Any:
-    """Mark cases as slow, except for two of each class."""
+    """Mark cases as slow, except for one of each class."""
     return case if case in quick_cases() else pytest.param(case, marks=pytest.mark.slow)
 
 
@@ -182,7 +182,9 @@ def test_every_setting_has_a_valid_range(option: str) -> None:
 # --- likelihoods and losses
 
 
-@pytest.mark.parametrize("one", [c for name in METHODS for c in plain_cases(name)], ids=str)
+@pytest.mark.parametrize(
+    "one", [quick_or_slow(c) for name in METHODS for c in plain_cases(name)], ids=str
+)
 def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
     """Refusals of unsupported ones are tested in tests/experiment/test_method_choices.py."""
     data = training_set()
@@ -213,7 +215,7 @@ def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
 
 @pytest.mark.parametrize("option", METHODS)
 def test_searched_hyperparameters_have_bounds(option: str) -> None:
-    config = compose(f"method={option}")
+    config = compose(f"method={option}", "likelihood=gaussian")
     bounds = config["dataset"]["protocol"]["bounds"] | config["method"]["protocol"]["bounds"]
     method = Case(option).method
     assert set(method.hyper_names) - method.fixed_hyper().keys() <= bounds.keys()

@@ -87,6 +87,7 @@ def test_gp_has_a_maximum_number_of_rows(tiny: Any, monkeypatch: pytest.MonkeyPa
         tiny("method=gp")
 
 
+@pytest.mark.slow
 def test_boosting_equals_scikit_learn() -> None:
     method = Boosting(label="boosting", quantiles=3, iterations=20, min_samples_leaf=5)
     prediction, given = predicted(method)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import stats
 from support.linear_model import LAMBDA, TAU, N, design, exact_posterior, linear_data, make_hyper
+from support.quick import slow_except
 from support.user_errors import raises_user_error
 from torch import Tensor
 
@@ -47,21 +48,19 @@ def fit(
     return own.fit(FitTask(given, hyper, network or Network(depth=0), training, epochs, streams))
 
 
-@pytest.mark.parametrize(
-    ("settings", "dtype"),
-    [
-        ({}, "float64"),
-        ({}, "float32"),
-        ({"metric": "identity"}, "float32"),
-        ({"trajectory": "chees"}, "float64"),
-        ({"init_from": "map", "map_steps": 50}, "float32"),
-    ],
-    ids=["torch", "native", "identity", "chees", "from map"],
-)
-def test_it_finds_the_exact_posterior_of_a_linear_model(
-    settings: dict[str, Any], dtype: str
-) -> None:
+LINEAR: dict[str, tuple[dict[str, Any], str]] = {
+    "torch": ({}, "float64"),
+    "native": ({}, "float32"),
+    "identity": ({"metric": "identity"}, "float32"),
+    "chees": ({"trajectory": "chees"}, "float64"),
+    "from map": ({"init_from": "map", "map_steps": 50}, "float32"),
+}
+
+
+@pytest.mark.parametrize("name", slow_except(LINEAR, "native"))
+def test_it_finds_the_exact_posterior_of_a_linear_model(name: str) -> None:
     """Compares mean and covariance; float32 uses native code if available."""
+    settings, dtype = LINEAR[name]
     mean, precision = exact_posterior()
     own = method(chains=60, warm_up=60, **settings)
     draws = fit(own, linear_data(), 140, dtype=dtype).state["chain"][0].double()
@@ -80,6 +79,7 @@ def evidence(tau: Tensor, prior: Tensor) -> Tensor:
     return -0.5 * (variances.log() + square / variances).sum(-1)
 
 
+@pytest.mark.slow
 def test_sampled_precisions_match_a_grid() -> None:
     gammas = {"noise_gamma": (2.0, 1.0), "prior_gamma": (2.0, 2.0)}
     own = method(
@@ -101,6 +101,7 @@ def test_sampled_precisions_match_a_grid() -> None:
         assert drawn.std().item() == pytest.approx(deviation.item(), rel=0.08), name
 
 
+@pytest.mark.slow
 def test_a_network_with_one_unit_matches_a_grid() -> None:
     """The output weights are integrated in closed form, the unit's weight and bias on a grid.
 

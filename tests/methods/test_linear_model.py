@@ -9,6 +9,7 @@ import pytest
 import torch
 from support.fixed_point import fixed_point
 from support.linear_model import ADAM_TO_CONVERGENCE, N, exact_posterior, fit
+from support.quick import slow_except
 from torch import Tensor
 
 from bnnbench.divergences.kl import KL
@@ -16,7 +17,6 @@ from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.dvi import DVI
 from bnnbench.methods.ivon import IVON
-from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.shared.gaussian import GaussianMethod
@@ -82,7 +82,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", slow_except(KNOWN, "bbb", "dvi", "vadam, minibatches"))
 def test_posteriors_with_known_moments(name: str) -> None:
     known, (mean, precision) = KNOWN[name], exact_posterior()
     loc, scale = known.method.moments(fit(known.method, known.epochs, **known.training))
@@ -93,8 +93,8 @@ def test_posteriors_with_known_moments(name: str) -> None:
 
 @pytest.mark.parametrize(
     "method",
-    [MAP(label="m"), DeepEnsemble(label="d", members=3), MCDropout(label="m")],
-    ids=["map", "deep_ensemble", "mc_dropout without dropout"],
+    [DeepEnsemble(label="d", members=3), MCDropout(label="m")],
+    ids=["deep_ensemble", "mc_dropout without dropout"],
 )
 def test_networks_at_the_mode(method: StochasticMethod) -> None:
     """For a linear model, the mode is ridge regression."""

@@ -28,6 +28,7 @@ def fit(own: MILE, epochs: int) -> Posterior:
     return own.fit(FitTask(data, hyper, Network(depth=0), training, epochs, streams))
 
 
+@pytest.mark.slow
 def test_it_finds_the_exact_posterior_of_a_linear_model() -> None:
     mean, precision = exact_posterior()
     own = method(chains=600, warm_up=200, map_steps=100, energy_variance=(0.01, 0.001))

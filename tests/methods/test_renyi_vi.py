@@ -101,6 +101,7 @@ def exact_scale(alpha: float) -> Tensor:
     return diagonal.rsqrt()
 
 
+@pytest.mark.slow
 def test_it_finds_the_best_gaussian_of_its_order() -> None:
     alpha = 0.5
     method = RenyiVI(label="r", alpha=alpha, initial_precision=100.0)

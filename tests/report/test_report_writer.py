@@ -58,6 +58,7 @@ def test_only_suites_that_present_some_of_the_runs_add_sections(
     assert {module.split(".")[2] for module in modules} == suites
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forks_allowed")
 def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_run(tmp_path)

@@ -118,6 +118,7 @@ def test_notes_report_diverged_splits_and_search_bounds(tmp_path: Path) -> None:
     assert "1 of 4 splits diverged (split 3)" in note
 
 
+@pytest.mark.slow
 def test_a_run_without_finite_scores_is_still_written(tmp_path: Path) -> None:
     lost = dict.fromkeys(("rmse", "log_likelihood", "log_likelihood_joint", "crps"), math.nan)
     folder = make_run(tmp_path, **lost, diverged=1)

@@ -77,6 +77,7 @@ def test_the_level_holds_on_resampled_rows_of_equal_predictors(batches: int) -> 
     assert np.mean(rates) == pytest.approx(SIGNIFICANCE_LEVEL, abs=TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", BATCHES)
 def test_the_level_holds_for_methods_trained_on_every_split(batches: int) -> None:
     """Two regressions use exchangeable halves of the inputs, so neither is better."""

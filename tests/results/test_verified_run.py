@@ -99,6 +99,7 @@ def test_a_record_with_missing_metadata(tmp_path: Path) -> None:
     assert "lacks dataset" in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_rest_of_the_report_is_written(command: Command, tmp_path: Path) -> None:
     folder = make_intact_run(tmp_path)

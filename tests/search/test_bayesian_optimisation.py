@@ -38,6 +38,7 @@ def run(iterations: int, seed: int = 0) -> list[Trial]:
     return [*history, trial(values, objective(values))]
 
 
+@pytest.mark.slow
 def test_it_finds_the_optimum_unlike_random_search() -> None:
     found = [best(run(20, seed)).objective for seed in range(3)]
     rng = np.random.default_rng(0)

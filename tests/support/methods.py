@@ -132,11 +132,9 @@ def cases() -> Iterator[Case]:
 
 @cache
 def quick_cases() -> list[Case]:
-    """Return the first and the last of the `cases` of the option that names each class."""
+    """Return the first of the `cases` of the option that names each class."""
     own = [case for case in cases() if "_target_" in yaml_settings(case.option)]
-    first = {case.option: case for case in reversed(own)}
-    last = {case.option: case for case in own}
-    return [*first.values(), *last.values()]
+    return [*{class_of(case.option): case for case in reversed(own)}.values()]
 
 
 def compiled_cases() -> dict[type[Method], Case]:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 
 @contextmanager
 def no_figures() -> Iterator[None]:
@@ -45,3 +47,11 @@ def without_fsync() -> Iterator[None]:
     """Do not force files to disk, which takes longer than a tiny run."""
     with patch("os.fsync", lambda file: None):
         yield
+
+
+def slow_except(values: Iterable[Any], *quick: object) -> list[Any]:
+    """Mark values of a parameter as slow tests, except `quick`, the first elements of tuples."""
+    given = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [
+        pytest.param(*value, marks=() if value[0] in quick else pytest.mark.slow) for value in given
+    ]

@@ -111,6 +111,7 @@ def test_all_runs_of_a_sweep_share_processes(tiny: Planner) -> None:
     assert all(run.complete() for run in runs)
 
 
+@pytest.mark.slow
 def test_later_runs_start_early_and_record_their_code_version(tiny: Planner) -> None:
     first, later = a_sweep(tiny)[:2]
     with shared_engine([first, later], None) as engine:

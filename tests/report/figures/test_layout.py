@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from support.layout import layout_problems
+from support.quick import slow_except
 from support.runs import make_points, make_search, make_splits
 from support.synthetic_data import calibrated, curve
 
@@ -152,13 +153,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 }
 
 
-VARIANTS = {"many splits", "density", "many points", "few points", "highlighted times"}
-"""Figures that other ones of the same function resemble."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in VARIANTS)) for n in FIGURES]
-)
+@pytest.mark.parametrize("name", slow_except(FIGURES, "splits", "predictions", "orders"))
 def test_text_is_neither_cut_off_nor_overlapping(name: str) -> None:
     assert layout_problems(FIGURES[name]()) == []
 

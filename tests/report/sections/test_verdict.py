@@ -58,6 +58,7 @@ def test_runs_without_common_splits_are_not_tested(tmp_path: Path) -> None:
     assert "Not tested against the others" in sentence
 
 
+@pytest.mark.slow
 def test_thirty_runs_are_counted(tmp_path: Path) -> None:
     for k in range(30):
         make_run(tmp_path, times=5, method=f"m{k:02d}", rmse=np.array(RMSE) + k // 15 * (1 + WAVE))

@@ -29,6 +29,7 @@ def build_toy(*overrides: str) -> SplitExperiment:
     return experiment
 
 
+@pytest.mark.slow
 def test_runs_produce_curves(tmp_path: Path) -> None:
     rows: dict[str, pd.DataFrame] = {}
     for method in ("vadam", "pbp"):

@@ -125,6 +125,7 @@ def test_only_rewards_of_choices_are_used(tmp_path: Path, monkeypatch: pytest.Mo
     assert sizes == [[6] * 3, [8] * 3]
 
 
+@pytest.mark.slow
 def test_environments_from_a_data_set(tmp_path: Path) -> None:
     _, table = parts(small_run(tmp_path, "method=linear", "environment=table"))
     rewards = table.reward.reshape(-1, 5)

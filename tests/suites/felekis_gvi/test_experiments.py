@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.blocks import blocks, data_files
 from support.config import compose
 from support.tiny_runs import finished
@@ -14,6 +15,7 @@ from bnnbench.results.reader import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
 
+@pytest.mark.slow
 def test_the_toy_produces_criteria_and_claims(tmp_path: Path) -> None:
     small = ("training.samples=2", "evaluation.samples=5", "workers=1")
     data = ("dataset.points=12", "dataset.grid_points=21", "dataset.protocol.widths.2=[4,3]")

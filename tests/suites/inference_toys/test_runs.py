@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
+from support.quick import slow_except
 from support.refusals import assert_refused
 from support.tiny_runs import no_page
 
@@ -45,6 +46,9 @@ SETTINGS = {
     "noise_precision, factorised": f"{QUICK_NOISE} target=factorised",
 }
 """Settings of runs by name; the others have the default settings."""
+
+QUICK = ("conjugate_pairs", "em_factory", em.KIND, "kl_shapes, few")
+"""Runs of the quick tests; those of the others take seconds."""
 
 Folders = Callable[[str], RunFolder]
 Runs = Callable[[str], SavedTables]
@@ -90,7 +94,7 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("name", "letters", "panels"),
-    [
+    slow_except([
         ("clutter", "ynynyyyyy", [2, 2, 2, 3]),
         ("conjugate_pairs", "ny", [8, 2]),
         ("em_factory", "yyny", [6]),
@@ -101,8 +105,8 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
         ("kl_shapes, few", "-nnyy-y", [1, 3, 1, 2]),
         ("noise_precision", "nnyynynnyyynn", [3, 3, 2, 2]),
         ("noise_precision, factorised", "-n-ynnnnyn---", [2, 1, 2, 2]),
-    ],
-)
+    ], *QUICK),
+)  # fmt: skip
 def test_verdicts_and_figures(
     name: str, letters: str, panels: list[int], folders: Folders, runs: Runs
 ) -> None:
@@ -114,7 +118,7 @@ def test_verdicts_and_figures(
     assert all(axes.get_lines() or axes.patches for figure in figures for axes in figure.axes)
 
 
-@pytest.mark.parametrize("name", ["em_factory", em.KIND, mixture.KIND])
+@pytest.mark.parametrize("name", slow_except(["em_factory", em.KIND, mixture.KIND], *QUICK))
 def test_claims_without_answers_are_not_tested(name: str, runs: Runs) -> None:
     other = pd.DataFrame([Answer("other", "none", 1.0).row()])
     without = SavedTables({**runs(name).tables, ANSWERS: other})
@@ -127,7 +131,7 @@ def quantity(name: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "table", "where", "column", "value", "changed"),
-    [
+    slow_except([
         ("clutter", ANSWERS, quantity(clutter.MEAN_STD), "value", 0.0, ["depends_on_order"]),
         ("clutter", ANSWERS, quantity(clutter.NEGATIVE_SITES), "value", 0, ["has_improper_sites"]),
         ("clutter", clutter.DATA_SETS, None, "exact", 0.1, ["overestimates_variance"]),
@@ -172,7 +176,7 @@ def quantity(name: str) -> tuple[str, str]:
          ["seeks_component", "has_optimum_per_component"]),
         ("kl_shapes", shapes.FITS, None, "mass_outside", 0.5, ["forces_zeros"]),
         ("kl_shapes", shapes.FITS, None, "min_component_mass", 0.0, ["covers_all_components"]),
-    ],
+    ], *QUICK),
 )  # fmt: skip
 def test_other_numbers_change_verdicts(
     name: str,
@@ -193,6 +197,7 @@ def test_other_numbers_change_verdicts(
     assert [a[0] for a, b in zip(after, before, strict=True) if a != b] == changed
 
 
+@pytest.mark.slow
 def test_clutter(runs: Runs) -> None:
     run = runs("clutter")
     row = run.answer(clutter.EVIDENCE, clutter.EP, "20 observations")
@@ -251,6 +256,7 @@ def test_a_collapsed_start_is_reported(folders: Folders) -> None:
     assert note.startswith("start on one point, start 0: component 1 collapsed")
 
 
+@pytest.mark.slow
 def test_gaussian_mixture(runs: Runs) -> None:
     run = runs(mixture.KIND)
     evidence = run.answer(mixture.EVIDENCE, mixture.CAVI, mixture.FEW)
@@ -262,6 +268,7 @@ def test_gaussian_mixture(runs: Runs) -> None:
     assert len(decreases) == 3 and (decreases < 1e-12).all()
 
 
+@pytest.mark.slow
 def test_means_and_variances_of_gradients_agree_with_exact_values(runs: Runs) -> None:
     """The book's A.1: every estimator is unbiased."""
     run = runs("gradient_variance")
@@ -274,6 +281,7 @@ def test_means_and_variances_of_gradients_agree_with_exact_values(runs: Runs) ->
     assert ((rows["mean"] - rows["gradient"]).abs() / errors).max() < 5
 
 
+@pytest.mark.slow
 def test_kl_shapes(runs: Runs) -> None:
     run, p = runs("kl_shapes"), "0.5 N(-3, 1) + 0.5 N(3, 1)"
     for name, value in {"reverse KL": 1.023, "Hellinger": 3.050, "forward KL": 3.162}.items():
@@ -284,6 +292,7 @@ def test_kl_shapes(runs: Runs) -> None:
     assert "0.5 N(0, 1) + 0.5 N(0, 1)" not in set(run[ANSWERS]["setting"])
 
 
+@pytest.mark.slow
 def test_noise_precision_compares_every_algorithm_with_the_exact_posterior(runs: Runs) -> None:
     run = runs("noise_precision")
     for approximation in (
@@ -305,6 +314,7 @@ def test_noise_precision_compares_every_algorithm_with_the_exact_posterior(runs:
         assert np.trapezoid(rows["density"], rows["noise_precision"]) == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_as_printed_every_update_of_the_noise_precision_is_skipped(runs: Runs) -> None:
     run, setting = runs("noise_precision"), f"{noise.GAUSSIAN_K}, {noise.AS_PRINTED}"
     assert run.value(noise.MEAN, noise.ADF, setting) == pytest.approx(2)
@@ -313,6 +323,7 @@ def test_as_printed_every_update_of_the_noise_precision_is_skipped(runs: Runs) -
     assert run.rows(ANSWERS, quantity=noise.EVIDENCE, setting=setting).empty
 
 
+@pytest.mark.slow
 def test_the_printed_target_is_compared_with_the_posterior(runs: Runs) -> None:
     run = runs("noise_precision, factorised")
     exact = run.answer(noise.MEAN, noise.EXACT)

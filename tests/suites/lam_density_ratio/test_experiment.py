@@ -107,6 +107,7 @@ def test_a_killed_repetition_is_resumed(
     assert "damaged" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_stacked_configurations_give_the_results_of_separate_runs(tmp_path: Path) -> None:
     """As on a GPU, where all repetitions of all configurations form one stack."""
     words = [f"divergence={d}" for d in ("kl_posterior_prior", "gan")]

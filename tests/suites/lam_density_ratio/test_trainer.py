@@ -75,6 +75,7 @@ def test_a_failed_replica_is_frozen_and_does_not_affect_others() -> None:
     assert torch.equal(ours, theirs)
 
 
+@pytest.mark.slow
 def test_a_dead_relu_is_stuck_and_stops() -> None:
     setting = problem(pretraining_steps=120, estimator_steps=40, iterations=30, evaluate_every=1)
     stack, trainer = trainer_of(setting, replicas(objective("kl_posterior_prior", "relu_ratio")))

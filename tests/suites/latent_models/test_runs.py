@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
+from support.quick import slow_except
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
@@ -58,7 +59,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     return folder_of
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
+@pytest.mark.parametrize("kind", slow_except(SETTINGS, "distortion_rate", "semi_supervised"))
 def test_figures_and_claims(kind: str, folders: Folders) -> None:
     folder, page = folders(kind), PAGES[kind]
     assert len(page.claims(folder)) == len(page.statements)
@@ -71,7 +72,10 @@ def test_figures_and_claims(kind: str, folders: Folders) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "stack"), [("distortion_rate", Stack), ("semi_supervised", SemiSupervisedStack)]
+    ("kind", "stack"),
+    slow_except(
+        [("distortion_rate", Stack), ("semi_supervised", SemiSupervisedStack)], "distortion_rate"
+    ),
 )
 def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     kind: str,
@@ -136,6 +140,7 @@ def with_score(run: SavedRun, column: str, values: dict[str, float]) -> SavedRun
     return SavedRun(run.with_columns(SCORES, **{column: column_values}).tables, run.folder)
 
 
+@pytest.mark.slow
 def test_saturation_is_judged_by_the_gains(folders: Folders) -> None:
     run = read_run(folders("latent_sizes"))
     rises = {"vae-d2": -30.0, "vae-d8": -20.0, "vae-d9": -19.0}
@@ -158,6 +163,7 @@ def test_the_front_is_judged_by_its_slopes(folders: Folders) -> None:
                  "avoids collapse") == "confirmed"  # fmt: skip
 
 
+@pytest.mark.slow
 def test_flows_are_judged_against_no_flow(folders: Folders) -> None:
     run = read_run(folders("planar_flows"))
     better = {"flow-0": -20.0, "flow-1": -19.0, "flow-2": -19.5, "iwae-3": -19.0}

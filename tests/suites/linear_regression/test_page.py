@@ -82,6 +82,7 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
         read_posterior(folder)
 
 
+@pytest.mark.slow
 def test_the_figure_is_written(tmp_path: Path) -> None:
     folder = make_line_run(tmp_path)
     write_run_output(folder)

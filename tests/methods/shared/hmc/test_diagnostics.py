@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from bnnbench.methods.shared.hmc.diagnostics import (
@@ -44,6 +45,7 @@ def test_undefined_diagnostics_are_nan() -> None:
         assert all(convergence_diagnostics(series)["r_hat"].isnan())
 
 
+@pytest.mark.slow
 def test_summary_covers_99_percent_of_a_replicas_points() -> None:
     """Two of 200 points may be worse; padding does not count."""
     predicted = independent(4, 200, 2, 201)

@@ -39,6 +39,7 @@ def best_log_normal(model: LinearModel, full: bool) -> LogNormal:
     return to_log_normal(minimize(loss, start, method="BFGS").x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 def test_advi_converges_to_the_optimum_of_its_family(model: LinearModel, full: bool) -> None:
     best, records = best_log_normal(model, full), advi(model, BUDGET, full)

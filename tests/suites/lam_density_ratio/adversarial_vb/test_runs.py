@@ -85,6 +85,7 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
     assert {*deviations({**identity, "noise": 9})} - {*deviations(identity)} == {"noise 9"}
 
 
+@pytest.mark.slow
 def test_a_killed_configuration_resumes_with_identical_bits(
     folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_killed_configuration_resumes_with_identical_bits(
         pd.testing.assert_frame_equal(ours, expected, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_stack_of_all_configurations_gives_the_same_results(
     folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

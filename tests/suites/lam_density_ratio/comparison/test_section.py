@@ -93,6 +93,7 @@ def test_only_tables_and_figures_with_runs_are_shown(tmp_path: Path) -> None:
     assert "4 of 30 repetitions" in figures["density_ratio_fig_9_5"].caption
 
 
+@pytest.mark.slow
 def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def inline_only(figures: FigureFunctions, *_: Any) -> dict[str, str]:
         some = {name: draw for name, draw in figures.items() if "fig_5_5" in name}

@@ -76,6 +76,7 @@ def test_the_bound_is_below_the_divergence_elsewhere(
     assert bound(pair, shifts(pair, np.array([shift])))[0] < truth
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_whole_experiment(command: Command) -> None:
     quick = {"training_steps": 20, "repetitions": 2, "kl_values": "[0.5,8]", "sample_sets": 3}

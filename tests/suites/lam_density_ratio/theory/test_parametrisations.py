@@ -103,6 +103,7 @@ def test_where_slopes_are_wrong_in_single_precision() -> None:
     assert not any(", T, " in name for name, where in edges if where == "below")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_whole_experiment(command: Command) -> None:
     words = ("points=2000", "q=0.9", "p=0.3")
