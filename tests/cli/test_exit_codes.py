@@ -107,6 +107,7 @@ def test_a_message_is_one_line(command: Command) -> None:
     assert code == 2 and len(errors.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("number", "code"),

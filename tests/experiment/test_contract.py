@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,11 +22,13 @@ from support.refusals import assert_refused
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
+from bnnbench.constraints import constraints_of
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.report.run_output import find_run_page
+from bnnbench.types import UserError
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 """A unit's name; a dot would separate the suffix of its files."""
@@ -149,6 +152,16 @@ def test_a_killed_run_resumes_to_the_same_bits(
     assert arrays.keys() == arrays_of(folder).keys()
     for array, values in arrays_of(folder).items():
         np.testing.assert_array_equal(values, arrays[array])
+
+
+@every_experiment
+def test_every_setting_with_a_declared_range_is_checked(name: str) -> None:
+    experiment = make_run(name, Path()).experiment
+    for setting in constraints_of(type(experiment)):
+        for wrong in (object(), "another", math.nan):
+            with pytest.raises(UserError) as error:
+                replace(experiment, **{setting: wrong})
+            assert str(error.value.setting).rpartition(".")[2] == setting
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG)

@@ -128,12 +128,13 @@ def test_step_by_hand(preconditioned: bool) -> None:
 PRECONDITIONED = {"preconditioned": True, "step_size": 1.4, "minibatch_factor": 2.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "batch", "chains", "settings"),
     [
         (455, 32, 10, {}),
-        pytest.param(7373, 128, 6, {}, marks=pytest.mark.slow),
-        pytest.param(455, 32, 20, PRECONDITIONED, marks=pytest.mark.slow),
+        (7373, 128, 6, {}),
+        (455, 32, 20, PRECONDITIONED),
     ],
 )
 def test_minibatches_do_not_heat_the_chain(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.blocks import blocks, texts
 from support.runs import RMSE, make_run
 

@@ -104,6 +104,7 @@ def test_a_run_approaches_the_mean_field_optimum(tmp_path: Path) -> None:
     assert learned["truth"].to_numpy() == pytest.approx([1.0, -0.7])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curvature", ["full", "diagonal"])
 def test_laplace_reaches_the_best_posterior_of_its_curvature(
     tmp_path: Path, curvature: str
