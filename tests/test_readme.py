@@ -49,13 +49,14 @@ def settings_of(words: tuple[str, ...]) -> dict[str, str]:
 
 
 def merged_runs() -> list[list[str]]:
-    """Merge runs of the same experiment and method, since composing takes long."""
-    merged: dict[tuple[str, str], dict[str, str]] = {}
+    """Merge runs with the same components that have settings, since composing takes long."""
+    merged: dict[tuple[str, ...], dict[str, str]] = {}
     for settings in map(settings_of, RUNS):
         for group in settings.keys() & {*GROUPS}:
             settings[group] = settings[group].rpartition(",")[2]
-        chosen = settings.get("experiment", ""), settings.get("method", "")
-        merged.setdefault(chosen, {}).update(settings)
+        own = {"experiment", *(key.partition(".")[0] for key in settings if "." in key)}
+        chosen = sorted(f"{key}={settings[key]}" for key in own & settings.keys())
+        merged.setdefault(tuple(chosen), {}).update(settings)
     return [[f"{key}={value}" for key, value in settings.items()] for settings in merged.values()]
 
 

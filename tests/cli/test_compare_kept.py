@@ -85,6 +85,7 @@ def test_mistakes(command: Command, root: Path, option: str, setting: str, code:
     command.assert_refused("report", *words, setting=setting, code=code)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_report_adds_ranks_and_a_pareto_plot(
     command: Command, root: Path, tmp_path: Path

@@ -58,6 +58,7 @@ def test_run_help(command: Command) -> None:
         assert word in out
 
 
+@pytest.mark.slow
 def test_run_help_lists_options_without_base_files(command: Command, tmp_path: Path) -> None:
     (tmp_path / "method").mkdir()
     for name in ("mine", "_part"):

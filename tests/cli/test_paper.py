@@ -23,6 +23,7 @@ def outputs(tmp_path: Path) -> Path:
     return tmp_path / "outputs"
 
 
+@pytest.mark.slow
 def test_only_a_table_and_a_figure_are_written(command: Command, outputs: Path) -> None:
     values = str(outputs.parent / "mine.csv")
     words = ["--style", "paper", "--methods", "vadam,swag,pbp", "--datasets", "yacht,boston"]

@@ -120,6 +120,7 @@ def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path
         assert_one_line_error(*command(verb, str(tmp_path)), ["experiment=linear_regression"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_several_folders_share_one_report(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path / "ours")

@@ -112,6 +112,7 @@ def test_a_sweep_whose_runs_all_diverge_is_named(
     assert "every run of experiment=toy_1d diverged" in error.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_an_error_of_one_run_does_not_stop_the_others(
     command: Command, monkeypatch: pytest.MonkeyPatch

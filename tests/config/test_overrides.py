@@ -58,6 +58,7 @@ def own_table(table: Path, path: Path, column: str) -> None:
     pd.read_csv(table).rename(columns={"y": column}).to_csv(path, index=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path) -> None:
     small = [*TINY, "splits=1", "workers=1", "dataset=csv", "dataset.target=Preis (€)"]

@@ -160,7 +160,7 @@ def test_every_setting_with_a_declared_range_is_checked(name: str) -> None:
     for setting in constraints_of(type(experiment)):
         for wrong in (object(), "another", math.nan):
             with pytest.raises(UserError) as error:
-                replace(experiment, **{setting: wrong})
+                replace(experiment, **{setting: wrong}).check()
             assert str(error.value.setting).rpartition(".")[2] == setting
 
 

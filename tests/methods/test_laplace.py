@@ -20,6 +20,7 @@ from support.linear_model import (
     fit,
     linear_data,
 )
+from support.quick import slow_except
 from support.user_errors import raises_user_error
 from torch import Tensor
 from torch.distributions import MultivariateNormal
@@ -41,7 +42,9 @@ from bnnbench.types import TrainingSet
 LIKELIHOODS: list[Likelihood] = [Gaussian(), Gaussian(loss=Beta(beta=1.5)), Heteroscedastic()]
 COUNTS = (14, 11)
 structures = pytest.mark.parametrize("curvature", sorted(CURVATURES))
-exact_structures = pytest.mark.parametrize("curvature", ["full", "kronecker"])
+exact_structures = pytest.mark.parametrize(
+    "curvature", slow_except(["full", "kronecker"], "kronecker")
+)
 likelihoods = pytest.mark.parametrize(
     "likelihood", LIKELIHOODS, ids=lambda c: c.label + c.loss.label
 )

@@ -19,6 +19,7 @@ from support.linear_model import (
     make_hyper,
     one_batch,
 )
+from support.quick import slow_except
 from torch import Tensor
 
 from bnnbench.methods.sgld import SGLD
@@ -76,7 +77,7 @@ def whitened(covariance: Tensor, precision: Tensor) -> Tensor:
 
 
 # Relative decrease of the distance from the mean per step, along the narrowest direction.
-@pytest.mark.parametrize(("decrease", "epochs"), [(0.05, 1000), (0.5, 300)])
+@pytest.mark.parametrize(("decrease", "epochs"), slow_except([(0.05, 1000), (0.5, 300)], 0.5))
 def test_chains_find_the_exact_posterior_of_a_linear_model(decrease: float, epochs: int) -> None:
     """Compares mean and covariance, with full batches.
 

@@ -129,6 +129,7 @@ def test_invalid_folder_names(tmp_path: Path) -> None:
             read_runs(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_a_page_that_cannot_be_refreshed_is_reported(command: Command, tmp_path: Path) -> None:
     search = make_intact_run(tmp_path).table("search")

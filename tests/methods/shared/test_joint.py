@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.linear_model import BayesianRidge
 from support.linear_model import ADAM_TO_CONVERGENCE, exact_posterior, fit
 from support.methods import METHODS, Case, build_method
+from support.quick import slow_except
 from support.user_errors import raises_user_error
 from torch import Tensor
 
@@ -112,7 +113,7 @@ def test_laplace_is_exact_for_a_linear_model() -> None:
     assert torch.allclose(joint_covariance(method, posterior, new)[0], exact, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", slow_except(METHODS, "bbb", "gp", "hmc", "linear", "swag"))
 def test_draws_are_functions(name: str) -> None:
     """Without hidden layers, every network is linear, so its outputs at a midpoint are means."""
     method = build_method(Case(name))

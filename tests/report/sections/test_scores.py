@@ -40,6 +40,7 @@ def test_scores_are_sorted_with_the_chosen_interval_for_published_values_too(
     assert boston.centre == 5 and yacht.title == "yacht"
 
 
+@pytest.mark.slow
 def test_the_best_runs_are_shown_and_those_not_worse_filled(tmp_path: Path) -> None:
     for k in range(MAX_LINES + 2):
         rmse = np.array(RMSE) + k * (1 + WAVE)

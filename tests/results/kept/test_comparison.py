@@ -95,6 +95,7 @@ def rows(comparison: KeptComparison, method: str, metric: str = "rmse") -> pd.Da
     return pairs[own].set_index("dataset")
 
 
+@pytest.mark.slow
 def test_a_pair_recomputed_from_the_files(root: Path) -> None:
     """The files are read without the package; my splits are in another order."""
     mine = next((root / "mine").rglob("splits.csv"))

@@ -74,6 +74,7 @@ def test_presets_have_the_settings_of_the_published_value(
     assert (found.description, found.comparable) == (expected, comparable)
 
 
+@pytest.mark.slow
 def test_presets_of_published_settings_follow_the_protocol(data: Path) -> None:
     cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
              ("yacht", 20, "method=hmc"), ("yacht", 20, "method=deep_ensemble_2017"),

@@ -58,6 +58,7 @@ def test_the_comparison_is_read_from_finished_runs(tmp_path: Path) -> None:
     assert table.loc["2 layers: JS outperforms KL.", "verdict"] == "confirmed"
 
 
+@pytest.mark.slow
 def test_runs_with_other_epochs_are_left_out(tmp_path: Path) -> None:
     trial = {"training__epochs": 5, "training__final_epochs": 5}
     make_grid(tmp_path, {"kl": 6, "js": 7}, depth=2, settings=trial, **COMPARISON)

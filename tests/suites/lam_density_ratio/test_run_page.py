@@ -27,6 +27,7 @@ UNDERTRAINED, QUICK = "schedule=undertrained", "schedule=quick"
 MISSING = "–"  # noqa: RUF001
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run(tmp_path: Path) -> None:
     folder = finished_run(tmp_path, UNDERTRAINED, ends=ENDS, page=True)
     answers = read_answers(folder)

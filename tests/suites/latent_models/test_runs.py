@@ -59,7 +59,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     return folder_of
 
 
-@pytest.mark.parametrize("kind", slow_except(SETTINGS, "distortion_rate", "semi_supervised"))
+@pytest.mark.parametrize("kind", slow_except(SETTINGS, "distortion_rate"))
 def test_figures_and_claims(kind: str, folders: Folders) -> None:
     folder, page = folders(kind), PAGES[kind]
     assert len(page.claims(folder)) == len(page.statements)
@@ -109,6 +109,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
         pd.testing.assert_frame_equal(ours, expected, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_stack_of_all_settings_does_not_depend_on_those_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ def test_flows_are_judged_against_no_flow(folders: Folders) -> None:
     assert claim(worse, "worse ELBO") == "confirmed"
 
 
+@pytest.mark.slow
 def test_semi_supervised_gains_are_paired_by_repetition(folders: Folders) -> None:
     kind = "semi_supervised"
     run = PAGES[kind].figures.read(folders(kind))
