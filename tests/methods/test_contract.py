@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from support.methods import (
     base_option,
     build_method,
     cases,
+    class_of,
     compiled_cases,
     likelihoods_of,
     loss,
@@ -64,6 +66,10 @@ ABOUT_DATA = (
 )
 OF_ANY_LIKELIHOOD = [LEAKAGE, *(check for check in METHOD if check.run in ABOUT_DATA)]
 """Checks of data handling, which do not depend on the likelihood."""
+
+
+IN_CI = ("ivon", "mc_dropout", "swag", "vadam")
+"""Methods whose updates are traced by `make ci`; the others are slow tests."""
 
 
 def quick_or_slow(case: Case) -> Any:
@@ -131,19 +137,32 @@ def test_samples_do_not_depend_on_the_size_of_the_stack(
     torch.testing.assert_close(pieces.variance, whole.variance)
 
 
-@pytest.mark.ci
-def test_update_is_a_single_graph(case: Case, method: Method, data: TrainingSet) -> None:
+def traced_cases() -> Iterator[Any]:
+    """Yield the cases whose updates are traced: one of each class and likelihood.
+
+    The likelihood and the loss are the same for all methods. The last variant of each class is
+    compiled in tests/methods/shared/test_compilation.py.
+    """
+    for case in cases():
+        kind = class_of(case.option)
+        if not issubclass(kind, StochasticMethod) or "update" not in vars(kind):
+            continue
+        if (case.likelihood, case.loss) == ("heteroscedastic", "nll"):
+            continue
+        if case.likelihood == "gaussian" and takes_likelihood(kind) and case.option != "bbb":
+            continue
+        if case not in compiled_cases().values():
+            marks = pytest.mark.ci if case.option in IN_CI else pytest.mark.slow
+            yield pytest.param(case, marks=marks)
+
+
+@pytest.mark.parametrize("case", [*traced_cases()], ids=str)
+def test_update_is_a_single_graph(case: Case) -> None:
     """The traced update gives the same result; compiling it would take minutes."""
-    if not isinstance(method, StochasticMethod) or "update" not in vars(type(method)):
-        pytest.skip("no update of its own")
-    if (case.likelihood, case.loss) == ("heteroscedastic", "nll"):
-        pytest.skip("covered by the case with another loss")
-    if case.likelihood == "gaussian" and takes_likelihood(type(method)) and case.option != "bbb":
-        pytest.skip("the likelihood is the same for all methods")
-    if case in compiled_cases().values():
-        pytest.skip("compiled in tests/methods/shared/test_compilation.py")
+    method = case.method
+    assert isinstance(method, StochasticMethod)
     torch._dynamo.reset()  # torch limits the number of graphs
-    step = one_step(method, data)
+    step = one_step(method, training_set())
 
     def traced(*arguments: object) -> dict[str, torch.Tensor]:
         return method.update(*arguments)  # type: ignore[arg-type]
