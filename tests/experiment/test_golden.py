@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 from support.golden import CASES, needs_uci
-from support.methods import METHODS
 
 RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
 SYNTHETIC = [case for case in CASES if not needs_uci(case)]
-QUICK = [case for case in SYNTHETIC if case.removeprefix("method ") in METHODS]
-"""Every method with its defaults, in `make ci`; presets and variants are slow tests."""
+IN_CI = (
+    *("bbb", "deep_ensemble", "gp", "hmc", "laplace", "linear", "mc_dropout", "pbp", "sgld"),
+    *("svgd", "swag", "tagi", "vadam"),
+)
+QUICK = [f"method {name}" for name in IN_CI]
+"""A method of each family, in `make ci`; the others, presets and variants are slow tests."""
 UCI = [case for case in CASES if needs_uci(case)]
 
 
@@ -40,12 +43,12 @@ def test_every_case_is_recorded() -> None:
 
 
 @pytest.mark.ci
-def test_runs_of_every_method(tmp_path: Path) -> None:
+def test_runs_of_a_method_of_each_family(tmp_path: Path) -> None:
     assert_recorded(QUICK, tmp_path)
 
 
 @pytest.mark.slow
-def test_runs_of_presets_and_variants(tmp_path: Path) -> None:
+def test_runs_of_the_others(tmp_path: Path) -> None:
     assert_recorded([case for case in SYNTHETIC if case not in QUICK], tmp_path)
 
 
