@@ -24,7 +24,6 @@ from bnnbench.results.claims import check_claims
 from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.clutter import tables as clutter
 from bnnbench.suites.inference_toys.conjugate_pairs import model as pairs
-from bnnbench.suites.inference_toys.conjugate_pairs import tables as pair_tables
 from bnnbench.suites.inference_toys.em_factory import tables as factory
 from bnnbench.suites.inference_toys.expectation_maximisation import tables as em
 from bnnbench.suites.inference_toys.gaussian_mixture import tables as mixture
@@ -96,7 +95,7 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
     ("name", "letters", "panels"),
     slow_except([
         ("clutter", "ynynyyyyy", [2, 2, 2, 3]),
-        ("conjugate_pairs", "ny", [8, 2]),
+        ("conjugate_pairs", "ny", [8]),
         ("em_factory", "yyny", [6]),
         ("expectation_maximisation", "y", [1, 3]),
         ("gaussian_mixture", "yyyyyyyy", [3, 1, 1]),
@@ -215,25 +214,11 @@ def test_clutter(runs: Runs) -> None:
     assert work.get_group(clutter.IMPORTANCE).tolist() == [40, 1000]
 
 
-def test_conjugate_pairs_agree_with_quadrature_except_as_printed(runs: Runs) -> None:
+def test_conjugate_pairs_as_printed_differ_from_the_closed_form(runs: Runs) -> None:
     rows = runs("conjugate_pairs")[ANSWERS]
-    errors = (rows["value"] / rows["exact"] - 1).abs()
-    printed = rows["approximation"] == pairs.AS_PRINTED
-    assert printed.sum() == 4 * 4 and len(rows) == 4 * (6 + 4 + 6 + 1)
-    assert errors[~printed].max() < 1e-5 < 0.05 < errors[printed].min()
-
-
-def test_each_loss_is_minimised_by_its_estimate(runs: Runs) -> None:
-    """Quadratic loss by the mean, absolute loss by the median, 0-1 loss by the mode."""
-    rows = runs("conjugate_pairs")[pair_tables.DECISIONS]
-    assert len(rows) == 2 * 4 * 3
-    assert ((rows["minimiser"] - rows["estimate"]).abs() / rows["scale"]).max() < 0.02
-
-
-def test_only_the_mle_is_invariant_under_reparametrisation(runs: Runs) -> None:
-    rows = runs("conjugate_pairs")[pair_tables.TRANSFORMS].set_index("estimate")
-    errors = (rows["direct"] / rows["through_precision"] - 1).abs()
-    assert len(rows) == 2 * 4 and errors[pairs.MLE].max() < 1e-5 < 0.01 < errors[pairs.MAP].min()
+    printed = rows[rows["approximation"] == pairs.AS_PRINTED]
+    errors = (printed["value"] / printed["exact"] - 1).abs()
+    assert len(printed) == 4 * 4 and len(rows) == 4 * (6 + 4 + 6) and errors.min() > 0.05
 
 
 @pytest.mark.parametrize(("name", "count"), [("em_factory", 27), (em.KIND, 14)])

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
-from bnnbench.suites.inference_toys.conjugate_pairs.model import MeanPair, PrecisionPair, simulate
-from bnnbench.suites.inference_toys.conjugate_pairs.tables import (
-    TRANSFORMS,
-    pair_tables,
-    transforms,
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_tables import table_reader
+from bnnbench.suites.inference_toys.conjugate_pairs.model import (
+    AS_PRINTED,
+    CLOSED_FORM,
+    MeanPair,
+    Pair,
+    PrecisionPair,
+    simulate,
 )
 
+DENSITIES = "densities"
+"""Prior, likelihood (scaled to integrate to 1) and posterior of each pair on a grid."""
+
+read_run = table_reader({DENSITIES: ("observations", "value", "prior", "likelihood", "posterior")})
+
+N_CURVE_POINTS = 241
+
 MAX_OBSERVATIONS = 10_000
-"""Limits the memory of the likelihood on a grid."""
+"""Maximum number of observations."""
 
 MAX_MAGNITUDE = 1e6
 """Maximum of means and standard deviations; its inverse is the minimum standard deviation."""
@@ -63,6 +75,31 @@ class ConjugatePairs(TableExperiment):
         x = simulate(case, self.mean, self.scale, self.data_seed)
         mean = MeanPair(x, self.scale, self.prior_mean, self.prior_scale)
         precision = PrecisionPair(x, self.mean, self.prior_shape, self.prior_rate)
-        parts = pair_tables(mean, self.mean_range), pair_tables(precision, self.precision_range)
-        tables = {name: pd.concat([part[name] for part in parts]) for name in parts[0]}
-        return {**tables, TRANSFORMS: transforms(precision)}
+        return {
+            ANSWERS: [*answers(mean), *answers(precision)],
+            DENSITIES: pd.concat(
+                [densities(mean, self.mean_range), densities(precision, self.precision_range)]
+            ),
+        }
+
+
+def setting(observations: int) -> str:
+    """Return the `setting` of answers for this number of observations."""
+    return f"{observations} observation{'s' if observations > 1 else ''}"
+
+
+def answers(pair: Pair) -> Iterator[Answer]:
+    """Yield the estimates; those as printed next to the closed form."""
+    own, approximations = setting(len(pair.observations)), pair.approximations()
+    for approximation, estimates in approximations.items():
+        for name, value in estimates.items():
+            exact = approximations[CLOSED_FORM][name] if approximation == AS_PRINTED else np.nan
+            yield Answer(f"{pair.name}: {name}", approximation, value, own, exact=exact)
+
+
+def densities(pair: Pair, limits: tuple[float, float]) -> pd.DataFrame:
+    """Return prior, likelihood and posterior density on a grid within the limits."""
+    values = np.linspace(*limits, N_CURVE_POINTS)
+    columns = {name: own.pdf(values) for name, own in pair.distributions().items()}
+    keys = {"pair": pair.name, "observations": len(pair.observations)}
+    return pd.DataFrame({**keys, "value": values, **columns})

@@ -10,24 +10,17 @@ starts at 0, and that of (2.63) at 1 instead of 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy import stats
 from scipy.special import gammainccinv, gammaln
-
-from bnnbench.suites.inference_toys.conjugate_pairs.quadrature import (
-    Axis,
-    LogDensity,
-    discretise,
-    maximise,
-)
 
 MLE, MAP, MEAN, MEDIAN = "MLE", "MAP", "posterior mean", "posterior median"
 SCALE, EVIDENCE = "posterior standard deviation", "log evidence"  # the evidence in nats
 
 CLOSED_FORM = "closed form"
 AS_PRINTED = "closed form as printed"
-PSEUDO = "pseudo-observations"
 
 Estimates = dict[str, float]
 """Estimates of a parameter and moments of its posterior, by name."""
@@ -46,20 +39,15 @@ class MeanPair:
     prior_scale: float
     name: ClassVar[str] = "normal mean"
 
-    @property
-    def axis(self) -> Axis:
-        """Interval that holds all mass of likelihood and posterior."""
-        ends = np.array([self.prior_mean, self.observations.min(), self.observations.max()])
-        width = 12 * max(self.scale, self.prior_scale)
-        return Axis(float(ends.min() - width), float(ends.max() + width), is_positive=False)
-
-    def log_prior(self, value: np.ndarray) -> np.ndarray:
-        """Return the log prior density, in the shape of `value`."""
-        return _log_normal(value, self.prior_mean, self.prior_scale)
-
-    def log_likelihood(self, value: np.ndarray) -> np.ndarray:
-        """Return the log likelihood, in the shape of `value`."""
-        return _log_normal(self.observations, np.asarray(value)[..., None], self.scale).sum(-1)
+    def distributions(self) -> dict[str, Any]:
+        """Return prior, likelihood (scaled to a density) and posterior of the mean."""
+        posterior = self.approximations()[CLOSED_FORM]
+        deviation = self.scale / np.sqrt(len(self.observations))
+        return {
+            "prior": stats.norm(self.prior_mean, self.prior_scale),
+            "likelihood": stats.norm(self.observations.mean(), deviation),
+            "posterior": stats.norm(posterior[MEAN], posterior[SCALE]),
+        }
 
     def approximations(self) -> dict[str, Estimates]:
         """Return the estimates by (2.39) and (2.38), corrected and as printed."""
@@ -114,23 +102,17 @@ class PrecisionPair:
         """Rate of the Gamma posterior, (2.42)."""
         return self.prior_rate + self.sum_of_squares / 2
 
-    @property
-    def axis(self) -> Axis:
-        # The likelihood can extend much further than the posterior.
-        high = (10 * self.shape + 500) / min(self.rate, self.sum_of_squares / 2)
-        return Axis(np.log(1e-90), np.log(high), is_positive=True)
-
-    def log_prior(self, value: np.ndarray) -> np.ndarray:
-        shape, rate = self.prior_shape, self.prior_rate
-        normaliser = shape * np.log(rate) - gammaln(shape)
-        return normaliser + (shape - 1) * np.log(value) - rate * value
-
-    def log_likelihood(self, value: np.ndarray) -> np.ndarray:
+    def distributions(self) -> dict[str, Any]:
+        """Return prior, likelihood (scaled to a density) and posterior of the precision."""
         count = len(self.observations)
-        return 0.5 * count * np.log(value / (2 * np.pi)) - 0.5 * value * self.sum_of_squares
+        return {
+            "prior": stats.gamma(self.prior_shape, scale=1 / self.prior_rate),
+            "likelihood": stats.gamma(count / 2 + 1, scale=2 / self.sum_of_squares),
+            "posterior": stats.gamma(self.shape, scale=1 / self.rate),
+        }
 
     def approximations(self) -> dict[str, Estimates]:
-        """Return the closed form, and the mean by pseudo-observations."""
+        """Return the closed form."""
         shape, rate, count = self.shape, self.rate, len(self.observations)
         log_evidence = (
             self.prior_shape * np.log(self.prior_rate) - gammaln(self.prior_shape)
@@ -144,40 +126,11 @@ class PrecisionPair:
             SCALE: float(np.sqrt(shape)) / rate,
             EVIDENCE: float(log_evidence),
         }
-        pseudo = discretise(self.log_pseudo_joint, self.axis)
-        return {CLOSED_FORM: closed_form, PSEUDO: {MEAN: pseudo.mean}}
-
-    def log_pseudo_joint(self, value: np.ndarray) -> np.ndarray:
-        """Replace the prior by `2 alpha` observations of mean square `beta / alpha`.
-
-        The remaining prior is `1 / value`. Defined up to a constant.
-        """
-        pseudo, mean_square = 2 * self.prior_shape, self.prior_rate / self.prior_shape
-        count = len(self.observations) + pseudo
-        sum_of_squares = self.sum_of_squares + pseudo * mean_square
-        return (0.5 * count - 1) * np.log(value) - 0.5 * value * sum_of_squares
+        return {CLOSED_FORM: closed_form}
 
 
 Pair = MeanPair | PrecisionPair
 """A likelihood with its conjugate prior and data."""
-
-
-def log_joint(pair: Pair) -> LogDensity:
-    """Return `log p(observations, parameter)` as a function of the parameter."""
-    return lambda value: pair.log_prior(value) + pair.log_likelihood(value)
-
-
-def numerical_estimates(pair: Pair) -> Estimates:
-    """Return all estimates by quadrature and optimisation, without conjugacy."""
-    posterior = discretise(log_joint(pair), pair.axis)
-    return {
-        MLE: maximise(pair.log_likelihood, pair.axis),
-        MAP: maximise(log_joint(pair), pair.axis),
-        MEAN: posterior.mean,
-        MEDIAN: posterior.median,
-        SCALE: posterior.scale,
-        EVIDENCE: posterior.log_mass,
-    }
 
 
 def simulate(count: int, mean: float, scale: float, seed: int) -> np.ndarray:
@@ -187,7 +140,3 @@ def simulate(count: int, mean: float, scale: float, seed: int) -> np.ndarray:
 
 def _estimates_of_normal(mean: float, scale: float) -> Estimates:
     return {MAP: mean, MEAN: mean, MEDIAN: mean, SCALE: scale}
-
-
-def _log_normal(value: np.ndarray, mean: np.ndarray | float, scale: float) -> np.ndarray:
-    return -0.5 * (np.log(2 * np.pi * scale**2) + ((value - mean) / scale) ** 2)

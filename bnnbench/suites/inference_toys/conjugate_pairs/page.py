@@ -1,19 +1,26 @@
-"""The figures and the page of a run of the conjugate pairs."""
+"""The page of a run of the conjugate pairs: its figure and claims."""
 
 from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.answers import ANSWERS
+from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.conjugate_pairs import model, tables
-from bnnbench.suites.inference_toys.conjugate_pairs.claims import claims
-from bnnbench.suites.inference_toys.conjugate_pairs.experiment import ConjugatePairs
+from bnnbench.suites.inference_toys.checks import BOOK, for_every
+from bnnbench.suites.inference_toys.conjugate_pairs import model
+from bnnbench.suites.inference_toys.conjugate_pairs.experiment import (
+    DENSITIES,
+    ConjugatePairs,
+    read_run,
+    setting,
+)
 from bnnbench.suites.inference_toys.maths import normal_density
 
 PARAMETERS = {model.MeanPair.name: "mean", model.PrecisionPair.name: "precision"}
@@ -28,13 +35,10 @@ CURVES: dict[str, PlotOptions] = {
 ESTIMATES = {model.MLE: PALETTE[0], model.MAP: PALETTE[5]}
 """Colours of the vertical lines."""
 
-LOSSES = {
-    "quadratic": ("quadratic loss, minimised by the mean", PALETTE[0]),
-    "absolute": ("absolute loss, minimised by the median", PALETTE[2]),
-    "zero_one": ("0-1 loss, minimised by the mode", PALETTE[3]),
-}
+RELATIVE_TOLERANCE = 1e-5
+"""Relative error within which an equation is correct."""
 
-figures = Figures(tables.read_run)
+figures = Figures(read_run)
 
 
 @figures(
@@ -45,7 +49,7 @@ figures = Figures(tables.read_run)
 )
 def posteriors(run: SavedTables) -> Figure:
     """Like Fig. 2.4."""
-    sizes = sorted(run[tables.DENSITIES]["observations"].unique())
+    sizes = sorted(run[DENSITIES]["observations"].unique())
     figure, panels = new_figure(2.9 * len(sizes) + 0.6, 5.6, len(sizes), 2)
     for axes, (pair, size) in zip(panels, product(PARAMETERS, sizes), strict=True):
         _draw_densities(axes, run, pair, size)
@@ -54,11 +58,11 @@ def posteriors(run: SavedTables) -> Figure:
 
 
 def _draw_densities(axes: Axes, run: SavedTables, pair: str, size: int) -> None:
-    rows = run.rows(tables.DENSITIES, pair=pair, observations=size)
+    rows = run.rows(DENSITIES, pair=pair, observations=size)
     for name, options in CURVES.items():
         axes.plot(rows["value"], rows[name], label=name, linewidth=1.6, **options)
     low, high = rows["value"].iloc[0], rows["value"].iloc[-1]
-    answers = run.rows(ANSWERS, setting=tables.setting(size))
+    answers = run.rows(ANSWERS, setting=setting(size))
     values = answers.set_index(["quantity", "approximation"])["value"]
     for estimate, colour in ESTIMATES.items():
         value = values[f"{pair}: {estimate}", model.CLOSED_FORM]
@@ -73,39 +77,55 @@ def _draw_densities(axes: Axes, run: SavedTables, pair: str, size: int) -> None:
     # The prior is left out because it may be infinite at 0.
     top = rows[["likelihood", "posterior"]].to_numpy().max()
     axes.set(xlim=(low, high), ylim=(0, 1.1 * top if top > 0 else 1), xlabel=PARAMETERS[pair])
-    axes.set(ylabel="density", title=tables.setting(size))
+    axes.set(ylabel="density", title=setting(size))
 
 
-@figures(
-    "Expected posterior loss against the estimate, scaled to the range 0 to 1, one line per loss. "
-    "Dotted vertical lines: the estimate that minimises each loss"
+claims = Claims()
+
+
+@claims(
+    "The posterior of a normal mean is normal with (2.38) and (2.39) as printed",
+    source=f"{BOOK}, 2.5.2",
+    rule="their mean and standard deviation agree with the corrected equations to a relative "
+    f"{RELATIVE_TOLERANCE:g} for every number of observations",
 )
-def risks(run: SavedTables) -> Figure:
-    """Show the smallest number of observations, whose posteriors are the most skewed."""
-    size = run[tables.RISKS]["observations"].min()
-    figure, panels = new_figure(9.5, 3.8, 2)
-    for axes, pair in zip(panels, PARAMETERS, strict=True):
-        rows = run.rows(tables.RISKS, pair=pair, observations=size)
-        decisions = run.rows(tables.DECISIONS, pair=pair, observations=size).set_index("loss")
-        for loss, (label, colour) in LOSSES.items():
-            risk = rows[loss] - rows[loss].min()
-            axes.plot(rows["value"], risk / risk.max(), color=colour, label=label, linewidth=1.6)
-            estimate = decisions.loc[loss, "estimate"]
-            axes.axvline(estimate, color=colour, linestyle=":", linewidth=1.2)
-        axes.set(xlabel=f"estimate of the {PARAMETERS[pair]}", ylabel="expected loss, scaled")
-        axes.set_title(f"{pair}, {tables.setting(size)}")
-    legend(figure, panels[0], 3)
-    return figure
+def printed_equations_give_the_posterior(run: SavedTables) -> CheckResult:
+    rows = run.rows(ANSWERS, approximation=model.AS_PRINTED)
+    errors = (rows["value"] - rows["exact"]).abs() / rows["exact"].abs()
+    worst = rows.loc[errors.idxmax()]
+    evidence = f"{worst['quantity']} {worst['value']:.5g} vs {worst['exact']:.5g}"
+    holds = bool((errors <= RELATIVE_TOLERANCE).all())
+    return holds, f"largest error for {worst['setting']}: {evidence}"
+
+
+@claims(
+    "MLE and MAP differ in general and converge as the number of observations grows",
+    source=f"{BOOK}, Fig. 2.4",
+    rule="MLE and MAP differ for every pair and number of observations N, and from the fewest to "
+    "the most observations the difference decreases at least as fast as 1 / sqrt(N)",
+)
+@for_every(lambda run: product([run], (model.MeanPair.name, model.PrecisionPair.name)))
+def mle_and_map_converge(run: SavedTables, pair: str) -> CheckResult:
+    rows = run.rows(ANSWERS, approximation=model.CLOSED_FORM)
+    mle, map_ = (
+        rows.loc[rows["quantity"] == f"{pair}: {name}", "value"].to_numpy()
+        for name in (model.MLE, model.MAP)
+    )
+    differences, sizes = np.abs(map_ - mle), np.unique(run[DENSITIES]["observations"])
+    scaled = differences * np.sqrt(sizes)
+    evidence = ", ".join(
+        f"{value:.2g} (N = {size})" for value, size in zip(differences, sizes, strict=True)
+    )
+    return bool(differences.min() > 0 and scaled[-1] <= scaled[0]), f"{pair} {evidence}"
 
 
 EXPERIMENT_PAGE = ExperimentPage(
     kind=ConjugatePairs.kind,
     title="Conjugate pairs",
     caption="Estimates in the units of the observations (precision: one over their square), log "
-    "evidence in nats. Exact values come from quadrature and numerical optimisation, without "
-    "conjugacy. Pseudo-observations replace the Gamma prior. The closed form takes (2.38) as one "
-    "over the posterior variance and includes two variances missing in (2.39); as printed: both "
-    "equations as the book prints them.",
+    "evidence in nats. The closed form takes (2.38) as one over the posterior variance and adds "
+    "two variances missing in (2.39); as printed: both equations as the book prints them, next to "
+    "the corrected values.",
     figures=figures,
     statements=claims,
 )
