@@ -1,1 +1,1 @@
-"""Expectation maximisation for two univariate Gaussians, compared with scikit-learn and BFGS."""
+"""Expectation maximisation for two univariate Gaussians, compared with BFGS."""

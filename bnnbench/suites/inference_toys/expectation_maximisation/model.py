@@ -7,8 +7,6 @@ first component. Its theta is a matrix `[3, 2]` with the rows weights, means and
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr, expit, logit, logsumexp, softmax
@@ -53,18 +51,6 @@ def bound(points: np.ndarray, q: np.ndarray, theta: np.ndarray) -> float:
     variational EM prints `ln p(y) / p(z)` for `ln p(y)`.
     """
     return float((q * log_joint(points, theta)).sum() + entr(q).sum())
-
-
-def gradient(points: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return the closed-form gradient of the log-likelihood with respect to both means, `[2]`.
-
-    By Fisher's identity it equals the gradient of the tight bound. The lecture says that gradients
-    have no closed form, but only their root has none.
-    """
-    _, loc, variance = theta
-    distances = (points[:, None] - loc) / variance
-    result: np.ndarray = (posterior(points, theta) * distances).sum(0)
-    return result
 
 
 def m_step(points: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -121,23 +107,6 @@ def collapsing_start(points: np.ndarray) -> np.ndarray:
     isolated = nearest.argmax()
     variance = [(nearest[isolated] / 4) ** 2, points.var()]
     return np.array([[0.5, 0.5], [ordered[isolated], points.mean()], variance])
-
-
-def fit_scikit_learn(points: np.ndarray, start: np.ndarray, iterations: int) -> np.ndarray:
-    """Return theta after at least one iteration of an unregularised `GaussianMixture`."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
-    weight, loc, variance = start
-    initial = {"weights": weight, "means": loc[:, None], "precisions": 1 / variance[:, None]}
-    options = {f"{name}_init": value for name, value in initial.items()}
-    mixture = GaussianMixture(
-        2, covariance_type="diag", reg_covar=0.0, tol=0.0, max_iter=iterations, **options
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a tolerance of zero is never reached
-        mixture.fit(points[:, None])
-    return np.array([mixture.weights_, mixture.means_[:, 0], mixture.covariances_[:, 0]])
 
 
 def local_maximum(points: np.ndarray, near: np.ndarray) -> np.ndarray:
