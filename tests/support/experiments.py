@@ -205,7 +205,7 @@ CASES: Mapping[str, Case] = {
     ),
     "gaussian_mixture": Case(
         own(
-            "few_points=5", "many_points=60", "starts=2", "iterations=20", "held_out=20",
+            "few_points=5", "many_points=60", "starts=2", "iterations=20",
             "batch=20", "passes=2", "repetitions=2",
         ),
         wrong={

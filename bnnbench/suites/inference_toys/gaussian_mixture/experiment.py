@@ -1,25 +1,63 @@
 """A Bayesian mixture of Gaussians by coordinate ascent, stochastic VI and variational EM.
 
 Density-ratio thesis, section 3.6; book, sections 3.2.1.4 and 3.2.1.5. Neither reports a number, so
-the references are the exact posterior of ten points, by a sum over all assignments, and the true
-means.
+the reference is the exact posterior of ten points, by a sum over all assignments.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+import pandas as pd
+from scipy.special import gammaln
 
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.suites.inference_toys.gaussian_mixture import tables
-from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import MAX_ASSIGNMENTS
-from bnnbench.suites.inference_toys.gaussian_mixture.model import draw_points
-from bnnbench.suites.inference_toys.gaussian_mixture.tables import Problem
-from bnnbench.suites.inference_toys.gaussian_mixture.variational import step_sizes
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_tables import table_reader
+from bnnbench.suites.inference_toys.gaussian_mixture import model, variational
+from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors
+from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 from bnnbench.types import UserError
+
+TRACE = "trace"
+"""ELBO, a row per start and iteration of CAVI."""
+
+STOCHASTIC = "stochastic"
+"""Distance to CAVI's fixed point, one row per schedule, repetition and recorded step."""
+
+FEW, MANY = "few points", "many points"
+"""Settings of answers."""
+
+DECREASING, CONSTANT = "decreasing steps", "constant steps"
+TOO_FAST = "steps that decrease too fast"
+"""Schedules of stochastic VI: the first meets both conditions (3.19), the others violate one."""
+
+CAVI, STOCHASTIC_VI, VARIATIONAL_EM = "CAVI", "stochastic VI", "variational EM"
+EVIDENCE = "log evidence [nats]"
+GAP = "gap between log evidence and ELBO [nats]"
+LABELLINGS = "log number of equivalent labellings [nats]"
+WORST_ELBO = "worst ELBO [nats]"
+BEST_FRACTION = "fraction of starts at the best ELBO"
+LARGEST_DECREASE = "largest decrease of the ELBO in an iteration [nats]"
+LOWEST_MEAN_STD = "standard deviation of the lowest mean"
+PRIOR_VARIANCE = "prior variance of the means"
+EARLY_DISTANCE = "distance to CAVI's fixed point, second tenth of the passes"
+LATE_DISTANCE = "distance to CAVI's fixed point, last tenth of the passes"
+PASSES = "passes until within 0.1 of CAVI's fixed point"
+
+CLOSE_DISTANCE = 0.1
+"""Distance from CAVI's fixed point for `PASSES`."""
+
+read_run = table_reader(
+    {
+        TRACE: ("start", "iteration", "elbo"),
+        STOCHASTIC: ("repetition", "passes", "distance"),
+    }
+)
 
 Means = Annotated[tuple[float, ...], ListOf(Between(-1e4, 1e4), minimum=2)]
 
@@ -40,7 +78,6 @@ class GaussianMixture(TableExperiment):
     starts: Annotated[int, Whole()]
     iterations: Annotated[int, Whole()]
     tolerance: Annotated[float, Between(0, 1)]
-    held_out: Annotated[int, Whole()]
     batch: Annotated[int, Whole()]
     passes: Annotated[int, Whole()]
     repetitions: Annotated[int, Whole(2)]
@@ -48,7 +85,7 @@ class GaussianMixture(TableExperiment):
     constant_step: Annotated[float, Between(0, 1)]
     too_fast_power: Annotated[float, Between(1, 10)]
     seed: Annotated[int, Whole(0)]
-    kind: ClassVar[str] = tables.KIND
+    kind: ClassVar[str] = "gaussian_mixture"
     name: ClassVar[str] = "mixture of Gaussians"
     columns: ClassVar[tuple[str, ...]] = ("many_points", "starts", "seed")
 
@@ -56,7 +93,7 @@ class GaussianMixture(TableExperiment):
         """Raise `UserError` for settings that are invalid or would take hours."""
         super().check()
         components = len(self.few_means)
-        max_points = int(np.log(MAX_ASSIGNMENTS) / np.log(components) + 1e-9)
+        max_points = int(np.log(model.MAX_ASSIGNMENTS) / np.log(components) + 1e-9)
         for name, maximum, reason in (
             ("few_points", max_points, f"to enumerate all assignments to {components} components"),
             ("batch", self.many_points, "the number of points"),
@@ -74,25 +111,167 @@ class GaussianMixture(TableExperiment):
     def tables(self, case: str) -> Tables:
         if case in ("few", "fitted"):
             few = self._problem(self.few_means, self.few_points)
-            return tables.few_tables(few) if case == "few" else tables.fitted_tables(few)
+            return few_tables(few) if case == "few" else fitted_tables(few)
         many = self._problem(self.many_means, self.many_points)
         if case == "many":
-            return tables.many_tables(many)
+            return many_tables(many)
         steps = self.passes * self.many_points // self.batch
         schedules = {
-            tables.DECREASING: step_sizes(steps, self.decreasing_power),
-            tables.CONSTANT: step_sizes(steps, 0.0, self.constant_step),
-            tables.TOO_FAST: step_sizes(steps, self.too_fast_power),
+            DECREASING: variational.step_sizes(steps, self.decreasing_power),
+            CONSTANT: variational.step_sizes(steps, 0.0, self.constant_step),
+            TOO_FAST: variational.step_sizes(steps, self.too_fast_power),
         }
         sizes = self.batch, self.repetitions
-        return tables.stochastic_tables(many, schedules, *sizes, self.seed)
+        return stochastic_tables(many, schedules, *sizes, self.seed)
 
     def _problem(self, means: tuple[float, ...], count: int) -> Problem:
-        """Draw points, held-out points and starts; a start does not depend on their number."""
-        points = draw_points(means, count, np.random.default_rng(self.data_seed))
-        new = draw_points(means, self.held_out, np.random.default_rng([self.data_seed, 1]))
+        """Draw points and starts; a start does not depend on their number."""
+        points = model.draw_points(means, count, np.random.default_rng(self.data_seed))
         randoms = [np.random.default_rng([self.seed, start]) for start in range(self.starts)]
         scale = np.sqrt(self.prior_variance)
         starts = np.array([random.normal(scale=scale, size=len(means)) for random in randoms])
         limits = self.iterations, self.tolerance
-        return Problem(means, points, new, starts, self.prior_variance, *limits)
+        return Problem(points, starts, self.prior_variance, *limits)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set and the settings of coordinate ascent on it.
+
+    Attributes:
+        points: the data, `[N]`.
+        starts: initial means, `[S, K]`.
+        prior_variance: of the means; the initial value if it is fitted.
+    """
+
+    points: np.ndarray
+    starts: np.ndarray
+    prior_variance: float
+    iterations: int
+    tolerance: float
+
+    def run_cavi(self, start: np.ndarray, prior_variance: float) -> Ascent[Factors]:
+        """Run coordinate ascent from the means `start`, `[K]`."""
+        limits = self.iterations, self.tolerance
+        return variational.run_cavi(self.points, start, prior_variance, *limits)
+
+    def run_all_starts(self) -> list[Ascent[Factors]]:
+        """Run coordinate ascent from every start."""
+        return [self.run_cavi(start, self.prior_variance) for start in self.starts]
+
+
+def few_tables(problem: Problem) -> Tables:
+    """Compare CAVI with the exact posterior."""
+    components = problem.starts.shape[1]
+    exact = model.enumerate_assignments(problem.points, components, problem.prior_variance)
+    fits = problem.run_all_starts()
+    best = fits[best_start(fits)]
+    bound, q = best.objective[-1], best.states[-1]
+    std, exact_std = np.sqrt(q.variance[q.loc.argmin()]), model.lowest_mean(exact)[1]
+    answers = [
+        Answer(EVIDENCE, CAVI, bound, FEW, exact=exact.log_evidence),
+        Answer(GAP, CAVI, exact.log_evidence - bound, FEW),
+        Answer(LABELLINGS, "K!", gammaln(components + 1), FEW),
+        *_summarise(fits, FEW),
+        Answer(LOWEST_MEAN_STD, CAVI, std, FEW, exact=exact_std),
+    ]
+    return {ANSWERS: answers, TRACE: _trace("few", fits)}
+
+
+def many_tables(problem: Problem) -> Tables:
+    """Run CAVI where starts may converge to different optima."""
+    fits = problem.run_all_starts()
+    answers = [
+        Answer(EVIDENCE, CAVI, fits[best_start(fits)].objective[-1], MANY),
+        Answer(WORST_ELBO, CAVI, min(fit.objective[-1] for fit in fits), MANY),
+        *_summarise(fits, MANY),
+    ]
+    return {ANSWERS: answers, TRACE: _trace("many", fits)}
+
+
+def _summarise(fits: Sequence[Ascent[Factors]], setting: str) -> Iterator[Answer]:
+    """Summarise all starts."""
+    best = fits[best_start(fits)].objective[-1]
+    converged = np.mean([fit.status == "converged" for fit in fits])
+    decrease = max(fit.largest_decrease for fit in fits)
+    yield Answer(BEST_FRACTION, CAVI, fraction_at(fits, best), setting)
+    yield Answer("fraction of starts that converged", CAVI, float(converged), setting)
+    yield Answer(LARGEST_DECREASE, CAVI, decrease, setting)
+
+
+def _trace(part: str, fits: Sequence[Ascent[Factors]]) -> pd.DataFrame:
+    return trace_table(part, [{"elbo": fit.objective} for fit in fits])
+
+
+def fitted_tables(problem: Problem) -> Tables:
+    """Compare variational EM for the prior variance with maximising the exact evidence."""
+    data = problem.points, problem.starts.shape[1]
+    limits = problem.prior_variance, problem.iterations, problem.tolerance
+    fits = [variational.fit_prior_variance(data[0], start, *limits) for start in problem.starts]
+    last = fits[best_start(fits)].states[-1]
+    ends = (last.prior_variance, problem.prior_variance)
+    exact = model.exact_prior_variance(*data, 0.1 * min(ends), 10 * max(ends))
+    evidence = model.enumerate_assignments(*data, last.prior_variance).log_evidence
+    decrease = max(fit.largest_decrease for fit in fits)
+    answers = [
+        Answer(PRIOR_VARIANCE, VARIATIONAL_EM, last.prior_variance, FEW, exact=exact),
+        Answer(EVIDENCE, VARIATIONAL_EM, last.elbo, FEW, exact=evidence),
+        Answer(LARGEST_DECREASE, VARIATIONAL_EM, decrease, FEW),
+    ]
+    return {ANSWERS: answers}
+
+
+def stochastic_tables(
+    problem: Problem,
+    schedules: Mapping[str, Sequence[float]],
+    batch: int,
+    repetitions: int,
+    seed: int,
+) -> Tables:
+    """Run stochastic VI from the start with the highest ELBO after coordinate ascent.
+
+    The schedules are step sizes, `[T]`; each repetition has its own minibatches.
+    """
+    cavi, points = problem.run_all_starts(), problem.points
+    best = best_start(cavi)
+    locs = np.array([q.loc for q in cavi[best].states])
+    distances = distance(locs, locs[-1])
+    tables = [_distance_table(CAVI, np.arange(1.0, len(locs)), distances[1:, None])]
+    answers = [Answer(PASSES, CAVI, float(np.argmax(distances < CLOSE_DISTANCE)), MANY)]
+    for index, (name, steps) in enumerate(schedules.items()):
+        random, start = np.random.default_rng([seed, best, index]), problem.starts[best]
+        sizes = batch, repetitions, random
+        loc = variational.run_stochastic_vi(points, start, problem.prior_variance, steps, *sizes)
+        distances = distance(loc, locs[-1])
+        passes = np.arange(len(loc)) * batch / len(points)
+        saved = np.unique(np.round(np.geomspace(1, len(steps), 80)).astype(int))
+        tables.append(_distance_table(name, passes[saved], distances[saved]))
+        answers += _distance_answers(name, passes, distances)
+    return {ANSWERS: answers, STOCHASTIC: pd.concat(tables)}
+
+
+def distance(loc: np.ndarray, fixed_point: np.ndarray) -> np.ndarray:
+    """Return the root mean square over components of `loc - fixed_point`, `[..., K]` to `[...]`."""
+    return np.sqrt(((loc - fixed_point) ** 2).mean(-1))
+
+
+def _distance_table(schedule: str, passes: np.ndarray, distances: np.ndarray) -> pd.DataFrame:
+    """Return one row per element of `passes`, `[T]`, and repetition; `distances` is `[T, R]`."""
+    repetitions = distances.shape[1]
+    keys = {"schedule": schedule, "repetition": np.tile(np.arange(repetitions), len(passes))}
+    values = {"passes": np.repeat(passes, repetitions), "distance": distances.ravel()}
+    return pd.DataFrame({**keys, **values})
+
+
+def _distance_answers(schedule: str, passes: np.ndarray, distances: np.ndarray) -> Iterator[Answer]:
+    """Return means and standard errors over repetitions; `distances` is `[T + 1, R]`."""
+    tenth, is_close = max(1, len(distances) // 10), distances < CLOSE_DISTANCE
+    values = {
+        EARLY_DISTANCE: distances[tenth : 2 * tenth].mean(0),
+        LATE_DISTANCE: distances[-tenth:].mean(0),
+    }
+    if is_close.any(0).all():
+        values[PASSES] = passes[np.argmax(is_close, axis=0)]
+    for quantity, value in values.items():
+        error = value.std(ddof=1) / np.sqrt(len(value))
+        yield Answer(quantity, STOCHASTIC_VI, value.mean(), schedule, standard_error=error)

@@ -1,4 +1,4 @@
-"""The page of a run on the Bayesian mixture."""
+"""The page of a run on the Bayesian mixture: its figures and claims."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
+from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.gaussian_mixture import tables
-from bnnbench.suites.inference_toys.gaussian_mixture.claims import claims
-from bnnbench.suites.inference_toys.gaussian_mixture.variational import elbo_with_fixed_factors
+from bnnbench.suites.inference_toys.checks import BOOK
+from bnnbench.suites.inference_toys.gaussian_mixture import experiment as tables
+from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (
+    CAVI,
+    FEW,
+    MANY,
+    STOCHASTIC_VI,
+)
 from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 SCHEDULE_STYLES = {
@@ -20,39 +26,41 @@ SCHEDULE_STYLES = {
     tables.TOO_FAST: (PALETTE[3], "-"),
 }
 
+GAP_TOLERANCE = 0.1
+"""Difference in nats within which the gap equals log K!."""
+
+MAX_DISTANCE_RATIO = 0.75
+"""Largest ratio of late to early distance that counts as convergence. It is about a half for steps
+`t^-0.75`, whose distances decrease as `t^-0.375`, and 1 for constant steps."""
+
+DISTANCE = "the mean distance to CAVI's fixed point in the last tenth of the passes is"
+IN_SECOND_TENTH = f"{MAX_DISTANCE_RATIO:g} of that in the second tenth"
+
+claims = Claims()
 figures = Figures(tables.read_run)
 
 
 @figures(
-    "ELBO and mean log density of held-out points by iteration of CAVI, one line per random start; "
-    "dots: last iteration. Black line: exact log evidence; dashed line: the same minus log K!, "
-    "since each start finds one of K! equivalent modes; dotted line: log density under the true "
-    "means"
+    "ELBO by iteration of CAVI, one line per random start; dots: last iteration. Black line: exact "
+    "log evidence; dashed line: the same minus log K!, since each start finds one of K! equivalent "
+    "modes"
 )
 def starts(run: SavedTables) -> Figure:
-    figure, panels = new_figure(11.5, 3.6, 3)
-    panel_columns = (
-        (tables.FEW, "few", "elbo"),
-        (tables.MANY, "many", "elbo"),
-        ("held-out points", "many", "held_out"),
-    )
-    for axes, (title, part, column) in zip(panels, panel_columns, strict=True):
+    figure, panels = new_figure(8.0, 3.6, 2)
+    for axes, (title, part) in zip(panels, ((FEW, "few"), (MANY, "many")), strict=True):
         trace = run.rows(tables.TRACE, part=part)
-        plot_starts(axes, trace, column)
-        ends = trace.groupby("start")[column].last()
-        margin = max(np.ptp(ends), 0.1 * abs(ends.max()))
-        axes.set_ylim(ends.max() - 2.5 * margin, ends.max() + 0.3 * margin)
+        plot_starts(axes, trace, "elbo")
         axes.set(title=title, ylabel="ELBO [nats]")
-    panels[2].set_ylabel("mean log density [nats]")
-    exact = run.answer(tables.EVIDENCE, tables.CAVI, tables.FEW)["exact"]
+    ends = trace.groupby("start")["elbo"].last()
+    margin = max(np.ptp(ends), 0.1 * abs(ends.max()))
+    panels[1].set_ylim(ends.max() - 2.5 * margin, ends.max() + 0.3 * margin)
+    exact = run.answer(tables.EVIDENCE, CAVI, FEW)["exact"]
     one_mode = exact - run.value(tables.LABELLINGS, "K!")
-    true = run.value(tables.HELD_OUT, "true means")
     panels[0].set_ylim(one_mode - 8, exact + 0.8)
     lines = {
         "one start of CAVI": panels[0].get_lines()[0],
         "exact log evidence": panels[0].axhline(exact, color="black", linewidth=1.2),
         "exact - log K!": panels[0].axhline(one_mode, color=GREY, linewidth=1.2, linestyle="--"),
-        "true means": panels[2].axhline(true, color="black", linewidth=1.2, linestyle=":"),
     }
     figure.legend(lines.values(), lines, loc="outside upper center", ncols=4, frameon=False)
     return figure
@@ -78,39 +86,97 @@ def stochastic(run: SavedTables) -> Figure:
     return figure
 
 
-@figures(
-    "Exact log evidence and ELBO against the prior variance of the component means. Dots: E-steps "
-    "of variational EM; dashed lines: bounds with the factors of the first two E-steps fixed, each "
-    "maximised by the next prior variance"
+@claims(
+    "Coordinate ascent reaches a local optimum",
+    source=f"{BOOK}, 3.2.1.4",
+    rule="on the many points, not all starts reach the best ELBO",
 )
-def prior_variance(run: SavedTables) -> Figure:
-    curve, path = run[tables.CURVE], run[tables.PATH]
-    components = path["components"].iloc[0]
-    figure, (axes,) = new_figure(6.8, 4.2)
-    grid = curve["prior_variance"].to_numpy()
-    axes.plot(grid, curve["log_evidence"], color="black", label="exact log evidence")
-    axes.plot(grid, curve["elbo"], color=BLUE, label="ELBO, optimal factors at each value")
-    e_steps = path[["prior_variance", "elbo", "second_moment"]].head(2).to_numpy()
-    for number, (current, elbo, moment) in enumerate(e_steps, start=1):
-        bound = elbo_with_fixed_factors(grid, current, elbo, moment, components)
-        label = f"bound with the factors of E-step {number}"
-        axes.plot(grid, bound, "--", color=PALETTE[number], linewidth=1.2, label=label)
-    axes.plot(path["prior_variance"], path["elbo"], "o", color=ORANGE, label="E-steps", zorder=3)
-    high = curve["log_evidence"].max()
-    axes.set(xscale="log", ylim=(high - 5, high + 0.4))
-    axes.set(xlabel="prior variance of the means", ylabel="log evidence and its bounds [nats]")
-    legend(figure, axes, columns=2)
-    return figure
+def has_local_optima(run: SavedTables) -> CheckResult:
+    quantities = (tables.BEST_FRACTION, tables.EVIDENCE, tables.WORST_ELBO)
+    fraction, best, worst = (run.value(quantity, CAVI, MANY) for quantity in quantities)
+    return fraction < 1, f"{fraction:.0%} reach the best, {best:.1f}; the worst is {worst:.1f}"
+
+
+@claims(
+    "The approximation matches a single mode of the posterior",
+    source=f"{BOOK}, 3.2.1.6",
+    rule=f"on the few points, log evidence - ELBO is within {GAP_TOLERANCE:g} nats of log K!, the "
+    "gap when q fits one of K! equal and separate modes",
+)
+def fits_one_mode(run: SavedTables) -> CheckResult:
+    gap, labellings = run.value(tables.GAP, CAVI), run.value(tables.LABELLINGS, "K!")
+    return abs(gap - labellings) <= GAP_TOLERANCE, f"gap {gap:.4f}, log K! {labellings:.4f}"
+
+
+@claims(
+    "The approximation underestimates the marginal variances",
+    source=f"{BOOK}, 3.2.1.6",
+    rule="on the few points, the standard deviation of the lowest mean is below that of its exact "
+    "posterior, with components identified by the order of their means",
+)
+def underestimates_variance(run: SavedTables) -> CheckResult:
+    std = run.answer(tables.LOWEST_MEAN_STD, CAVI, FEW)
+    return std["value"] < std["exact"], f"{std['value']:.4f}, exact {std['exact']:.4f}"
+
+
+@claims(
+    "Stochastic VI converges if step sizes have an infinite sum and a finite sum of squares",
+    source=f"{BOOK}, (3.19)",
+    rule=f"{DISTANCE} at most {IN_SECOND_TENTH}",
+    schedule=tables.DECREASING,
+    converges=True,
+)
+@claims(
+    "Stochastic VI does not converge without a finite sum of squares: constant steps",
+    source=f"{BOOK}, (3.19), second condition",
+    rule=f"{DISTANCE} more than {IN_SECOND_TENTH}",
+    schedule=tables.CONSTANT,
+    converges=False,
+)
+@claims(
+    "Stochastic VI does not converge without an infinite sum: steps that decrease too fast",
+    source=f"{BOOK}, (3.19), first condition",
+    rule=f"{DISTANCE} more than {IN_SECOND_TENTH}",
+    schedule=tables.TOO_FAST,
+    converges=False,
+)
+def converges_or_not(run: SavedTables, schedule: str, converges: bool) -> CheckResult:
+    early = run.value(tables.EARLY_DISTANCE, STOCHASTIC_VI, schedule)
+    late = run.value(tables.LATE_DISTANCE, STOCHASTIC_VI, schedule)
+    return (late <= MAX_DISTANCE_RATIO * early) == converges, f"{early:.4f} to {late:.4f}"
+
+
+@claims(
+    "Stochastic VI is faster than processing all data in each iteration",
+    source=f"{BOOK}, 3.2.1.5",
+    rule="with decreasing steps, stochastic VI is within 0.1 of CAVI's fixed point after fewer "
+    "passes through the data than CAVI",
+)
+def is_faster_than_cavi(run: SavedTables) -> CheckResult:
+    stochastic = run.value(tables.PASSES, STOCHASTIC_VI, tables.DECREASING)
+    cavi = run.value(tables.PASSES, CAVI, MANY)
+    return stochastic < cavi, f"{stochastic:.2f} passes vs {cavi:.0f}"
+
+
+@claims(
+    "Maximising the ELBO over a parameter approximates maximising the evidence",
+    source=f"{BOOK}, 3.2.1.4, step 2",
+    rule="the fitted prior variance is within 5 % of the maximiser of the exact evidence",
+)
+def maximises_evidence(run: SavedTables) -> CheckResult:
+    fit = run.answer(tables.PRIOR_VARIANCE, tables.VARIATIONAL_EM, FEW)
+    evidence = f"{fit['value']:.4f}, exact {fit['exact']:.4f}"
+    return abs(fit["value"] / fit["exact"] - 1) <= 0.05, evidence
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=tables.KIND,
+    kind=tables.GaussianMixture.kind,
     title="Bayesian mixture of Gaussians",
     caption=(
         "CAVI and variational EM: the start with the highest ELBO, which approximates the log "
-        "evidence. Few points: exact values by a sum over all assignments. Held-out: mean over new "
-        "points. Stochastic VI: mean ± standard error over repetitions; distance is the root mean "
-        "square over the means of the components, one pass is N points."
+        "evidence. Few points: exact values by a sum over all assignments. Stochastic VI: mean ± "
+        "standard error over repetitions; distance is the root mean square over the means of the "
+        "components, one pass is N points."
     ),
     figures=figures,
     statements=claims,

@@ -88,15 +88,6 @@ def fit_prior_variance(
     )
 
 
-def elbo_with_fixed_factors(
-    prior_variance: np.ndarray, current: float, elbo: float, second_moment: float, components: int
-) -> np.ndarray:
-    """Return the ELBO in nats at other prior variances, with the factors of an `EStep` fixed."""
-    logs = -0.5 * components * np.log(prior_variance / current)
-    values: np.ndarray = elbo + logs - 0.5 * second_moment * (1 / prior_variance - 1 / current)
-    return values
-
-
 def step_sizes(steps: int, power: float, scale: float = 1.0) -> list[float]:
     """Return `scale * (t + 1)^-power` for `t = 0, 1, ...`.
 

@@ -1,4 +1,4 @@
-"""ELBO, predictions and the exact posterior of the mixture, compared with their definitions."""
+"""ELBO and the exact posterior of the mixture, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import (
-    enumerate_assignments,
-    exact_log_predictive,
-    lowest_mean,
-)
 from bnnbench.suites.inference_toys.gaussian_mixture.model import (
     Factors,
     elbo,
-    log_predictive,
+    enumerate_assignments,
+    lowest_mean,
 )
 
 THREE = np.array([-1.0, 0.3, 2.5])
@@ -42,15 +38,6 @@ def test_elbo_is_the_expectation_over_q() -> None:
     assert elbo(points, factors, prior_variance) == pytest.approx(expected, rel=1e-12)
 
 
-def test_prediction_adds_the_variance_of_the_means() -> None:
-    loc, variance = np.array([[0.0, 3.0], [1.0, 1.0]]), np.array([[0.5, 2.0], [0.0, 0.0]])
-    log_density = log_predictive(np.array([0.4, -1.0]), loc, variance)
-    assert log_density.shape == (2, 2)
-    density = 0.5 * (norm.pdf(0.4, 0, 1.5**0.5) + norm.pdf(0.4, 3, 3**0.5))
-    assert log_density[0, 0] == pytest.approx(np.log(density))
-    assert log_density[1, 1] == pytest.approx(norm.logpdf(-1.0, 1.0))
-
-
 def log_evidence_on_grid(points: np.ndarray, prior_variance: float) -> float:
     """Log evidence of two components; the integral over both means by the trapezoidal rule."""
     grid = np.linspace(-25, 25, 1201)
@@ -66,15 +53,6 @@ def test_evidence_is_the_integral_over_the_means() -> None:
     exact = enumerate_assignments(THREE, 2, 9.0)
     assert len(exact.log_joint) == 8
     assert exact.log_evidence == pytest.approx(log_evidence_on_grid(THREE, 9.0), abs=1e-9)
-
-
-def test_prediction_is_a_ratio_of_evidences() -> None:
-    """`p(new | x) = p(x, new) / p(x)`, for three components."""
-    exact = enumerate_assignments(THREE, 3, 4.0)
-    for new in (-3.0, 0.0, 1.7):
-        both = enumerate_assignments(np.append(THREE, new), 3, 4.0).log_evidence
-        (predicted,) = exact_log_predictive(exact, np.array([new]))
-        assert predicted == pytest.approx(both - exact.log_evidence)
 
 
 def test_lowest_mean_of_distant_clusters_is_conjugate() -> None:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import enumerate_assignments
-from bnnbench.suites.inference_toys.gaussian_mixture.model import draw_points
+from bnnbench.suites.inference_toys.gaussian_mixture.model import (
+    draw_points,
+    enumerate_assignments,
+)
 from bnnbench.suites.inference_toys.gaussian_mixture.variational import (
     fit_prior_variance,
     run_cavi,
