@@ -216,13 +216,23 @@ CASES: Mapping[str, Case] = {
     ),
     "gradient_variance": Case(
         own(
-            "draws=100", "samples=[1]", "rows=6", "minibatch=2", "latents=[2]", "scales=[1]",
+            "draws=100", "rows=6", "minibatch=2", "scales=[1]",
             "ascent_steps=5", "repetitions=2",
         ),
         wrong={
+            "experiment.draws=10": None,
+            "experiment.scales=1": "not_a_list",
+            "experiment.scales=[0]": None,
+            "experiment.frequency=60": None,
+            "experiment.target=inf": None,
             "experiment.minibatch=21": "cannot_enumerate",
             "experiment.minibatch=10": "cannot_enumerate",
-            "experiment.draws=1000000": "too_many",
+            "experiment.draws=10000000": "too_large",
+            "experiment.samples_per_step=1": None,
+            "experiment.repetitions=0": None,
+            "experiment.learning_rate=-1": None,
+            "experiment.noise_precision=0": None,
+            "experiment.data_seed=-1": None,
         },
     ),
     "kl_shapes": Case(

@@ -21,10 +21,6 @@ the log function" (section 3.2.4.1). They are unbiased: eq. 3.77 is eq. 3.76 wit
 `f = log p(x, z) - log q(z)`, and the gradient of f with respect to q's parameters is minus the
 score, of mean zero. A minibatch enters the log joint as a sum, so scaling it by `N / B` leaves the
 mean unchanged. A logarithm causes bias only when applied to an estimate, which is not the case.
-
-Rao-Blackwellisation (Ranganath et al., section 3.1): with K independent latent variables `z_k`,
-each with a term `f(z_k)` in the log joint, the score-function estimate for the mean of `z_1` may
-omit all terms except `f(z_1)`, because the score of `q(z_1)` has mean zero given the others.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ import math
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     HALF_LOG_TWO_PI,
@@ -42,6 +38,7 @@ from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Objective,
     Quadratic,
     Values,
+    kl,
 )
 
 SCORE = "score function"
@@ -161,29 +158,45 @@ def mean_over_minibatches(model: LinearModel, q: Normal, size: int) -> Values:
     return np.asarray(weights @ estimates(SCORE, model.elbo(rows[:, None]), q, noise).mean(0))
 
 
-def random_minibatches(
-    rows: int, size: int, count: int, random: np.random.Generator
-) -> NDArray[np.intp]:
-    """Return row numbers of random minibatches, `[count, size]`."""
-    return random.random((count, rows)).argsort(1)[:, :size]
+def gradient_ascent(
+    name: str,
+    model: LinearModel,
+    random: np.random.Generator,
+    shape: tuple[int, int, int],
+    learning_rate: float,
+) -> Values:
+    """Return `KL(q || posterior)` in nats before and after each step of Adam, from the prior.
 
+    All estimators use the same samples of z. The baseline of the control variate is estimated from
+    the samples of the previous step, so that the gradient estimate remains unbiased.
 
-def latent_estimates(term: Quadratic, q: Normal, noise: Values) -> Values:
-    """Return score-function estimates `[...]` of the gradient with respect to the first mean.
+    Args:
+        name: the estimator.
+        model: the model.
+        random: generator of the noise, the only difference between repetitions.
+        shape: numbers of steps T, of repetitions R, and of samples of z per step.
+        learning_rate: of Adam.
 
-    The noise is standard normal, `[..., K]`, or `[..., 1]` to omit the terms of other variables.
+    Returns:
+        Divergences, `[R, T + 1]`.
     """
-    total = term.value(q.loc + q.scale * noise).sum(-1)
-    return np.asarray(total * noise[..., 0] / q.scale)
+    objective, posterior = model.elbo(), model.posterior
+    steps, repetitions, samples = shape
+    start = torch.tensor([model.prior.loc, np.log(model.prior.scale)], dtype=torch.float64)
+    parameters = torch.nn.Parameter(start.repeat(repetitions, 1))
+    adam = torch.optim.Adam([parameters], lr=learning_rate, maximize=True)
 
+    def current() -> Normal:
+        loc, log_scale = np.hsplit(parameters.detach().numpy(), 2)
+        return Normal(loc, np.exp(log_scale))
 
-def latent_variance(term: Quadratic, q: Normal, latents: int) -> float:
-    """Return the variance of one such estimate in closed form.
-
-    `E[(f_1 + R)^2 h^2] - E[f_1 h]^2` with the score `h` and the sum R of the other terms, of mean
-    `(K - 1) (c0 + c2)` and variance `(K - 1) (c1^2 + 2 c2^2)`.
-    """
-    c0, c1, c2 = term.coefficients(q)
-    mean, variance = (latents - 1) * (c0 + c2), (latents - 1) * (c1**2 + 2 * c2**2)
-    single = c0**2 + 2 * c1**2 + 15 * c2**2 + 6 * c0 * c2
-    return float((single + 2 * mean * (c0 + 3 * c2) + mean**2 + variance) / q.scale**2)
+    baseline: Values = np.zeros((repetitions, 2))
+    divergences = [kl(current(), posterior)]
+    for _ in range(steps):
+        q, noise = current(), random.standard_normal((repetitions, samples))
+        gradients = estimates(name, objective, q, noise, baseline[:, None])
+        baseline = optimal_baseline(objective, q, noise, np.full(samples, 1 / samples))
+        parameters.grad = torch.from_numpy(gradients.mean(1))
+        adam.step()
+        divergences.append(kl(current(), posterior))
+    return np.concatenate(divergences, axis=1)

@@ -7,34 +7,86 @@ settings are ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from bnnbench.constraints import Between, Finite, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.suites.inference_toys.gradient_variance import tables
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_tables import table_reader
+from bnnbench.suites.inference_toys.gradient_variance.estimators import (
+    ESTIMATORS,
+    SCORE,
+    estimates,
+    estimators_for,
+    exact_moments,
+    gradient_ascent,
+    mean_over_minibatches,
+    optimal_baseline,
+    quadrature_nodes,
+)
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Cosine,
     LinearModel,
     Normal,
     Objective,
+    Values,
     squared_distance,
 )
-from bnnbench.suites.inference_toys.gradient_variance.tables import Setup
 from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.types import UserError
+
+VARIANCES, BIAS, CONVERGENCE = "variances", "bias", "convergence"
+"""Units of a run; the first and the last have tables of that name."""
+
+MOMENTS = ("mean", "mean_error", "variance", "variance_error")
+
+read_run = table_reader(
+    {
+        # One row per objective, q, estimator and parameter.
+        VARIANCES: ("scale", "gradient", *MOMENTS, "exact"),
+        # KL to the exact posterior during gradient ascent, one row per estimator and step.
+        CONVERGENCE: ("step", "samples", "low", "median", "high"),
+    }
+)
+
+PARAMETERS = ("mean", "log std")
+"""Parameters of `q = Normal(loc, scale^2)`, in the order of the last axis of every gradient."""
+
+QUADRATIC, COSINE = "quadratic", "cosine"
+START, OPTIMUM = "ELBO at the prior", "ELBO at the posterior"
+
+ALL_MINIBATCHES = "all minibatches"
+
+ROUNDING_TOLERANCE = 1e-12
+"""Squares below this are rounding errors and are set to zero."""
+
+N_CURVE_POINTS = 200
+"""Number of saved points of a convergence curve."""
+
+
+class Setup(NamedTuple):
+    """A function and a q for which all variances of one-sample estimates are measured."""
+
+    name: str
+    setting: str
+    objective: Objective
+    q: Normal
+
 
 MAX_MINIBATCHES = 20_000
 """Maximum number of enumerated minibatches; each needs a quadrature."""
 
-MAX_SAMPLED_VALUES = 10**7
-"""Maximum number of values sampled at once: 80 MB, and a few times that for derived arrays."""
+MAX_DRAWS = 10**6
+"""Maximum number of estimates, to limit the memory."""
 
 Positive = Annotated[float, Between(0)]
-Numbers = Annotated[tuple[int, ...], ListOf(Whole())]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +97,8 @@ class GradientVariance(TableExperiment):
     """
 
     seed: Annotated[int, Whole(0)]
-    draws: Annotated[int, Whole(100)]
+    draws: Annotated[int, Whole(100, MAX_DRAWS)]
     scales: Annotated[tuple[float, ...], ListOf(Between(0))]
-    samples: Numbers
     target: Annotated[float, Finite()]
     frequency: Annotated[float, Between(0, 50)]
     rows: Annotated[int, Whole(2)]
@@ -56,9 +107,8 @@ class GradientVariance(TableExperiment):
     prior_precision: Positive
     data_seed: Annotated[int, Whole(0)]
     minibatch: Annotated[int, Whole()]
-    latents: Numbers
     ascent_steps: Annotated[int, Whole()]
-    samples_per_step: Annotated[int, Whole(2)]
+    samples_per_step: Annotated[int, Whole(2, MAX_DRAWS)]
     learning_rate: Positive
     repetitions: Annotated[int, Whole(2)]
     kind: ClassVar[str] = "gradient_variance"
@@ -67,7 +117,7 @@ class GradientVariance(TableExperiment):
     columns: ClassVar[tuple[str, ...]] = ("draws", "seed")
 
     def check(self) -> None:
-        """Raise `UserError` if a setting is invalid or would need too much memory or time."""
+        """Raise `UserError` if a setting is invalid or would take too long."""
         super().check()
         if not 0 < math.comb(self.rows, self.minibatch) <= MAX_MINIBATCHES:
             raise UserError(
@@ -75,14 +125,6 @@ class GradientVariance(TableExperiment):
                 f"minibatches of the experiment.rows={self.rows} rows.",
                 setting="experiment.minibatch",
                 code="cannot_enumerate",
-            )
-        largest = self.draws * max(*self.samples, *self.latents, self.rows)
-        if max(largest, self.repetitions * self.samples_per_step) > MAX_SAMPLED_VALUES:
-            raise UserError(
-                f"experiment.draws={self.draws} with these samples, latents, rows and repetitions "
-                f"would sample more than {MAX_SAMPLED_VALUES:.0e} values at once; use fewer.",
-                setting="experiment.draws",
-                code="too_many",
             )
 
     @property
@@ -94,30 +136,106 @@ class GradientVariance(TableExperiment):
     def setups(self) -> Iterator[Setup]:
         """Yield the setups in which variances are measured."""
         functions: dict[str, Objective] = {
-            tables.QUADRATIC: squared_distance(self.target),
-            tables.COSINE: Cosine(self.frequency),
+            QUADRATIC: squared_distance(self.target),
+            COSINE: Cosine(self.frequency),
         }
         for scale, (name, function) in product(self.scales, functions.items()):
-            yield Setup(name, f"{name}, std {scale:.3g}", function, Normal(0.0, scale), 1)
+            yield Setup(name, f"{name}, std {scale:.3g}", function, Normal(0.0, scale))
         model, elbo = self.model, self.model.elbo()
-        for samples in self.samples:
-            setting = f"{tables.START}, {samples} sample{'s' if samples > 1 else ''}"
-            yield Setup(tables.START, setting, elbo, model.prior, samples)
-        yield Setup(tables.OPTIMUM, f"{tables.OPTIMUM}, 1 sample", elbo, model.posterior, 1)
+        yield Setup(START, f"{START}, 1 sample", elbo, model.prior)
+        yield Setup(OPTIMUM, f"{OPTIMUM}, 1 sample", elbo, model.posterior)
 
     def cases(self) -> Mapping[str, str]:
-        names = (tables.VARIANCES, tables.BIAS, tables.LATENTS, tables.CONVERGENCE)
-        return {name: name for name in names}
+        return {name: name for name in (VARIANCES, BIAS, CONVERGENCE)}
 
     def tables(self, case: str) -> Tables:
         """Compute the answers and the table of one part."""
         seed = derive_seed(self.seed, case)
-        if case == tables.VARIANCES:
-            return tables.variance_tables(self.setups(), self.draws, seed)
-        if case == tables.BIAS:
-            return tables.bias_tables(self.model, self.minibatch, self.draws, seed)
-        if case == tables.LATENTS:
-            term, q = squared_distance(self.target), Normal(0.0, 1.0)
-            return tables.latent_tables(term, q, self.latents, self.draws, seed)
+        if case == VARIANCES:
+            return variance_tables(self.setups(), self.draws, seed)
+        if case == BIAS:
+            return {ANSWERS: bias_answers(self.model, self.minibatch)}
         shape = (self.ascent_steps, self.repetitions, self.samples_per_step)
-        return tables.convergence_tables(self.model, shape, self.learning_rate, seed)
+        return convergence_tables(self.model, shape, self.learning_rate, seed)
+
+
+def sample_moments(gradients: Values) -> dict[str, Values]:
+    """Return mean and variance along the first axis, and their standard errors."""
+    mean, root = gradients.mean(0), len(gradients) ** 0.5
+    squares = _without_rounding_errors((gradients - mean) ** 2)
+    return {
+        "mean": mean,
+        "mean_error": gradients.std(0) / root,
+        "variance": squares.mean(0),
+        "variance_error": squares.std(0) / root,
+    }
+
+
+def _without_rounding_errors(squares: Values) -> Values:
+    return np.where(squares < ROUNDING_TOLERANCE, 0.0, squares)
+
+
+def variance_tables(setups: Iterable[Setup], draws: int, seed: int) -> Tables:
+    """Return the variances of every estimator in every setup, from the same samples."""
+    parts = []
+    for setup in setups:
+        noise = np.random.default_rng([seed, 1]).standard_normal((draws, 1))
+        nodes = quadrature_nodes()
+        baseline = optimal_baseline(setup.objective, setup.q, *nodes)
+        for name in estimators_for(setup.objective):
+            gradients = estimates(name, setup.objective, setup.q, noise, baseline).mean(1)
+            gradient, variance = exact_moments(name, setup.objective, setup.q)
+            columns = {
+                "objective": setup.name,
+                "setting": setup.setting,
+                "scale": setup.q.scale,
+                "estimator": name,
+                "parameter": PARAMETERS,
+                "gradient": gradient,
+                **sample_moments(gradients),
+                "exact": _without_rounding_errors(variance),
+            }
+            parts.append(pd.DataFrame(columns))
+    rows = pd.concat(parts)
+    of_mean = rows[rows["parameter"] == PARAMETERS[0]]
+    quantity = "variance of the gradient w.r.t. the mean"
+    answers = [
+        Answer(quantity, row.estimator, row.variance, row.setting, row.variance_error, row.exact)
+        for row in of_mean.itertuples()
+    ]
+    return {ANSWERS: answers, VARIANCES: rows}
+
+
+def bias_answers(model: LinearModel, size: int) -> list[Answer]:
+    """Return the mean of eq. 3.77 at the prior over all minibatches, and the exact gradient."""
+    means = mean_over_minibatches(model, model.prior, size)
+    rows = zip(PARAMETERS, means, model.elbo().gradient(model.prior), strict=True)
+    setting = f"{START}, {ALL_MINIBATCHES} of {size}"
+    return [
+        Answer(f"mean gradient w.r.t. the {parameter}", SCORE, mean, setting, exact=exact)
+        for parameter, mean, exact in rows
+    ]
+
+
+def convergence_tables(
+    model: LinearModel, shape: tuple[int, int, int], learning_rate: float, seed: int
+) -> Tables:
+    """Return the divergence from the posterior during ascent with every estimator.
+
+    The shape holds the numbers of steps, of repetitions, and of samples of z per step.
+    """
+    steps, repetitions, samples = shape
+    saved = np.unique(np.linspace(0, steps, N_CURVE_POINTS + 1).astype(int))
+    setting = f"ascent, {steps * samples} samples"
+    rows, answers = [], []
+    for name in ESTIMATORS:
+        random = np.random.default_rng(seed)
+        divergences = gradient_ascent(name, model, random, shape, learning_rate)
+        low, median, high = np.quantile(divergences[:, saved], [0.1, 0.5, 0.9], axis=0)
+        steps_saved = {"estimator": name, "step": saved, "samples": saved * samples}
+        rows.append(pd.DataFrame({**steps_saved, "low": low, "median": median, "high": high}))
+        final = divergences[:, -1]
+        error = final.std(ddof=1) / repetitions**0.5
+        quantity = "KL(q || posterior) [nats]"
+        answers.append(Answer(quantity, name, final.mean(), setting, error, exact=0.0))
+    return {ANSWERS: answers, CONVERGENCE: pd.concat(rows)}

@@ -1,4 +1,4 @@
-"""The figures and the page of a run on gradient variances."""
+"""The page of a run on gradient variances: its figures and claims."""
 
 from __future__ import annotations
 
@@ -11,30 +11,42 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.results.answers import ANSWERS
+from bnnbench.results.claims import MAJORITY, CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.gradient_variance import estimators, tables
-from bnnbench.suites.inference_toys.gradient_variance.claims import claims
-from bnnbench.suites.inference_toys.gradient_variance.experiment import GradientVariance
+from bnnbench.suites.inference_toys.checks import BOOK
+from bnnbench.suites.inference_toys.gradient_variance import experiment as tables
+from bnnbench.suites.inference_toys.gradient_variance.estimators import (
+    CONTROL_VARIATE,
+    ESTIMATORS,
+    PATH_DERIVATIVE,
+    PATHWISE,
+    SCORE,
+)
 
 COLOURS = {
-    estimators.SCORE: ORANGE,
-    estimators.CONTROL_VARIATE: PALETTE[1],
-    estimators.PATHWISE: BLUE,
-    estimators.PATH_DERIVATIVE: PALETTE[4],
-    tables.RAO_BLACKWELL: PALETTE[3],
+    SCORE: ORANGE,
+    CONTROL_VARIATE: PALETTE[1],
+    PATHWISE: BLUE,
+    PATH_DERIVATIVE: PALETTE[4],
 }
 
 PANELS = {
-    tables.QUADRATIC: (f"{tables.QUADRATIC}, 1 sample", "scale"),
-    tables.COSINE: (f"{tables.COSINE}, 1 sample", "scale"),
-    tables.START: (tables.START, "samples"),
-    tables.OPTIMUM: (tables.OPTIMUM, "samples"),
+    tables.QUADRATIC: [tables.QUADRATIC],
+    tables.COSINE: [tables.COSINE],
+    "ELBO at the prior, at the posterior": [tables.START, tables.OPTIMUM],
 }
-"""Title and horizontal axis of the panels of each objective."""
+"""Objectives in each panel, by title."""
 
 SPACING = 0.2
 """Distance of neighbouring estimators in a group of up to four."""
 
+RELATIVE_TOLERANCE = 1e-9
+"""Relative error of a gradient allowed for quadrature and rounding."""
+
+PATHWISE_IS_CLOSER = f"the median KL(q || posterior) is lower with the {PATHWISE} gradient than"
+
+claims = Claims()
 figures = Figures(tables.read_run)
 
 
@@ -45,28 +57,28 @@ figures = Figures(tables.read_run)
 )
 def variances(run: SavedTables) -> Figure:
     """Plot measured variances as dots, with exact values as lines."""
-    figure, panels = new_figure(11.0, 5.6, len(PANELS), 2)
-    for axes, (parameter, objective) in zip(
-        panels, product(tables.PARAMETERS, PANELS), strict=True
+    figure, panels = new_figure(9.0, 5.6, len(PANELS), 2)
+    for axes, (parameter, objectives) in zip(
+        panels, product(tables.PARAMETERS, PANELS.values()), strict=True
     ):
-        rows = run.rows(tables.VARIANCES, objective=objective, parameter=parameter)
-        _draw_groups(axes, rows, PANELS[objective][1])
+        rows = run.rows(tables.VARIANCES, parameter=parameter)
+        _draw_groups(axes, rows[rows["objective"].isin(objectives)])
     upper, lower = panels[: len(PANELS)], panels[len(PANELS) :]
-    for top, bottom, (title, column) in zip(upper, lower, PANELS.values(), strict=True):
+    for top, bottom, title in zip(upper, lower, PANELS, strict=True):
         top.set_title(title, fontsize="medium")
-        bottom.set_xlabel("standard deviation of q" if column == "scale" else "samples")
+        bottom.set_xlabel("standard deviation of q")
     for axes, parameter in zip((upper[0], lower[0]), tables.PARAMETERS, strict=True):
         axes.set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}")
     legend(figure, panels[2], columns=5)
     return figure
 
 
-def _draw_groups(axes: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Draw a group of dots per value of a column, one dot per estimator."""
-    values = sorted(rows[column].unique())
-    names = [name for name in estimators.ESTIMATORS if name in set(rows["estimator"])]
+def _draw_groups(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw a group of dots per standard deviation of q, one dot per estimator."""
+    values = rows["scale"].unique()
+    names = [name for name in ESTIMATORS if name in set(rows["estimator"])]
     for k, name in enumerate(names):
-        selected = rows[rows["estimator"] == name].set_index(column).loc[values]
+        selected = rows[rows["estimator"] == name].set_index("scale").loc[values]
         positions = np.arange(len(values)) + (k - (len(names) - 1) / 2) * SPACING
         heights = selected["variance"].where(selected["variance"] > 0)
         axes.plot(positions, heights, "o", color=COLOURS[name], label=name)
@@ -83,34 +95,105 @@ def _draw_groups(axes: Axes, rows: pd.DataFrame, column: str) -> None:
 
 
 @figures(
-    "Left: divergence from the posterior during gradient ascent on the ELBO; lines and bands: "
-    "median and 10 % to 90 % quantiles over repetitions. Right: variance of one gradient component "
-    "by number of latent variables; dots: measured, lines: exact"
+    "Divergence from the posterior during gradient ascent on the ELBO; lines and bands: median and "
+    "10 % to 90 % quantiles over repetitions"
 )
 def convergence(run: SavedTables) -> Figure:
-    """Plot KL to the posterior during ascent, and variance by number of latent variables."""
-    figure, (left, right) = new_figure(9.6, 4.0, 2)
+    figure, (axes,) = new_figure(5.2, 4.0)
     for name, rows in run[tables.CONVERGENCE].groupby("estimator", sort=False):
         colour, samples = COLOURS[str(name)], rows["samples"]
-        left.plot(samples, rows["median"], color=colour, linewidth=1.5, label=str(name))
-        left.fill_between(samples, rows["low"], rows["high"], color=colour, alpha=0.2, linewidth=0)
-    left.set(yscale="log", xlabel="samples of z", ylabel="KL(q || posterior) [nats]")
-    left.set_ylim(1e-7, None)
-    left.set_title("ascent of the ELBO: median, 10 % to 90 %", fontsize="medium")
-    for name, rows in run[tables.LATENTS].groupby("estimator", sort=False):
-        colour = COLOURS[str(name)]
-        right.plot(rows["latents"], rows["exact"], color=colour, linewidth=1, label="_exact")
-        right.plot(rows["latents"], rows["variance"], "o", color=colour, label=str(name))
-    right.set(xscale="log", yscale="log", xlabel="latent variables")
-    right.set_ylabel("variance of the gradient w.r.t. one mean")
-    right.set_title("Rao-Blackwellisation: measured (dots), exact (lines)", fontsize="medium")
-    right.legend(frameon=False, fontsize="small")
-    legend(figure, left)
+        axes.plot(samples, rows["median"], color=colour, linewidth=1.5, label=str(name))
+        axes.fill_between(samples, rows["low"], rows["high"], color=colour, alpha=0.2, linewidth=0)
+    axes.set(yscale="log", xlabel="samples of z", ylabel="KL(q || posterior) [nats]")
+    axes.set_ylim(1e-7, None)
+    legend(figure, axes, columns=2)
     return figure
 
 
+@claims(
+    "Gradient estimates by eq. 3.77 are biased because of the logarithm",
+    source=f"{BOOK}, 3.2.4.1",
+    rule="the mean over all minibatches, by quadrature over z, differs from the gradient by a "
+    f"relative error of more than {RELATIVE_TOLERANCE:g}",
+)
+def is_biased_by_logarithm(run: SavedTables) -> CheckResult:
+    rows = run[ANSWERS][run[ANSWERS]["setting"].str.contains(tables.ALL_MINIBATCHES)]
+    error = (rows["value"] / rows["exact"] - 1).abs().max()
+    return bool(error > RELATIVE_TOLERANCE), f"relative error over all minibatches {error:.0e}"
+
+
+@claims(
+    "The score-function estimator generally has a higher variance than the pathwise estimator",
+    source=f"{BOOK}, A.1",
+    rule=f"its variance exceeds that of the pathwise estimator in at least {MAJORITY:.0%} of "
+    "setups and parameters",
+)
+def has_higher_variance(run: SavedTables) -> CheckResult:
+    table = _by_estimator(run)
+    higher = table[SCORE] > table[PATHWISE]
+    others = sorted({f"{name}, std {scale:.3g}" for name, scale, _ in table.index[~higher]})
+    exceptions = f"; not for {'; '.join(others)}" if others else ""
+    return bool(higher.mean() >= MAJORITY), f"in {higher.sum()} of {len(higher)}{exceptions}"
+
+
+@claims(
+    "Control variates reduce the variance of the score-function estimator",
+    source=f"{BOOK}, 3.2.4.1, Ranganath et al. 2014",
+    rule="the optimal control variate, which never increases the variance, reduces it by more than "
+    "half in the median over setups and parameters",
+)
+def control_variate_reduces_variance(run: SavedTables) -> CheckResult:
+    table = _by_estimator(run)
+    ratio = table[CONTROL_VARIATE] / table[SCORE]
+    evidence = f"reduced to {ratio.median():.0%} in the median, range {ratio.min():.0%}"
+    return bool(ratio.median() < 0.5), f"{evidence} to {ratio.max():.0%}"
+
+
+@claims(
+    "With equal samples, the pathwise gradient converges closer than the score function",
+    source=f"{BOOK}, 3.2.4.1",
+    rule=f"{PATHWISE_IS_CLOSER} with {SCORE}, after a tenth of the steps and at the end",
+    other=SCORE,
+)
+@claims(
+    "With equal samples, the pathwise gradient converges closer than the control variate",
+    source=f"{BOOK}, 3.2.4.1",
+    rule=f"{PATHWISE_IS_CLOSER} with {CONTROL_VARIATE}, after a tenth of the steps and at the end",
+    other=CONTROL_VARIATE,
+)
+def converges_closer(run: SavedTables, other: str) -> CheckResult:
+    table = run[tables.CONVERGENCE].pivot_table("median", "samples", "estimator")
+    early = table.index[table.index >= table.index.max() / 10].min()
+    rows = table.loc[[early, table.index.max()]]
+    evidence = "; ".join(
+        f"{row[PATHWISE]:.2g} vs {row[other]:.2g} nats after {samples} samples"
+        for samples, row in rows.iterrows()
+    )
+    return bool((rows[PATHWISE] < rows[other]).all()), evidence
+
+
+@claims(
+    "At the posterior, estimators that sample both log p and log q have zero variance",
+    source=f"{BOOK}, eq. 3.77, Roeder et al. 2017",
+    rule="at the posterior, the score function (3.77), with and without control variate, and the "
+    "path derivative have zero variance",
+)
+def has_zero_variance_at_posterior(run: SavedTables) -> CheckResult:
+    rows = run.rows(tables.VARIANCES, objective=tables.OPTIMUM)
+    table = rows.groupby("estimator")["variance"].max()
+    variances = table[[SCORE, CONTROL_VARIATE, PATH_DERIVATIVE]]
+    evidence = ", ".join(f"{name} {variance:.3g}" for name, variance in variances.items())
+    return bool((variances == 0).all()), evidence
+
+
+def _by_estimator(run: SavedTables) -> pd.DataFrame:
+    """Return the exact variances by setup and parameter (rows) and estimator."""
+    keys = ["objective", "scale", "parameter"]
+    return run[tables.VARIANCES].pivot_table("exact", keys, "estimator", sort=False)
+
+
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=GradientVariance.kind,
+    kind=tables.GradientVariance.kind,
     title="Variance of gradient estimators",
     caption="Gradients with respect to the mean and the log standard deviation of q = Normal(mean, "
     "std^2), from independent samples, ± standard error. Exact: closed forms for the quadratic and "

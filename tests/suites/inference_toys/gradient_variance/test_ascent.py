@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnnbench.suites.inference_toys.gradient_variance.ascent import gradient_ascent
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     CONTROL_VARIATE,
     ESTIMATORS,
     PATH_DERIVATIVE,
     PATHWISE,
     SCORE,
+    gradient_ascent,
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import LinearModel, kl
 from bnnbench.suites.inference_toys.maths import simulate_line

@@ -16,8 +16,6 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     SCORE,
     estimates,
     estimators_for,
-    latent_estimates,
-    latent_variance,
     mean_over_minibatches,
     moments_by_quadrature,
     optimal_baseline,
@@ -89,19 +87,3 @@ def test_the_mean_over_all_minibatches_is_the_gradient(size: int) -> None:
     unscaled = replace(MODEL, noise_precision=MODEL.noise_precision * size / 8)
     if size < 8:
         assert mean_over_minibatches(unscaled, q, size) != pytest.approx(gradient, rel=0.1)
-
-
-@pytest.mark.parametrize("latents", [1, 2])
-def test_the_variance_for_latent_variables_matches_quadrature(latents: int) -> None:
-    """Without further variables, as with Rao-Blackwellisation, it is the plain estimate's."""
-    term, q = Quadratic(1.0, -0.5, 0.3), Normal(0.2, 0.8)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
-    noise = np.stack(np.meshgrid(*[nodes] * latents, indexing="ij"), -1)
-    joint = np.prod(np.meshgrid(*[weights / weights.sum()] * latents, indexing="ij"), axis=0)
-    gradients = latent_estimates(term, q, noise)
-    mean = (joint * gradients).sum()
-    assert mean == pytest.approx(term.gradient(q)[0])
-    variance = (joint * (gradients - mean) ** 2).sum()
-    assert latent_variance(term, q, latents) == pytest.approx(variance)
-    if latents == 1:
-        assert variance == pytest.approx(quadratic_variance(SCORE, term, q)[0])
