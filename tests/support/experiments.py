@@ -172,13 +172,15 @@ CASES: Mapping[str, Case] = {
     ),
     "clutter": Case(
         own(
-            "draws=[2,20]", "repetitions=2", "orders=3", "powers=[1,0.5]", "data_sets=2",
+            "draws=[2,20]", "repetitions=2", "orders=3", "data_sets=2",
             "passes=20", "sizes=[5,6]",
         ),
         fewer=own("sizes=[6]"),
         wrong={
             "experiment.draws=[100,10]": "not_increasing",
             "experiment.sizes=[3000]": "too_large",
+            "experiment.sizes=[2.5]": None,
+            "experiment.tolerance=0": None,
             "dataset=boston": "no_effect",
         },
     ),

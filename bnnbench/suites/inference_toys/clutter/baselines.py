@@ -2,9 +2,8 @@
 
 Variational Bayes keeps the label of each observation and assumes `q(c) q(theta)` (the recipe of
 Cinelli et al., section 3.2.1.7). Gaussian VI marginalises the labels and minimises `KL(q || p)`
-numerically, which gives a tighter bound; power EP converges to it as the power goes to 0
-(section 3.2.3.3). Laplace's method is a Gaussian at the mode. Importance sampling draws from the
-prior.
+numerically, which gives a tighter bound. Laplace's method is a Gaussian at the mode. Importance
+sampling draws from the prior.
 
 All return estimates `[K, 3, R]`: mean, standard deviation and log evidence (or its lower bound, in
 nats) after each of K steps in R repetitions, 1 for deterministic algorithms.
@@ -116,13 +115,10 @@ def gaussian_vi(model: ClutterModel, mean: float, scale: float) -> Array:
 
 def importance_sampling(
     model: ClutterModel, draws: Sequence[int], randoms: Iterable[np.random.Generator]
-) -> tuple[Array, Array]:
+) -> Array:
     """Estimate the posterior from increasing numbers of draws, with one generator per repetition.
 
     The larger samples contain the smaller ones.
-
-    Returns:
-        The estimates, and the effective sample sizes `(sum w) ** 2 / sum w ** 2`, `[K, R]`.
     """
 
     def estimate(random: np.random.Generator) -> Iterator[tuple[float, ...]]:
@@ -133,7 +129,6 @@ def importance_sampling(
             weights, values = np.exp(log_weights[:count] - log_sum), theta[:count]
             mean = weights @ values
             scale = np.sqrt(weights @ (values - mean) ** 2)
-            yield mean, scale, log_sum - np.log(count), 1 / (weights @ weights)
+            yield mean, scale, log_sum - np.log(count)
 
-    estimates = np.stack([[*estimate(random)] for random in randoms], axis=2)
-    return estimates[:, :3], estimates[:, 3]
+    return np.stack([[*estimate(random)] for random in randoms], axis=2)

@@ -1,4 +1,4 @@
-"""Assumed density filtering, expectation propagation and power EP for the clutter problem.
+"""Assumed density filtering and expectation propagation for the clutter problem.
 
 Cinelli et al., sections 3.2.2 and 3.2.3, with Gaussian sites.
 """
@@ -18,13 +18,7 @@ from bnnbench.suites.inference_toys.expectation_propagation import (
     flat_sites,
     run_ep,
 )
-from bnnbench.suites.inference_toys.maths import Array, standard_normal_grid
-
-GRID_HALF_WIDTH = 10.0
-"""Half-width of the grid, in standard deviations of the cavity."""
-
-NODES_PER_UNIT = 8
-"""Nodes per unit of `theta` or per standard deviation of the cavity, whichever is finer."""
+from bnnbench.suites.inference_toys.maths import Array
 
 
 @dataclass(frozen=True)
@@ -66,19 +60,17 @@ class NaturalGaussian:
 
 
 def expectation_propagation(
-    model: ClutterModel, orders: Array, passes: int, tolerance: float, power: float = 1.0
+    model: ClutterModel, orders: Array, passes: int, tolerance: float
 ) -> EPResult[NaturalGaussian]:
     """Run EP in each order of the factors, `[R, N]`; the first pass is ADF.
 
-    The estimates are mean, standard deviation and log evidence. The power of factors and sites is
-    `1 / n_i` in (3.66), and 1 for EP; fixed points are those of the alpha-divergence (3.68) with
-    `alpha = 2 power - 1`.
+    The estimates are mean, standard deviation and log evidence.
     """
     runs, count = orders.shape
     prior = NaturalGaussian(np.full(runs, 1 / model.prior_variance), np.zeros(runs))
 
     def update(total: Array, old: Array, factors: Array) -> SiteUpdate:
-        return update_site(model, total, old, factors, power)
+        return update_site(model, total, old, factors)
 
     def estimate(state: EPState[NaturalGaussian]) -> Array:
         log_evidence = state.q.log_mass - prior.log_mass + state.log_scales.sum(1)
@@ -87,53 +79,31 @@ def expectation_propagation(
     return run_ep(flat_sites(prior, count), orders, update, estimate, passes, tolerance)
 
 
-def update_site(
-    model: ClutterModel, total: Array, old: Array, factors: Array, power: float
-) -> SiteUpdate:
+def update_site(model: ClutterModel, total: Array, old: Array, factors: Array) -> SiteUpdate:
     """Compute the new site of one factor per run, (3.61)-(3.63), including its scale."""
-    cavity = NaturalGaussian.from_natural(total - power * old)
+    cavity = NaturalGaussian.from_natural(total - old)
     has_cavity = cavity.is_proper
     # Replace improper cavities by a standard normal; their results are discarded.
     cavity = NaturalGaussian(
         np.where(has_cavity, cavity.precision, 1.0), np.where(has_cavity, cavity.shift, 0.0)
     )
-    log_mass, mean, variance = tilted_moments(model, factors, cavity.mean, cavity.variance, power)
+    log_mass, mean, variance = tilted_moments(model.subset(factors), cavity.mean, cavity.variance)
     matched = NaturalGaussian(1 / variance, mean / variance)
-    site = old + 1 / power * (matched.natural() - total)
+    site = old + (matched.natural() - total)
     new_total = total + site - old
     is_valid = has_cavity & NaturalGaussian.from_natural(new_total).is_proper
-    log_scale = (log_mass - matched.log_mass + cavity.log_mass) / power
+    log_scale = log_mass - matched.log_mass + cavity.log_mass
     return SiteUpdate(new_total, site, log_scale, is_valid)
 
 
 def tilted_moments(
-    model: ClutterModel, factors: Array, mean: Array, variance: Array, power: float = 1.0
-) -> tuple[Array, Array, Array]:
-    """Return log mass, mean and variance of cavities times powers of likelihood factors, `[R]`.
-
-    The closed form for power 1 is that of a mixture of two Gaussians; other powers use a grid. The
-    cavities are given by their mean and variance, `[R]` each.
-    """
-    selected = model.subset(factors)
-    if power == 1:
-        return mixture_moments(selected, mean, variance)
-    scale = np.sqrt(variance)
-    n_nodes = int(2 * GRID_HALF_WIDTH * NODES_PER_UNIT * max(1.0, scale.max())) + 1
-    nodes, weights = standard_normal_grid(n_nodes, GRID_HALF_WIDTH)
-    theta = mean + scale * nodes[:, None]
-    log_powers = power * selected.log_factors(theta)
-    log_max = log_powers.max(0)
-    tilted = weights[:, None] * np.exp(log_powers - log_max)
-    mass = tilted.sum(0)
-    tilted /= mass
-    new_mean = (tilted * theta).sum(0)
-    return log_max + np.log(mass), new_mean, (tilted * (theta - new_mean) ** 2).sum(0)
-
-
-def mixture_moments(
     selected: ClutterModel, mean: Array, variance: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the closed form for the selected observation of each run (Minka 2001)."""
+    """Return log mass, mean and variance of cavities times the factor of each run (Minka 2001).
+
+    The cavities are given by their mean and variance, `[R]` each; their products with a factor are
+    mixtures of two Gaussians. The model holds the observation of each run.
+    """
     total_variance = variance + SIGNAL_VARIANCE
     log_signal = selected.log_signal(mean, total_variance)
     log_mass = np.logaddexp(log_signal, selected.log_clutter)

@@ -1,4 +1,4 @@
-"""The page of a run of the clutter problem: its figures, notes and claims."""
+"""The page of a run of the clutter problem: its figures and claims."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from scipy.stats import binomtest
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.answers import ANSWERS
+from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.clutter import tables
-from bnnbench.suites.inference_toys.clutter.claims import claims
-from bnnbench.suites.inference_toys.clutter.tables import data_sets, read_run
+from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
+from bnnbench.suites.inference_toys.clutter import experiment as tables
+from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE, data_sets
 from bnnbench.suites.inference_toys.maths import normal_density
 
 PLOT_OPTIONS: dict[str, PlotOptions] = {
@@ -37,7 +38,19 @@ MIN_ERROR = 1e-13
 SYMLOG_DISTANCE = 10.0
 """Distance above which a strip plot gets a symmetric log axis, linear up to 1."""
 
-figures = Figures(read_run)
+MIN_RELATIVE_STD = 0.1
+"""Standard deviation over orders, relative to the posterior's, that counts as dependence."""
+
+SIGNIFICANCE = 0.01
+"""Largest p-value of a sign test that counts as significant."""
+
+EXCEEDS = (
+    "its standard deviation exceeds the exact one in significantly more than half of the simulated "
+    f"data sets of each size (one-sided sign test, p < {SIGNIFICANCE:g})"
+)
+
+claims = Claims()
+figures = Figures(tables.read_run)
 
 
 def panel_rows(
@@ -119,24 +132,11 @@ def orders(run: SavedTables) -> Figure:
     return figure
 
 
-@figures(
-    "Left: exact posterior (grey area), its approximations (lines) and the observations (ticks). "
-    "Right: error of the log evidence, or of its lower bound, after each pass over the "
-    "observations; horizontal line: the exact value"
-)
+@figures("Exact posterior (grey area), its approximations (lines) and the observations (ticks)")
 def posterior(run: SavedTables) -> Figure:
-    figure, rows = panel_rows(run, 10.5, 3.4, 2)
-    for data, (left, right) in rows:
-        plot_densities(left, data)
-        for name in (tables.EP, tables.VB, tables.LAPLACE):
-            steps = data.rows(tables.PROGRESS, algorithm=name).iloc[:20]
-            errors = steps["log_evidence"] - exact_value(data, tables.EVIDENCE)
-            right.plot(steps["step"], errors, **PLOT_OPTIONS[name], **SMALL_MARKERS)
-        right.axhline(0, **ZERO_LINE)
-        right.set_yscale("symlog", linthresh=0.01)
-        right.xaxis.set_major_locator(MaxNLocator(integer=True))
-        right.set(xlabel="pass over the observations", xlim=(0, None))
-        right.set_ylabel("error of the log evidence\nor its bound [nats]")
+    figure, rows = panel_rows(run, 6.5, 3.4, 1)
+    for data, (axes,) in rows:
+        plot_densities(axes, data)
     legend(figure, figure.axes[0], 4)
     return figure
 
@@ -163,33 +163,118 @@ def plot_densities(axes: Axes, data: SavedTables) -> None:
     axes.set(xlabel="theta", ylabel="density", xlim=(low, high))
 
 
-@figures(
-    "Errors of power EP in the posterior mean, standard deviation and log evidence against the "
-    "power (dots). Horizontal line: Gaussian VI, the limit for small powers; dotted vertical line: "
-    "power 1, which is EP"
+on_every_data_set = for_every(lambda run: zip(tables.data_sets(run), strict=True))
+
+
+def size_of(run: SavedTables) -> str:
+    """Return the number of observations of a data set, as evidence states it."""
+    return f"(N = {len(run[tables.POINTS])})"
+
+
+@claims(
+    "ADF depends on the ordering of the factors",
+    source=f"{BOOK}, 3.2.2.3",
+    rule="over random orders, the standard deviation of ADF's mean exceeds "
+    f"{MIN_RELATIVE_STD} exact posterior standard deviations, for every number of observations",
 )
-def powers(run: SavedTables) -> Figure:
-    figure, rows = panel_rows(run, 11, 2.9, 3)
-    labels = {
-        tables.MEAN: "mean",
-        tables.SCALE: "standard deviation",
-        tables.EVIDENCE: "log evidence [nats]",
+@on_every_data_set
+def depends_on_order(run: SavedTables) -> CheckResult:
+    std = run.value(tables.MEAN_STD, tables.ADF)
+    scale = run.answer(tables.SCALE, tables.ADF)["exact"]
+    return std > MIN_RELATIVE_STD * scale, f"{std:.2g} vs {scale:.2g} {size_of(run)}"
+
+
+@claims(
+    "Refining each factor in the context of all others removes the dependence on the order",
+    source=f"{BOOK}, 3.2.3",
+    rule=f"EP converges to the same mean within {FIXED_POINT_TOLERANCE:g} in every random order, "
+    "for the data set of the figures and all others",
+)
+@on_every_data_set
+def has_one_fixed_point(run: SavedTables) -> CheckResult:
+    orders = run[tables.ORDERS]
+    distances = (orders["ep_mean"] - run.value(tables.MEAN, tables.EP)).abs()
+    others = orders[distances > FIXED_POINT_TOLERANCE]
+    evidence = f"{len(orders) - len(others)} of {len(orders)} orders {size_of(run)}"
+    if len(others):
+        means = ", ".join(f"{value:.3g}" for value in sorted(set(others["ep_mean"].round(6))))
+        loss = run.value(tables.EVIDENCE, tables.EP) - others["ep_log_evidence"].max()
+        evidence += f", the others at {means} with {loss:.3g} nats less log evidence"
+    exceptions = run[tables.DATA_SETS]["deviating_orders"] > 0
+    evidence += f"; not in all orders of {exceptions.sum()} of {len(exceptions)} data sets"
+    return others.empty and not exceptions.any(), evidence
+
+
+@claims("ADF overestimates the variance", source=f"{BOOK}, 3.2.2.3", rule=EXCEEDS, column="adf")
+@claims("EP overestimates the variance", source=f"{BOOK}, 3.3", rule=EXCEEDS, column="ep")
+@on_every_data_set
+def overestimates_variance(run: SavedTables, column: str) -> CheckResult:
+    rows = run[tables.DATA_SETS].dropna(subset=column)
+    count = int((rows[column] > rows["exact"]).sum())
+    p = binomtest(count, len(rows), alternative="greater").pvalue
+    evidence = f"in {count} of {len(rows)} data sets, p {p:.2g} {size_of(run)}"
+    return bool(p < SIGNIFICANCE), evidence
+
+
+@claims(
+    "Variational inference underestimates the variance",
+    source=f"{BOOK}, 3.2.1.6 and 3.3",
+    rule=f"the standard deviation of {tables.VB} and {tables.GAUSSIAN_VI} is below the exact one "
+    "on every data set",
+)
+@on_every_data_set
+def underestimates_variance(run: SavedTables) -> CheckResult:
+    rows = {name: run.answer(tables.SCALE, name) for name in (tables.VB, tables.GAUSSIAN_VI)}
+    errors = {name: row["value"] / row["exact"] - 1 for name, row in rows.items()}
+    return combine(
+        (error < 0, f"{name} {100 * error:+.2g} % {size_of(run)}") for name, error in errors.items()
+    )
+
+
+@claims(
+    "A single site need not be a distribution, although the product of all sites is",
+    source=f"{BOOK}, 3.2.3.1",
+    rule="some sites of EP have negative precision, and its posterior standard deviation is finite",
+)
+@on_every_data_set
+def has_improper_sites(run: SavedTables) -> CheckResult:
+    count, scale = (run.value(name, tables.EP) for name in (tables.NEGATIVE_SITES, tables.SCALE))
+    return bool(count > 0 and np.isfinite(scale)), f"{count:.0f} of {len(run[tables.POINTS])} sites"
+
+
+@claims(
+    "An iteration of EP may increase its energy",
+    source=f"{BOOK}, 3.2.3.4",
+    rule="in some random order, a pass of EP decreases its log evidence",
+)
+def energy_can_increase(run: SavedTables) -> CheckResult:
+    decreases = {
+        size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in tables.data_sets(run)
     }
-    for data, panels in rows:
-        powers = data[tables.POWERS].sort_values("power")
-        for axes, column, (quantity, label) in zip(
-            panels, tables.ESTIMATES, labels.items(), strict=True
-        ):
-            limit = data.answer(quantity, tables.GAUSSIAN_VI)
-            errors, options = powers[column] - limit["exact"], PLOT_OPTIONS[tables.EP]
-            axes.plot(powers["power"], errors, label="power EP", **options, **SMALL_MARKERS)
-            options = PLOT_OPTIONS[tables.GAUSSIAN_VI]
-            axes.axhline(limit["value"] - limit["exact"], label=tables.GAUSSIAN_VI, **options)
-            axes.axvline(1, color=GREY, linewidth=1, linestyle=":", label="EP (power 1)")
-            axes.set(xscale="log", xlabel="power of the factors", ylabel=f"error of the\n{label}")
-            axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3), useOffset=False)
-    legend(figure, figure.axes[0], 3)
-    return figure
+    evidence = (f"{n.sum()} of {len(n)} orders {size}" for size, n in decreases.items())
+    return any(n.any() for n in decreases.values()), "; ".join(evidence)
+
+
+@claims(
+    "On Gaussian mixtures, EP is more accurate than Monte Carlo, Laplace's method and variational "
+    "Bayes for the same amount of computation",
+    source="Minka, thesis, MIT 2001, abstract",
+    rule="after every pass of EP except the first (ADF), its median errors in mean and log "
+    "evidence are below those of each competitor at the same or lower cost",
+)
+@on_every_data_set
+def is_most_accurate_per_work(run: SavedTables) -> CheckResult:
+    columns, results = ["mean_error", "evidence_error"], []
+    for competitor in (tables.VB, tables.LAPLACE, tables.IMPORTANCE):
+        steps = run.rows(tables.PROGRESS, algorithm=competitor)
+        wins = [
+            bool((ep_pass[columns] < affordable[columns].iloc[-1]).all())
+            for _, ep_pass in run.rows(tables.PROGRESS, algorithm=tables.EP).iloc[1:].iterrows()
+            if len(affordable := steps[steps["work"] <= ep_pass["work"]])
+        ]
+        evidence = f"{sum(wins)} of {len(wins)} vs {competitor} {size_of(run)}"
+        results.append((all(wins) if wins else None, evidence))
+    return combine(results)
 
 
 EXPERIMENT_PAGE = ExperimentPage(
@@ -199,8 +284,7 @@ EXPERIMENT_PAGE = ExperimentPage(
     "standard error over random orders. Importance sampling: mean ± standard error over "
     "repetitions, with the largest number of draws and the prior as proposal. The log evidence of "
     "variational Bayes and Gaussian VI (minimum reverse KL) is their lower bound. Work is the "
-    "number of likelihood factors evaluated, at one theta or under one Gaussian; power EP by "
-    "quadrature needs about two hundred times more than EP.",
+    "number of likelihood factors evaluated, at one theta or under one Gaussian.",
     figures=figures,
     statements=claims,
 )

@@ -66,13 +66,12 @@ def test_laplace_is_nan_where_the_log_posterior_is_convex() -> None:
 def test_importance_sampling_is_unbiased(model: ClutterModel) -> None:
     exact = exact_posterior(model)
     randoms = [np.random.default_rng([5, k]) for k in range(200)]
-    estimates, sizes = importance_sampling(model, (10, 1000), randoms)
+    estimates = importance_sampling(model, (10, 1000), randoms)
     ratio = np.exp(estimates[:, 2] - exact.log_evidence)
     error = ratio[1].std() / np.sqrt(200)
     assert abs(ratio[1].mean() - 1) < 4 * error < 0.1
-    assert (sizes >= 1 - 1e-12).all() and (sizes[1] < 1000).all()
     few, many = np.abs(estimates[:, 0] - exact.mean).mean(axis=1)
     assert many < few / 5
-    first, _ = importance_sampling(model, (10,), [np.random.default_rng([5, 0])])
+    first = importance_sampling(model, (10,), [np.random.default_rng([5, 0])])
     # Larger sample sets start with the samples of smaller ones.
     assert first[0, 0, 0] == pytest.approx(estimates[0, 0, 0])
