@@ -271,6 +271,7 @@ CASES: Mapping[str, Case] = {
     "noise_precision": Case(
         (*own("gradient_steps=5", "orders=2", "powers=[0.5,1]"), "rows=4"),
         wrong={
+            "rows=1": None,
             "rows=100000": "too_large",
             "experiment.powers=[1,0.5]": "not_increasing",
             "method=bbb": "no_effect",

@@ -18,7 +18,7 @@ SUITE = Suite(
         Sweep("gaussian_mixture"),
         Sweep("gradient_variance"),
         Sweep("kl_shapes"),
-        Sweep("noise_precision", "target=joint,factorised"),
+        Sweep("noise_precision"),
     ),
     single_report=True,
 )

@@ -11,7 +11,7 @@ from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.noise_precision import tables
-from bnnbench.suites.inference_toys.noise_precision.tables import exact_value, is_joint
+from bnnbench.suites.inference_toys.noise_precision.tables import exact_value
 
 ROUNDING_TOLERANCE = 1e-9
 """Rounding error allowed in a bound, nats."""
@@ -40,18 +40,12 @@ AGREES_WITH_CAVI = (
 claims = Claims()
 
 
-def _require_joint(run: SavedTables) -> None:
-    if not is_joint(run):
-        raise NotTestable("tested only for target=joint")
-
-
 @claims(
     "Coordinate ascent with (3.29) as printed never decreases the evidence lower bound",
     source=f"{BOOK}, (3.28), (3.29)",
     rule=f"no update of CAVI decreases the bound by more than {ROUNDING_TOLERANCE:g} nats",
 )
 def printed_update_never_decreases_bound(run: SavedTables) -> CheckResult:
-    _require_joint(run)
     steps = run.rows(tables.STEPS, approximation=tables.CAVI, setting=tables.AS_PRINTED)
     bounds, changes = steps["objective"].to_numpy(), np.diff(steps["objective"])
     n_decreases = int((changes < -ROUNDING_TOLERANCE).sum())
@@ -89,10 +83,8 @@ def printed_shape_is_proper(run: SavedTables) -> CheckResult:
 def misestimates_variance(
     run: SavedTables, approximation: str, setting: str, overestimates: bool
 ) -> CheckResult:
-    if approximation == tables.CAVI:
-        _require_joint(run)
-    quantities = (tables.STD, tables.WEIGHT_STD) if is_joint(run) else (tables.STD,)
-    values = {name: run.value(name, approximation, setting) for name in quantities}
+    stds = (tables.STD, tables.WEIGHT_STD)
+    values = {name: run.value(name, approximation, setting) for name in stds}
     if approximation == tables.ADF:
         orders = run.rows(tables.ORDERS, approximation=tables.ADF, setting=setting)
         values[tables.STD] = float(orders.loc[orders["order"] > 0, "std"].mean())
@@ -193,7 +185,6 @@ def energy_can_increase(run: SavedTables) -> CheckResult:
     tolerance=SIMILARITY_TOLERANCE,
 )
 def interpolates(run: SavedTables, approximation: str, tolerance: float) -> CheckResult:
-    _require_joint(run)
     table = run.rows(tables.POWERS, approximation=approximation)
     lowest, highest = table.iloc[0], table.iloc[-1]
     if lowest["power"] > MAX_VI_POWER or highest["power"] < 1:
@@ -218,7 +209,6 @@ def interpolates(run: SavedTables, approximation: str, tolerance: float) -> Chec
     "largest number of observations",
 )
 def approaches_power_ep(run: SavedTables) -> CheckResult:
-    _require_joint(run)
     table = run[tables.SIZES]
     ratios = table["weight_std"] / table["exact"]
     numbers = zip(ratios, table["observations"], strict=True)

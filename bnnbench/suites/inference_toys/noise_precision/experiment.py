@@ -9,16 +9,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pandas as pd
 
-from bnnbench.constraints import Between, ListOf, OneOf, Whole
+from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.answers import ANSWERS
 from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import fits, tables
-from bnnbench.suites.inference_toys.noise_precision.exact import (
-    exact_posterior,
-    factorised_posterior,
-)
+from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     include_repeatedly,
@@ -64,7 +61,6 @@ class NoisePrecision(TableExperiment):
     prior_precision: Positive
     data_seed: Annotated[int, Whole(0)]
     seed: Annotated[int, Whole(0)]
-    target: Annotated[str, OneOf(tables.JOINT, tables.FACTORISED)]
     orders: Annotated[int, Whole(2)]
     passes: Annotated[int, Whole()]
     inclusions: Annotated[int, Whole(2)]
@@ -78,8 +74,8 @@ class NoisePrecision(TableExperiment):
     kind: ClassVar[str] = "noise_precision"
     name: ClassVar[str] = "noise precision"
     unit_noun: ClassVar[str] = "data set"
-    folder_settings: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
-    top_level: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
+    folder_settings: ClassVar[tuple[str, ...]] = ("rows", "seed")
+    top_level: ClassVar[tuple[str, ...]] = ("rows", "seed")
 
     def cases(self) -> Mapping[str, None]:
         """Return the only unit; all algorithms together take a few seconds."""
@@ -87,25 +83,29 @@ class NoisePrecision(TableExperiment):
 
     def tables(self, case: None) -> Tables:
         """Run all algorithms."""
-        problem, orders = self.problem(), self.all_orders()
-        model, is_joint = problem.model, problem.with_weight
-        results = [*fits.cavi_fits(problem)] if is_joint else []
-        results += fits.adf_fits(problem, orders, self.inclusions)
-        results += fits.ep_fits(problem, orders, self.passes)
-        powers = fits.power_fits(problem, self.powers, self.passes) if is_joint else {}
-        results += powers.get(fits.ANSWER_POWER, [])
-        results += self.gradient_fits(problem) if is_joint else []
+        model = self.model(self.rows)
+        problem, orders = Problem(model, exact_posterior(model)), self.all_orders()
+        powers = fits.power_fits(problem, self.powers, self.passes)
+        results = [
+            *fits.cavi_fits(problem),
+            *fits.adf_fits(problem, orders, self.inclusions),
+            *fits.ep_fits(problem, orders, self.passes),
+            *powers.get(fits.ANSWER_POWER, []),
+            *self.gradient_fits(problem),
+        ]
+        exact = Fit(tables.EXACT, "", problem.posterior)
         saved = {
             ANSWERS: tables.answers(problem, results),
-            **tables.fit_tables(problem, [*fits.exact_fits(problem), *results]),
+            **tables.fit_tables(problem, [exact, *results]),
+            tables.POWERS: fits.power_table(powers),
+            tables.SIZES: pd.DataFrame(self.known_noise_rows()),
             tables.POINTS: pd.DataFrame({"input": model.inputs, "target": model.targets}),
         }
         inclusions = np.arange(1, self.inclusions + 1)
         q = include_repeatedly(model, self.noise_precision, 0, inclusions)
         single = tables.repeated_inclusions(tables.ONE_FACTOR, q.weight_mean, q.weight_std)
         saved[tables.REPEATED] = pd.concat([single, saved[tables.REPEATED]])
-        saved[tables.SIZES] = pd.DataFrame(self.known_noise_rows())
-        return saved | ({tables.POWERS: fits.power_table(powers)} if is_joint else {})
+        return saved
 
     def known_noise_rows(self) -> Iterator[dict[str, float]]:
         """Yield the rows of `sizes.csv`."""
@@ -129,13 +129,6 @@ class NoisePrecision(TableExperiment):
         prior = Belief(self.prior_shape, self.prior_rate, *moments)
         data = simulate_line(rows, self.weight, self.noise_precision, self.data_seed)
         return LinearModel(*data, prior)
-
-    def problem(self) -> Problem:
-        """Return data, prior and exact posteriors."""
-        model = self.model(self.rows)
-        exact = exact_posterior(model)
-        target = exact if self.target == tables.JOINT else factorised_posterior(model)
-        return Problem(model, exact, target)
 
     def all_orders(self) -> Array:
         """Return the order of the data and random orders, `[1 + orders, N]`."""

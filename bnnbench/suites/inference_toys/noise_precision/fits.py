@@ -26,13 +26,6 @@ ANSWER_POWER = 0.5
 """The power reported in the answers: alpha 0, according to 3.2.4.2 usually the best."""
 
 
-def exact_fits(problem: Problem) -> Iterator[Fit]:
-    """Yield the exact posterior and, if it is not the target, the exact target."""
-    yield Fit(tables.EXACT, "", problem.posterior)
-    if not problem.with_weight:
-        yield Fit(tables.EXACT, tables.FACTORISED, problem.target)
-
-
 def cavi_fits(problem: Problem) -> Iterator[Fit]:
     """Yield coordinate ascent with (3.29) corrected and as printed."""
     for printed in (False, True):
@@ -45,7 +38,7 @@ def factors_by_setting(problem: Problem) -> dict[str, Factors]:
     """Return the factors with both normalisers K, with (3.56) corrected and as printed."""
     return {
         f"{name}, {tables.AS_PRINTED}" if printed else name: Factors(
-            problem.model, name == tables.EXACT_K, problem.with_weight, printed
+            problem.model, name == tables.EXACT_K, printed
         )
         for printed, name in product((False, True), tables.NORMALISERS)
     }

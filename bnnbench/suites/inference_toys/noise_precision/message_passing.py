@@ -44,15 +44,12 @@ class Factors:
     Attributes:
         model: data and prior.
         exact: whether normalisers K are computed by quadrature; otherwise by (3.52).
-        with_weight: whether the weight is unknown, as in the joint target; otherwise every factor
-            uses the prior of the weight, as in (3.48).
         printed: whether to use (3.56) as printed.
         power: power of the factors, a number or `[R]`; 1 unless `exact`.
     """
 
     model: LinearModel
     exact: bool = False
-    with_weight: bool = True
     printed: bool = False
     power: Any = 1.0
 
@@ -77,7 +74,7 @@ class Factors:
         # Replace inadmissible cavities by the prior; their results are discarded.
         safe = select(is_valid, cavity, self.model.prior)
         tilted = self.tilted(safe, rows)
-        new = project(safe, tilted, self.with_weight, self.printed)
+        new = project(safe, tilted, self.printed)
         site = (new.natural() - natural_cavity) / power
         new_total = total - old + site
         # For powers below 1, the new total can be improper.

@@ -113,18 +113,15 @@ def matched_rate(belief: Belief, tilted: Tilted) -> Any:
     return 1 / (second_moment_ratio - mean)
 
 
-def project(belief: Belief, tilted: Tilted, with_weight: bool, printed: bool = False) -> Belief:
+def project(belief: Belief, tilted: Tilted, printed: bool = False) -> Belief:
     """Return the belief with the tilted moments `E[gamma]`, `E[gamma**2]`, `E[w]` and `E[w**2]`.
 
     The moments of the weight follow from the derivatives of log K, as for any Gaussian (Minka,
-    "Expectation propagation for approximate Bayesian inference", 2001). Without `with_weight`,
-    they do not change.
+    "Expectation propagation for approximate Bayesian inference", 2001).
     """
     # Overflows make the result improper, so the update is skipped.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         shape, rate = matched_shape(belief, tilted, printed), matched_rate(belief, tilted)
-    if not with_weight:
-        return Belief(shape, rate, belief.weight_mean, belief.variance)
     mean = belief.weight_mean + belief.variance * tilted.slope_mean
     decrease = tilted.slope_mean**2 - 2 * tilted.slope_variance
     return Belief(shape, rate, mean, belief.variance - belief.variance**2 * decrease)

@@ -17,7 +17,7 @@ from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.maths import normal_density
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.claims import claims
-from bnnbench.suites.inference_toys.noise_precision.tables import exact_value, is_joint, read_run
+from bnnbench.suites.inference_toys.noise_precision.tables import exact_value, read_run
 
 BLUE, YELLOW, GREEN, PINK, SKY, RED = PALETTE[:6]
 
@@ -26,7 +26,6 @@ Key = tuple[str, str]
 
 DENSITY_STYLES: dict[Key, PlotOptions] = {
     (tables.EXACT, ""): {"color": "#BBBBBB", "linewidth": 5},
-    (tables.EXACT, tables.FACTORISED): {"color": "black", "linewidth": 1.5},
     (tables.CAVI, ""): {"color": BLUE, "linewidth": 1.6},
     (tables.ADVI, tables.FULL): {"color": PINK, "linewidth": 1.6, "linestyle": (0, (1, 1.2))},
     (tables.ADF, tables.GAUSSIAN_K): {"color": YELLOW, "linewidth": 1.8, "linestyle": "-."},
@@ -62,17 +61,14 @@ def rows_of(run: SavedTables, table: str, approximation: str, setting: str = "")
 
 @figures(
     "Exact and approximate densities of the noise precision, and their differences from the exact "
-    "density (dashed line: zero). With the joint target, the last panel shows the standard "
+    "density (dashed line: zero). Last panel: the standard "
     "deviation by alpha for power EP and black-box alpha; dashed line: the exact value"
 )
 def densities(run: SavedTables) -> Figure:
-    joint = is_joint(run)
-    figure, panels = new_figure(13.5 if joint else 9.0, 3.9, 3 if joint else 2)
-    target = rows_of(run, tables.DENSITIES, tables.EXACT, "" if joint else tables.FACTORISED)
+    figure, panels = new_figure(13.5, 3.9, 3)
+    target = rows_of(run, tables.DENSITIES, tables.EXACT)
     for key, style in DENSITY_STYLES.items():
         rows = rows_of(run, tables.DENSITIES, *key)
-        if rows.empty:
-            continue
         panels[0].plot(rows["noise_precision"], rows["density"], label=label_of(key), **style)
         if key[0] != tables.EXACT:
             errors = rows["density"] - target["density"]
@@ -80,17 +76,13 @@ def densities(run: SavedTables) -> Figure:
     panels[0].set(xlabel="noise precision", ylabel="density", xlim=(0, None), ylim=(0, None))
     panels[0].legend(**LEGEND_STYLE)
     panels[1].axhline(0, **REFERENCE_STYLE)
-    reference = "exact" if joint else "exact target"
-    panels[1].set(xlabel="noise precision", ylabel=f"density - {reference}", xlim=(0, None))
-    if joint:
-        plot_std_by_alpha(panels[2], run)
+    panels[1].set(xlabel="noise precision", ylabel="density - exact", xlim=(0, None))
+    plot_std_by_alpha(panels[2], run)
     return figure
 
 
 def label_of(key: Key) -> str:
-    if key[0] == tables.EXACT:
-        return "exact, target of (3.48)" if key[1] else "exact posterior"
-    return ", ".join(filter(None, key))
+    return "exact posterior" if key[0] == tables.EXACT else ", ".join(filter(None, key))
 
 
 def plot_std_by_alpha(axes: Axes, run: SavedTables) -> None:
@@ -111,18 +103,17 @@ def plot_std_by_alpha(axes: Axes, run: SavedTables) -> None:
     "or, for stochastic gradients (gap on a log scale), the gap of CAVI after convergence"
 )
 def objectives(run: SavedTables) -> Figure:
-    joint, exact = is_joint(run), exact_value(run, tables.EVIDENCE)
-    figure, panels = new_figure(12.0 if joint else 5.0, 3.6, 3 if joint else 1)
-    if joint:
-        plot_cavi(panels[0], run)
-        for key, style in GRADIENT_STYLES.items():
-            steps = rows_of(run, tables.STEPS, *key)
-            panels[1].plot(steps["step"], exact - steps["objective"], label=label_of(key), **style)
-        gap = exact - run.value(tables.EVIDENCE, tables.CAVI, "")
-        panels[1].axhline(gap, label="CAVI, converged", **REFERENCE_STYLE)
-        panels[1].set(xlabel="stochastic gradient step", yscale="log")
-        panels[1].set_ylabel("log evidence - bound [nats]")
-        panels[1].legend(**LEGEND_STYLE)
+    exact = exact_value(run, tables.EVIDENCE)
+    figure, panels = new_figure(12.0, 3.6, 3)
+    plot_cavi(panels[0], run)
+    for key, style in GRADIENT_STYLES.items():
+        steps = rows_of(run, tables.STEPS, *key)
+        panels[1].plot(steps["step"], exact - steps["objective"], label=label_of(key), **style)
+    gap = exact - run.value(tables.EVIDENCE, tables.CAVI, "")
+    panels[1].axhline(gap, label="CAVI, converged", **REFERENCE_STYLE)
+    panels[1].set(xlabel="stochastic gradient step", yscale="log")
+    panels[1].set_ylabel("log evidence - bound [nats]")
+    panels[1].legend(**LEGEND_STYLE)
     plot_energy(panels[-1], run)
     return figure
 
@@ -235,8 +226,8 @@ EXPERIMENT_PAGE = ExperimentPage(
     title="Linear model with unknown noise precision",
     caption="Noise precision and weight of a linear model, in the units of the data; log evidence "
     "and KL in nats. The log evidence of VI is its lower bound, that of ADF and EP their estimate. "
-    "Exact: the target by quadrature; with target=factorised, the target is (3.48), which "
-    "integrates the weight out of every factor separately. Gaussian K: normalisers by (3.52); "
+    "Exact: the posterior by quadrature. The target of (3.48) integrates the weight out of every "
+    "factor separately. Gaussian K: normalisers by (3.52); "
     "exact K: by quadrature. ADF and EP: in the order of the data, or mean ± standard error over "
     "random orders. As printed: with (3.29) and (3.56) as printed; updates whose cavity or result "
     "is improper are skipped. alpha as in (3.68): -1 is VI, 1 is EP.",

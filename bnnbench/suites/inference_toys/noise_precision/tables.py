@@ -12,12 +12,13 @@ import pandas as pd
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.saved_tables import SavedTables, table_reader
 from bnnbench.suites.inference_toys.maths import Array
-from bnnbench.suites.inference_toys.noise_precision.exact import ExactPosterior, kl_to_posterior
+from bnnbench.suites.inference_toys.noise_precision.exact import (
+    ExactPosterior,
+    factorised_posterior,
+    kl_to_posterior,
+)
 from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
-
-JOINT, FACTORISED = "joint", "factorised"
-"""Targets of the approximation: the posterior, or equation (3.48)."""
 
 POINTS, DENSITIES, STEPS = "points", "densities", "steps"
 ORDERS, REPEATED, POWERS, SIZES = "orders", "repeated", "powers", "sizes"
@@ -34,12 +35,11 @@ read_run = table_reader(
         ORDERS: ("order", "mean", "std"),
         # Repeated inclusion of the same factors: moments of the noise precision, or of the weight.
         REPEATED: ("inclusions", "mean", "std"),
-        # Power EP and black-box alpha; empty unless the target is the posterior.
+        # Power EP and black-box alpha.
         POWERS: ("power", "alpha", "mean", "std", "weight_std", "log_evidence"),
         # Standard deviation of the weight by black-box alpha, with known noise precision.
         SIZES: ("observations", "power", "weight_std", "exact"),
-    },
-    optional=(POWERS,),
+    }
 )
 
 QUANTITIES = (
@@ -77,16 +77,10 @@ N_CURVE_POINTS = 241
 
 @dataclass(frozen=True)
 class Problem:
-    """Data and prior, the exact posterior, and the exact target: the posterior or (3.48)."""
+    """Data and prior, and the exact posterior."""
 
     model: LinearModel
     posterior: ExactPosterior
-    target: ExactPosterior
-
-    @property
-    def with_weight(self) -> bool:
-        """Whether the weight is unknown in the target."""
-        return self.target is self.posterior
 
 
 @dataclass(frozen=True)
@@ -158,29 +152,26 @@ def repeated_inclusions(factors: str, mean: Array, std: Array) -> pd.DataFrame:
 
 def answers(problem: Problem, fits: Iterable[Fit]) -> list[Answer]:
     """Return the answers of all algorithms, sorted by quantity."""
-    found: list[Answer] = []
-    if not problem.with_weight:
-        target = Fit(EXACT, "target of (3.48)", problem.target, problem.target.log_evidence)
-        found += moment_answers(target, problem.posterior, with_weight=False)
+    target = Fit(EXACT, "target of (3.48)", factorised_posterior(problem.model))
+    target = replace(target, log_evidence=target.q.log_evidence)
+    found = [*moment_answers(target, problem.posterior)]
     for fit in fits:
-        found += moment_answers(fit, problem.target, problem.with_weight)
-        if problem.with_weight:
-            gap = kl_to_posterior(problem.model, problem.posterior, fit.q)
-            found.append(fit.answer(GAP, gap))
+        found += moment_answers(fit, problem.posterior)
+        found.append(fit.answer(GAP, kl_to_posterior(problem.model, problem.posterior, fit.q)))
         if fit.skipped:
             found.append(fit.answer(SKIPPED, fit.skipped))
         if not np.isnan(fit.passes):
             found.append(fit.answer(PASSES, fit.passes))
         if fit.orders is not None:
-            found += order_answers(fit, fit.orders, problem.target)
+            found += order_answers(fit, fit.orders, problem.posterior)
     return sorted(found, key=lambda answer: QUANTITIES.index(answer.quantity))
 
 
-def moment_answers(fit: Fit, exact: ExactPosterior, with_weight: bool) -> Iterator[Answer]:
+def moment_answers(fit: Fit, exact: ExactPosterior) -> Iterator[Answer]:
     """Yield moments of the unknowns, and the estimate of the log evidence if there is one."""
-    quantities = {MEAN: "mean", STD: "std"}
-    if with_weight:
-        quantities |= {WEIGHT_MEAN: "weight_mean", WEIGHT_STD: "weight_std"}
+    quantities = {
+        MEAN: "mean", STD: "std", WEIGHT_MEAN: "weight_mean", WEIGHT_STD: "weight_std"
+    }  # fmt: skip
     for quantity, name in quantities.items():
         yield fit.answer(quantity, getattr(fit.q, name), getattr(exact, name))
     if np.isfinite(fit.log_evidence):
@@ -199,12 +190,5 @@ def order_answers(fit: Fit, orders: Belief, exact: ExactPosterior) -> Iterator[A
 
 
 def exact_value(run: SavedTables, quantity: str) -> float:
-    """Return the exact value of a quantity for the target of a run; NaN if unknown."""
-    rows = run.rows(ANSWERS, quantity=quantity)
-    target = rows["value"].where(rows["approximation"] == EXACT, rows["exact"])
-    return float(target.dropna().iloc[0])
-
-
-def is_joint(run: SavedTables) -> bool:
-    """Return whether the target of a run is the posterior, and not (3.48)."""
-    return not run.rows(ANSWERS, approximation=CAVI).empty
+    """Return the exact value of a quantity for the posterior."""
+    return float(run.rows(ANSWERS, quantity=quantity)["exact"].dropna().iloc[0])
