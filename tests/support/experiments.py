@@ -239,6 +239,16 @@ CASES: Mapping[str, Case] = {
     ),
     "kl_shapes": Case(
         own("separations=[0,3]", "weights=[0.5]", "scales=[1]", "orders=[1,2]"),
+        wrong={
+            "experiment.separations=[-1]": None,
+            "experiment.separations=[8]": None,
+            "experiment.separations=2": "not_a_list",
+            "experiment.orders=[]": "not_a_list",
+            "experiment.weights=[1]": None,
+            "experiment.scales=[0]": None,
+            "experiment.orders=[one]": None,
+            "experiment.correlation=1": None,
+        },
     ),
     "distortion_rate": Case(
         own("betas=[0.5,2]", *TINY_IMAGES),

@@ -1,4 +1,4 @@
-"""The page of a run of the factory."""
+"""The page of a run of the factory: its figure and claims."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from matplotlib.patches import Patch
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
+from bnnbench.results.answers import ANSWERS
+from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.em_factory import tables
-from bnnbench.suites.inference_toys.em_factory.claims import claims
+from bnnbench.suites.inference_toys.checks import BOOK
+from bnnbench.suites.inference_toys.em_factory import experiment as tables
+from bnnbench.suites.inference_toys.em_factory.experiment import (
+    EM,
+    LBFGS,
+    PARAMETERS,
+    PRINTED,
+    RATE,
+)
 from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 MIN_ERROR = 1e-14
@@ -30,6 +39,9 @@ LABELS = {
 }
 """Labels of the panels, by column of the iterates."""
 
+CONVERGES = "converges to beta, tau_1 and tau_n of (2.63)-(2.65) within a relative"
+
+claims = Claims()
 figures = Figures(tables.read_run)
 
 
@@ -74,8 +86,8 @@ def _plot_counts(axes: Axes, counts: pd.DataFrame) -> None:
 
 
 def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
-    exact = run.answer(parameter, tables.EM)["exact"]
-    for value, style in ((run.value(parameter, tables.PRINTED), ":"), (exact, "--")):
+    exact = run.answer(parameter, EM)["exact"]
+    for value, style in ((run.value(parameter, PRINTED), ":"), (exact, "--")):
         axes.axhline(value, color=GREY, linewidth=1.2, linestyle=style)
     axes.set_xlim(-1, MAX_ITERATION_SHOWN + 1)
     axes.annotate("closed form", (MAX_ITERATION_SHOWN, exact), textcoords="offset points",
@@ -84,7 +96,7 @@ def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
 
 def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
     """Draw a line that decreases at the rate given by the fraction of missing information."""
-    rate = run.answer(tables.RATE, tables.EM)["exact"]
+    rate = run.answer(RATE, EM)["exact"]
     first = run.rows(tables.ITERATES, start=0)
     line = 3 * first["error"].iloc[0] * rate ** first["iteration"]
     axes.plot(first["iteration"], np.maximum(line, MIN_ERROR), "--", color=GREY, linewidth=1.2)
@@ -93,8 +105,53 @@ def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
                   color=GREY, fontsize="small")  # fmt: skip
 
 
+@claims(
+    "Iterating (2.57)-(2.60) converges to (2.63)-(2.66)",
+    source=f"{BOOK}, 2.6.5.1",
+    rule=f"{EM} {CONVERGES} 1e-08 from every start",
+    approximation=EM,
+    tolerance=1e-8,
+)
+@claims(
+    "Maximising the incomplete-data likelihood gives the same estimate",
+    source=f"{BOOK}, 2.6.5.1",
+    rule=f"{LBFGS} {CONVERGES} 0.0001 from every start",
+    approximation=LBFGS,
+    tolerance=1e-4,
+)
+@claims(
+    "(2.63)-(2.66) give the maximum as printed, with sums from product 1",
+    source=f"{BOOK}, 2.6.5.1",
+    rule="beta, tau_1 and tau_n equal those of sums from product 2 within a relative 1e-08",
+    approximation=PRINTED,
+    tolerance=1e-8,
+)
+def reaches_maximum(run: SavedTables, approximation: str, tolerance: float) -> CheckResult:
+    rows = run.rows(ANSWERS, approximation=approximation)
+    errors = (rows["value"] / rows["exact"] - 1).abs()[rows["quantity"].isin(PARAMETERS)]
+    beta = run.answer("beta", approximation)
+    evidence = f"beta {beta['value']:.6f} vs {beta['exact']:.6f}; "
+    evidence += f"largest relative error {errors.max():.1g}"
+    return bool((errors <= tolerance).all()), evidence
+
+
+@claims(
+    "EM converges geometrically, at a rate equal to the fraction of missing information",
+    source="Dempster, Laird and Rubin 1977",
+    rule="from every start, the error decreases per iteration by a factor within 1 % of the "
+    "largest eigenvalue of I - complete^-1 observed information",
+)
+def converges_geometrically(run: SavedTables) -> CheckResult:
+    rows = run.rows(ANSWERS, quantity=RATE).dropna(subset="value")
+    if rows.empty:
+        raise NotTestable("too few iterations to measure a rate")
+    errors = (rows["value"] / rows["exact"] - 1).abs()
+    rates = ", ".join(f"{value:.4f}" for value in rows["value"])
+    return bool((errors <= 0.01).all()), f"{rates} vs {rows['exact'].iloc[0]:.4f}"
+
+
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=tables.KIND,
+    kind=tables.EMFactory.kind,
     title="A factory with missing counts",
     caption=(
         "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure "

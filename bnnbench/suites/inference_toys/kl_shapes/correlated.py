@@ -2,12 +2,10 @@
 
 Book, sections 3.2.1.3 (the mean-field approximation) and 3.2.2.1; Bishop, "Pattern Recognition and
 Machine Learning", section 10.1.2. The pair is `p = Normal(0, covariance)`, its factorised
-approximation `q = Normal(mean, diag(variance))`.
+approximation `q = Normal(0, diag(variance))`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 from scipy.optimize import minimize
@@ -48,20 +46,3 @@ def fit_factorised(covariance: Values, forward: bool) -> Values:
         lambda logs: kl_divergence(zero, np.exp(logs), covariance, forward), zero, tol=1e-12
     )
     return np.exp(result.x)
-
-
-def coordinate_ascent(
-    covariance: Values, start: Values, sweeps: int
-) -> Iterator[tuple[Values, Values]]:
-    """Yield mean and variance of q at the start and after every update of a factor (3.2.1.4).
-
-    `q(z_i)` becomes `Normal(-precision_ij mean_j / precision_ii, 1 / precision_ii)`, so each
-    sweep over both factors multiplies the means by `correlation^2`. The initial variances are 1.
-    """
-    mean, variance, precision = start, np.ones(2), np.linalg.inv(covariance)
-    yield mean, variance
-    for i in [0, 1] * sweeps:
-        mean, variance = mean.copy(), variance.copy()
-        mean[i] = -precision[i, 1 - i] * mean[1 - i] / precision[i, i]
-        variance[i] = 1 / precision[i, i]
-        yield mean, variance

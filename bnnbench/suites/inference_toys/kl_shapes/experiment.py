@@ -6,15 +6,45 @@ figures and prints no numbers; the mixtures here are ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, ClassVar
 
-from bnnbench.constraints import Between, ListOf, Whole
+import numpy as np
+import pandas as pd
+
+from bnnbench.constraints import Between, ListOf
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.suites.inference_toys.kl_shapes import tables
-from bnnbench.suites.inference_toys.kl_shapes.fitting import Mixture
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_tables import table_reader
+from bnnbench.suites.inference_toys.kl_shapes import correlated
+from bnnbench.suites.inference_toys.kl_shapes.fitting import (
+    FORWARD,
+    HELLINGER,
+    REVERSE,
+    Mixture,
+    local_optima,
+    mass_outside,
+    min_component_mass,
+)
+
+FITS, FACTORISED = "fits", "factorised"
+
+read_run = table_reader(
+    {
+        # The local optima, one row per mixture, order and optimum; rank 0 is the best.
+        FITS: ("separation", "weight", "component_scale", "order", "rank", "loc", "scale",
+               "divergence", "mass_outside", "min_component_mass"),
+        # The variance of the optimal factors, one row per direction of the KL divergence.
+        FACTORISED: ("correlation", "variance"),
+    }
+)  # fmt: skip
+
+ORDER_NAMES = {REVERSE: "reverse KL", HELLINGER: "Hellinger", FORWARD: "forward KL"}
+
+MEAN, SCALE = "mean of q", "standard deviation of q"
 
 PAIR = "correlated-pair"
 """Name of the unit with the correlated pair; all others are mixtures."""
@@ -35,7 +65,6 @@ class KLShapes(TableExperiment):
     scales: Annotated[tuple[float, ...], ListOf(Between(0.25, 10, low_included=True))]
     orders: Annotated[tuple[float, ...], ListOf(Between(-10, 10))]
     correlation: Annotated[float, Between(0, 1)]
-    sweeps: Annotated[int, Whole(2)]
     kind: ClassVar[str] = "kl_shapes"
     name: ClassVar[str] = "KL shapes"
     unit_noun: ClassVar[str] = "shape"
@@ -49,12 +78,59 @@ class KLShapes(TableExperiment):
 
     def tables(self, case: Mixture | None) -> Tables:
         if case is None:
-            return tables.pair_tables(self.correlation, self.sweeps)
-        orders = sorted({*self.orders, *tables.ORDER_NAMES})
-        return tables.mixture_tables(case, orders, self._in_answers(case))
+            return pair_tables(self.correlation)
+        orders = sorted({*self.orders, *ORDER_NAMES})
+        return mixture_tables(case, orders, self._in_answers(case))
 
     def _in_answers(self, p: Mixture) -> bool:
         """Return whether a mixture is in the answers: the first kind, others if well separated."""
         first = (p.weight, p.scale) == (self.weights[0], self.scales[0])
         gaussian = p.separation == 0 and p.scale == 1
         return not gaussian and (first or p.separation == max(self.separations))
+
+
+def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tables:
+    """Return the local optima of every order for a mixture, and the answers about the best.
+
+    The orders include those in `ORDER_NAMES`.
+    """
+    table = pd.DataFrame(
+        {
+            "mixture": p.name,
+            "separation": p.separation,
+            "weight": p.weight,
+            "component_scale": p.scale,
+            "order": order,
+            "rank": rank,
+            "loc": fit.loc,
+            "scale": fit.scale,
+            "divergence": fit.divergence,
+            "mass_outside": mass_outside(p, fit),
+            "min_component_mass": min_component_mass(p, fit),
+        }
+        for order in orders
+        for rank, fit in enumerate(local_optima(p, order))
+    )
+    best = table[table["rank"] == 0].set_index("order")
+    answers = [Answer(MEAN, ORDER_NAMES[REVERSE], best["loc"][REVERSE], p.name)]
+    for order, name in ORDER_NAMES.items():
+        exact = p.standard_deviation if order == FORWARD else math.nan
+        answers.append(Answer(SCALE, name, best["scale"][order], p.name, exact=exact))
+    return {ANSWERS: answers if in_answers else [], FITS: table}
+
+
+def pair_tables(correlation: float) -> Tables:
+    """Return the tables of a correlated pair, with closed forms as exact values."""
+    p, setting = correlated.covariance_matrix(correlation), f"correlation {correlation:g}"
+    minimum = -0.5 * math.log1p(-(correlation**2))  # in both directions
+    answers, factorised = [], []
+    for order, exact in ((REVERSE, 1 / np.linalg.inv(p)[0, 0]), (FORWARD, p[0, 0])):
+        name, forward = ORDER_NAMES[order], order == FORWARD
+        variance = correlated.fit_factorised(p, forward)
+        kl = correlated.kl_divergence(np.zeros(2), variance, p, forward)
+        answers += [
+            Answer("variance of each factor", name, variance[0], setting, exact=exact),
+            Answer("minimum divergence [nats]", name, kl, setting, exact=minimum),
+        ]
+        factorised.append({"divergence": name, "correlation": correlation, "variance": variance[0]})
+    return {ANSWERS: answers, FACTORISED: factorised}

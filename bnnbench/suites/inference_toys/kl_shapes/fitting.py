@@ -125,16 +125,11 @@ def log_density_at_nodes(p: Mixture) -> Values:
 
 @dataclass(frozen=True)
 class Fit:
-    """The mean and standard deviation of a locally optimal q, and its divergence from p.
-
-    `at_bound` is whether the scale is the largest with a finite divergence, and not a stationary
-    point; that is possible only below order -1.
-    """
+    """The mean and standard deviation of a locally optimal q, and its divergence from p."""
 
     loc: float
     scale: float
     divergence: float
-    at_bound: bool = False
 
 
 def powers(order: float) -> tuple[float, float]:
@@ -183,9 +178,10 @@ def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
         )
         loc, scale = round(float(result.x[0]), OPTIMUM_DECIMALS) + 0.0, math.exp(result.x[1])
         loc_slope, scale_slope = result.jac * [scale, 1.0]
+        # Below order -1, the scale may end at the largest value with a finite divergence.
         at_bound = bool(result.x[1] == highest and scale_slope < -SLOPE_TOLERANCE)
         if abs(loc_slope) < SLOPE_TOLERANCE and (at_bound or abs(scale_slope) < SLOPE_TOLERANCE):
-            fit = Fit(loc, scale, divergence(p, loc, scale, order), at_bound)
+            fit = Fit(loc, scale, divergence(p, loc, scale, order))
             key = (round(loc, SAME_OPTIMUM_DECIMALS), round(scale, SAME_OPTIMUM_DECIMALS))
             fits.setdefault(key, fit)
     return tuple(sorted(fits.values(), key=lambda fit: (round(fit.divergence, 9), -fit.loc)))

@@ -1,10 +1,11 @@
-"""The figures, in the style of the book's, and the page of a run on KL shapes."""
+"""The page of a run on KL shapes: figures in the style of the book's, and claims."""
 
 from __future__ import annotations
 
 from itertools import product
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
@@ -12,19 +13,24 @@ from matplotlib.patches import Ellipse
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import (
     BLUE,
-    GREY,
     ORANGE,
     PALETTE,
     PlotOptions,
     legend,
     new_figure,
 )
+from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.kl_shapes import tables
-from bnnbench.suites.inference_toys.kl_shapes.claims import claims
-from bnnbench.suites.inference_toys.kl_shapes.experiment import KLShapes
-from bnnbench.suites.inference_toys.kl_shapes.fitting import FORWARD, REVERSE, Mixture, log_normal
-from bnnbench.suites.inference_toys.kl_shapes.tables import ORDER_NAMES
+from bnnbench.suites.inference_toys.checks import BOOK, combine
+from bnnbench.suites.inference_toys.kl_shapes import experiment as tables
+from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLShapes
+from bnnbench.suites.inference_toys.kl_shapes.fitting import (
+    FORWARD,
+    REVERSE,
+    Component,
+    Mixture,
+    log_normal,
+)
 
 EXACT: PlotOptions = {"color": BLUE, "linewidth": 1.8}
 
@@ -39,6 +45,24 @@ MAX_ROWS = 4
 FIGURE_ORDERS = (-8.0, -1.0, 0.0, 1.0, 8.0)
 """Orders plotted as in the book's Fig. 3.12, if the run has them."""
 
+MAX_DECREASE = 1e-3
+"""Relative decrease of a variance that counts as none, due to the minimiser."""
+
+MAX_LOC_DISTANCE = 0.1
+"""Distance from a component within which q is at it, in standard deviations of the component."""
+
+MAX_MASS_OUTSIDE = 0.01
+"""Largest mass of a zero-forcing q where p has (almost) none."""
+
+MIN_COMPONENT_MASS = 0.05
+"""Smallest mass of a zero-avoiding q on a component of p."""
+
+MEAN_IS_AT = (
+    f"at the largest separation, the mean of q is within {MAX_LOC_DISTANCE:g} standard deviations "
+    "of the component with the"
+)
+
+claims = Claims()
 figures = Figures(tables.read_run)
 
 
@@ -92,43 +116,13 @@ def orders(run: SavedTables) -> Figure:
 
 
 @figures(
-    "Standard deviation of the best q against the order alpha, one line per separation d of the "
-    "components. Open circles: the scale stops at the largest value with a finite divergence; "
-    "dotted vertical lines: reverse KL (alpha = -1) and forward KL (alpha = 1)"
-)
-def widths(run: SavedTables) -> Figure:
-    """Plot one panel per kind of mixture."""
-    kinds = _kinds(run)
-    figure, panels = new_figure(2.7 * len(kinds) + 0.4, 3.2, len(kinds))
-    for axes, (weight, scale) in zip(panels, kinds, strict=True):
-        rows = run.rows(tables.FITS, rank=0, weight=weight, component_scale=scale)
-        for index, (separation, fits) in enumerate(rows.groupby("separation")):
-            style: PlotOptions = {"color": PALETTE[index % len(PALETTE)], "markersize": 4}
-            label = f"d = {separation:g}"
-            axes.plot(fits["order"], fits["scale"], "o-", **style, linewidth=1, label=label)
-            at_bound = fits[fits["at_bound"] == 1]
-            axes.plot(at_bound["order"], at_bound["scale"], "o", **style, markerfacecolor="white")
-        for order in (REVERSE, FORWARD):
-            axes.axvline(order, color=GREY, linewidth=0.6, linestyle=":")
-        name = Mixture(1.0, weight, scale).name.replace("-1,", "-d,").replace("N(1,", "N(d,")
-        axes.set_title(name, fontsize="medium")
-        axes.set(xlabel="order alpha", ylim=(0, None))
-    label = "largest scale with a finite divergence"
-    panels[0].plot([], [], "o", color=GREY, markerfacecolor="white", label=label)
-    panels[0].set_ylabel("standard deviation of the best q")
-    legend(figure, panels[0], columns=run[tables.FITS]["separation"].nunique() + 1)
-    return figure
-
-
-@figures(
-    "Left: ellipses of 1 and 2 standard deviations of a correlated Gaussian p and its best "
-    "factorised approximations q; grey dots: mean of q during coordinate ascent. Right: reverse "
-    "KL above its minimum after each update of a factor"
+    "Ellipses of 1 and 2 standard deviations of a correlated Gaussian p and its best factorised "
+    "approximations q"
 )
 def factorised(run: SavedTables) -> Figure:
-    """Plot the best factorised Gaussians for two correlated variables, and coordinate ascent."""
-    figure, (left, right) = new_figure(8.6, 4.2, 2)
-    rows, steps = run[tables.FACTORISED].set_index("divergence"), run[tables.COORDINATE_ASCENT]
+    """Like the book's Fig. 3.7."""
+    figure, (axes,) = new_figure(4.6, 4.2)
+    rows = run[tables.FACTORISED].set_index("divergence")
     correlation = float(rows["correlation"].iloc[0])
     ellipses = [((1 + correlation) ** 0.5, (1 - correlation) ** 0.5, "p", EXACT)]
     for order, style in STYLES.items():
@@ -137,17 +131,10 @@ def factorised(run: SavedTables) -> Figure:
     for multiple, (major, minor, name, style) in product((1, 2), ellipses):
         size = (2 * multiple * major, 2 * multiple * minor)
         label = name if multiple == 2 else "_inner"
-        left.add_patch(Ellipse((0, 0), *size, angle=45.0, fill=False, label=label, **style))
-    path: PlotOptions = {"color": GREY, "marker": ".", "linewidth": 0.8}
-    left.plot(steps["loc_1"], steps["loc_2"], **path, label="mean of q, coordinate ascent")
-    left.set(xlim=(-3, 3), ylim=(-3, 4.6), xlabel="$z_1$", ylabel="$z_2$", aspect="equal")
-    left.set_title(f"correlation {correlation:g}; 1 and 2 standard deviations", fontsize="medium")
-    left.legend(loc="upper left", fontsize="small", frameon=False)
-    excess = (steps["reverse_kl"] + 0.5 * np.log1p(-(correlation**2))).clip(lower=1e-16)
-    right.plot(steps["step"] / 2, excess, color=ORANGE, marker="o", markersize=3)
-    right.set(xlabel="sweeps over both factors", ylabel="KL(q || p) above its minimum [nats]")
-    right.set_yscale("log")
-    right.set_title("coordinate ascent converges linearly", fontsize="medium")
+        axes.add_patch(Ellipse((0, 0), *size, angle=45.0, fill=False, label=label, **style))
+    axes.set(xlim=(-3, 3), ylim=(-3, 4.6), xlabel="$z_1$", ylabel="$z_2$", aspect="equal")
+    axes.set_title(f"correlation {correlation:g}", fontsize="medium")
+    axes.legend(loc="upper left", fontsize="small", frameon=False)
     return figure
 
 
@@ -188,6 +175,122 @@ def _first_middle_last(run: SavedTables) -> list[float]:
     """Return three separations, without duplicates."""
     values = sorted(run[tables.FITS]["separation"].unique().tolist())
     return list(dict.fromkeys([values[0], values[len(values) // 2], values[-1]]))
+
+
+def mixture_of(row: pd.Series) -> Mixture:
+    """Return the mixture that a row of `fits.csv` was fitted to."""
+    return Mixture(*(float(row[name]) for name in ("separation", "weight", "component_scale")))
+
+
+@claims(
+    "As the modes move apart, reverse KL selects the most probable mode (the component with the "
+    "most mass)",
+    source=f"{BOOK}, Fig. 3.9",
+    rule=f"{MEAN_IS_AT} larger weight, for every mixture that has one",
+    by="mass",
+)
+@claims(
+    "As the modes move apart, reverse KL selects the mode of the highest density",
+    source=f"{BOOK}, Fig. 3.9",
+    rule=f"{MEAN_IS_AT} higher peak, for every mixture that has one",
+    by="height",
+)
+def seeks_component(run: SavedTables, by: str) -> CheckResult:
+    def score(component: Component) -> float:
+        return component.weight if by == "mass" else component.weight / component.scale
+
+    results = []
+    for _, row in _separated(run, rank=0, order=REVERSE).iterrows():
+        p = mixture_of(row)
+        left, right = map(score, p.components)
+        if not np.isclose(left, right):
+            is_at = _is_at(max(p.components, key=score), row)
+            results.append((is_at, f"{p.name}: mean {row['loc']:.2f}"))
+    if not results:
+        raise NotTestable("no mixture has such a component")
+    return combine(results)
+
+
+@claims(
+    "Reverse KL has a local optimum for each mode",
+    source=f"{BOOK}, Fig. 3.9 shows only the best one",
+    rule=f"at the largest separation, there is a local optimum within {MAX_LOC_DISTANCE:g} "
+    "standard deviations of each component, for every mixture",
+)
+def has_optimum_per_component(run: SavedTables) -> CheckResult:
+    results = []
+    for name, optima in _separated(run, order=REVERSE).groupby("mixture", sort=False):
+        components = mixture_of(optima.iloc[0]).components
+        holds = all(any(_is_at(c, row) for _, row in optima.iterrows()) for c in components)
+        values = ", ".join(f"{value:.4f}" for value in optima["divergence"])
+        results.append((holds, f"{name}: KL {values}"))
+    return combine(results)
+
+
+@claims(
+    "alpha <= -1 is zero forcing",
+    source=f"{BOOK}, 3.2.3.3",
+    rule="at the largest separation, every q of order -1 or less has at most "
+    f"{MAX_MASS_OUTSIDE:.0%} of its mass where p is below 1% of its highest density",
+)
+def forces_zeros(run: SavedTables) -> CheckResult:
+    rows = _separated(run, rank=0)
+    forcing = rows.loc[rows["order"] <= REVERSE, "mass_outside"]
+    others = rows.loc[rows["order"] >= FORWARD, "mass_outside"]
+    evidence = f"at most {forcing.max():.2%}; at least {others.min():.0%} for orders from 1"
+    return bool(forcing.max() <= MAX_MASS_OUTSIDE), evidence
+
+
+@claims(
+    "alpha >= 1 is zero avoiding: q stretches to cover all of p",
+    source=f"{BOOK}, 3.2.3.3",
+    rule=f"every q of order 1 or more has at least {MIN_COMPONENT_MASS:.0%} of its mass within two "
+    "standard deviations of each component, for every mixture",
+)
+def covers_all_components(run: SavedTables) -> CheckResult:
+    rows, separated = run.rows(tables.FITS, rank=0), _separated(run, rank=0)
+    avoiding = rows.loc[rows["order"] >= FORWARD, "min_component_mass"]
+    forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
+    evidence = f"at least {avoiding.min():.1%}; at most {forcing.max():.2%} for orders up to -1"
+    return bool(avoiding.min() >= MIN_COMPONENT_MASS), f"{evidence} at the largest separation"
+
+
+@claims(
+    "For two equal components, the width of q increases with alpha",
+    source=f"{BOOK}, Fig. 3.12",
+    rule="the variance of q never decreases from one order to the next, for every mixture of two "
+    "equal components",
+    weight=0.5,
+    component_scale=1,
+)
+@claims(
+    "For any two components, the width of q increases with alpha",
+    source=f"{BOOK}, Fig. 3.12",
+    rule="the variance of q never decreases from one order to the next, for every mixture",
+)
+def widens_with_order(run: SavedTables, **components: float) -> CheckResult:
+    rows = run.rows(tables.FITS, rank=0, **components)
+    n_mixtures = rows["mixture"].nunique()
+    if n_mixtures == 0:
+        raise NotTestable("no such mixture")
+    exceptions = []
+    for name, fits in rows.groupby("mixture", sort=False):
+        variance = fits.sort_values("order").set_index("order")["scale"] ** 2
+        decrease = 1 - variance / variance.cummax()
+        if decrease.max() > MAX_DECREASE:
+            alpha = decrease.idxmax()
+            exceptions.append(f"; {name}: decreases by {decrease.max():.1%} at alpha = {alpha:g}")
+    n_increasing = n_mixtures - len(exceptions)
+    return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
+
+
+def _separated(run: SavedTables, **values: float) -> pd.DataFrame:
+    """Return the fits at the largest separation whose columns have these values."""
+    return run.rows(tables.FITS, separation=run[tables.FITS]["separation"].max(), **values)
+
+
+def _is_at(component: Component, row: pd.Series) -> bool:
+    return bool(abs(row["loc"] - component.loc) <= MAX_LOC_DISTANCE * component.scale)
 
 
 EXPERIMENT_PAGE = ExperimentPage(
