@@ -96,7 +96,7 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
         ("gradient_variance", "nyyynn", [6, 1]),
         ("kl_shapes", "ynyyyyn", [8, 16, 1]),
         ("kl_shapes, few", "-nnyy-y", [1, 3, 1]),
-        ("noise_precision", "nnyynynnyyynn", [3, 3, 2, 2]),
+        ("noise_precision", "nnyynynnyyynn", [3, 3, 2]),
     ],
 )
 def test_verdicts_and_figures(

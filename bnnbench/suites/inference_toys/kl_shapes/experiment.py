@@ -19,12 +19,14 @@ from bnnbench.constraints import Between, ListOf
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.saved_tables import table_reader
-from bnnbench.suites.inference_toys.kl_shapes import correlated
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     HELLINGER,
     REVERSE,
     Mixture,
+    covariance_matrix,
+    fit_factorised,
+    kl_divergence,
     local_optima,
     mass_outside,
     min_component_mass,
@@ -121,13 +123,13 @@ def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tab
 
 def pair_tables(correlation: float) -> Tables:
     """Return the tables of a correlated pair, with closed forms as exact values."""
-    p, setting = correlated.covariance_matrix(correlation), f"correlation {correlation:g}"
+    p, setting = covariance_matrix(correlation), f"correlation {correlation:g}"
     minimum = -0.5 * math.log1p(-(correlation**2))  # in both directions
     answers, factorised = [], []
     for order, exact in ((REVERSE, 1 / np.linalg.inv(p)[0, 0]), (FORWARD, p[0, 0])):
         name, forward = ORDER_NAMES[order], order == FORWARD
-        variance = correlated.fit_factorised(p, forward)
-        kl = correlated.kl_divergence(np.zeros(2), variance, p, forward)
+        variance = fit_factorised(p, forward)
+        kl = kl_divergence(np.zeros(2), variance, p, forward)
         answers += [
             Answer("variance of each factor", name, variance[0], setting, exact=exact),
             Answer("minimum divergence [nats]", name, kl, setting, exact=minimum),

@@ -5,6 +5,9 @@ divergence and order 1 the forward KL divergence. The divergence of order `alpha
 alpha-divergence `(1 - I_a) / (a (1 - a))` with `I_a = integral p^a q^(1 - a)` of the order
 `a = (1 + alpha) / 2`, as in the GVI thesis: `alpha = 2 a - 1` for arguments in the same order.
 `bnnbench.divergences` has q first, so its order is `(1 - alpha) / 2`.
+
+The last functions approximate two correlated variables, `p = Normal(0, covariance)`, by independent
+ones, `q = Normal(0, diag(variance))` (sections 3.2.1.3 and 3.2.2.1).
 """
 
 from __future__ import annotations
@@ -254,3 +257,38 @@ def _mean_score(weights: Values, loc: float, scale: float) -> Values:
     """Return the weighted sum over the nodes of the gradient of `log q`."""
     difference = (NODES - loc) / scale
     return np.array([weights @ difference / scale, weights @ (difference**2 - 1)])
+
+
+def covariance_matrix(correlation: float) -> Values:
+    """Return the covariance matrix of two variables of variance 1, `[2, 2]`."""
+    return np.array([[1.0, correlation], [correlation, 1.0]])
+
+
+def kl_divergence(mean: Values, variance: Values, covariance: Values, forward: bool) -> float:
+    """Return KL(p || q) in nats if `forward`, else KL(q || p), for mean and variance `[2]` of q."""
+    q, p = (mean, np.diag(variance)), (np.zeros(2), covariance)
+    return gaussian_kl(*p, *q) if forward else gaussian_kl(*q, *p)
+
+
+def gaussian_kl(
+    mean: Values, covariance: Values, other_mean: Values, other_covariance: Values
+) -> float:
+    """Return KL(Normal(mean, covariance) || Normal(other_mean, other_covariance)) in nats."""
+    difference = other_mean - mean
+    inverse = np.linalg.inv(other_covariance)
+    log_dets = np.linalg.slogdet(other_covariance)[1] - np.linalg.slogdet(covariance)[1]
+    quadratic = np.trace(inverse @ covariance) + difference @ inverse @ difference
+    return float(0.5 * (quadratic - len(difference) + log_dets))
+
+
+def fit_factorised(covariance: Values, forward: bool) -> Values:
+    """Return the variances `[2]` of the factorised Gaussian that minimises a KL divergence.
+
+    The minimisation is numerical; the closed forms are `1 / precision_ii` (reverse KL) and
+    `covariance_ii` (forward KL).
+    """
+    zero = np.zeros(2)
+    result = minimize(
+        lambda logs: kl_divergence(zero, np.exp(logs), covariance, forward), zero, tol=1e-12
+    )
+    return np.exp(result.x)

@@ -144,35 +144,6 @@ def plot_energy(axes: Axes, run: SavedTables) -> None:
 
 
 @figures(
-    "Left: mean of the noise precision after each pass of EP, one line per normaliser K. Right: "
-    "results of ADF and EP, one marker per random order of the data; crosses: the original order. "
-    "Dashed lines: the exact mean"
-)
-def orders(run: SavedTables) -> Figure:
-    figure, (passes, strip) = new_figure(10.0, 3.8, 2)
-    for setting, style in EP_STYLES.items():
-        steps = rows_of(run, tables.STEPS, tables.EP, setting)
-        passes.plot(steps["step"], steps["mean"], label=f"EP, {setting}", linewidth=1.2, **style)
-    passes.axhline(exact_value(run, tables.MEAN), label="exact", **REFERENCE_STYLE)
-    passes.set(xlabel="pass over the data (0: prior, 1: ADF)", ylabel="mean of noise precision")
-    passes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    passes.legend(loc="center right", **LEGEND_STYLE)
-    cases = [(name, setting) for name in (tables.ADF, tables.EP) for setting in EP_STYLES]
-    for position, (name, setting) in enumerate(cases):
-        means = rows_of(run, tables.ORDERS, name, setting)["mean"].to_numpy()
-        # Spread the orders horizontally so that equal means remain visible.
-        spread = position + 0.35 * np.linspace(-1, 1, len(means) - 1)
-        strip.plot(spread, means[1:], **EP_STYLES[setting], linestyle="none", alpha=0.6)
-        strip.plot(position, means[0], "kx", markersize=8)
-    strip.axhline(exact_value(run, tables.MEAN), **REFERENCE_STYLE)
-    strip.set_xticks(range(len(cases)), [",\n".join(case) for case in cases])
-    count = run[tables.ORDERS]["order"].max()
-    strip.set_title(f"{count} random orders; crosses: original order", fontsize="small")
-    strip.set_ylabel("mean of noise precision")
-    return figure
-
-
-@figures(
     "Left: density of the weight as one observation is included repeatedly, darker with each "
     "inclusion. Right: standard deviation relative to the mean by number of inclusions, for the "
     "weight and the noise precision; dashed line: the exact value for the noise precision"

@@ -8,7 +8,7 @@ import torch
 from torch.distributions import MultivariateNormal
 from torch.distributions import kl_divergence as torch_kl
 
-from bnnbench.suites.inference_toys.kl_shapes.correlated import (
+from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     covariance_matrix,
     fit_factorised,
     kl_divergence,

@@ -7,9 +7,12 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.noise_precision.coordinate_ascent import run_cavi
 from bnnbench.suites.inference_toys.noise_precision.families import LogNormal
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, evidence_lower_bound
+from bnnbench.suites.inference_toys.noise_precision.model import (
+    LinearModel,
+    evidence_lower_bound,
+    run_cavi,
+)
 from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import (
     Budget,
     advi,

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.noise_precision.coordinate_ascent import run_cavi
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior, kl_to_posterior
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, evidence_lower_bound
+from bnnbench.suites.inference_toys.noise_precision.model import (
+    LinearModel,
+    evidence_lower_bound,
+    run_cavi,
+)
 
 
 def bounds_of(model: LinearModel, printed: bool = False) -> np.ndarray:
