@@ -87,7 +87,7 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("name", "letters", "panels"),
-    [
+    slow_except([
         ("clutter", "ynynyyyy", [2, 2, 1]),
         ("conjugate_pairs", "ny", [8]),
         ("em_factory", "yyny", [6]),
@@ -97,8 +97,8 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
         ("kl_shapes", "ynyyyyn", [8, 16, 1]),
         ("kl_shapes, few", "-nnyy-y", [1, 3, 1]),
         ("noise_precision", "nnyynynnyyynn", [3, 3, 2]),
-    ],
-)
+    ], *QUICK),
+)  # fmt: skip
 def test_verdicts_and_figures(
     name: str, letters: str, panels: list[int], folders: Folders, runs: Runs
 ) -> None:
@@ -110,7 +110,7 @@ def test_verdicts_and_figures(
     assert all(axes.get_lines() or axes.patches for figure in figures for axes in figure.axes)
 
 
-@pytest.mark.parametrize("name", ["em_factory", "expectation_maximisation", "gaussian_mixture"])
+@pytest.mark.parametrize("name", ["em_factory", "expectation_maximisation"])
 def test_claims_without_answers_are_not_tested(name: str, runs: Runs) -> None:
     other = pd.DataFrame([Answer("other", "none", 1.0).row()])
     without = SavedTables({**runs(name).tables, ANSWERS: other})
