@@ -112,12 +112,12 @@ def test_groups_share_their_weight() -> None:
 
 
 def test_exact_split_conformal_intervals_are_in_their_band() -> None:
-    """At least 95 % of the simulated splits, since numbers of points are discrete."""
+    """98.7 % of splits with 31 test points: more than 95 %, since their number is discrete."""
     random = np.random.default_rng(0)
     calibration, tested = random.random((600, 60)), random.random((600, 31))
     radius = np.array([conformal_radius(scores) for scores in calibration])
     covered = (tested <= radius[:, None]).sum(1)
     sizes = np.full(600, 31), np.full(600, 60)
-    assert 0.94 < in_coverage_band(covered, *sizes).mean() < 0.99
+    assert in_coverage_band(covered, *sizes).mean() == pytest.approx(0.987, abs=0.012)
     narrow = (tested <= 0.8 * radius[:, None]).sum(1)
     assert in_coverage_band(narrow, *sizes).mean() < 0.6
