@@ -66,7 +66,7 @@ def distorted_forecasts() -> str:
 def best_methods() -> str:
     """Return the three methods with the best mean of each score on each set."""
     scores = table(FOLDER, "proper_scores")
-    means = scores.groupby(["dataset", "label"])[[metric.key for metric in COMPUTED]].mean()
+    means = scores.set_index(["dataset", "label"])
     rows = [
         {"score": metric.title}
         | {name: ", ".join(means.loc[name, metric.key].nsmallest(3).index) for name in COMPARED}
@@ -84,17 +84,18 @@ def conformal_coverage() -> str:
     )
     found = groups.agg(
         runs=("run", "nunique"),
-        splits=("split", "size"),
+        splits=("splits", "sum"),
         coverage=("coverage", "mean"),
-        band=("in_band", "mean"),
+        in_band=("in_band", "sum"),
     ).reset_index()
     found["coverage"] = found["coverage"].map("{:.3f}".format)
-    found["band"] = found["band"].map("{:.1%}".format).str.replace("%", " %")
-    headings = {"dataset": "data set", "band": "in band"}
+    found["in_band"] = (100 * found["in_band"] / found["splits"]).map("{:.1f} %".format)
+    headings = {"dataset": "data set", "in_band": "in band"}
     return found.rename(columns=headings).to_markdown(index=False, disable_numparse=True)
 
 
 def share_in_band(interval: str) -> str:
     """Return the percentage of stored splits whose coverage is in its band."""
     rows = table(FOLDER, "intervals")
-    return f"{100 * rows.loc[rows['interval'] == interval, 'in_band'].mean():.1f} %"
+    own = rows[rows["interval"] == interval]
+    return f"{100 * own['in_band'].sum() / own['splits'].sum():.1f} %"
