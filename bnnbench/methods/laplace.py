@@ -17,11 +17,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.constraints import OneOf, Positive
+from bnnbench.constraints import Count, OneOf, Positive
+from bnnbench.identity import optional_identity
+from bnnbench.losses.base import LOG_2PI
+from bnnbench.losses.nll import NLL
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
-from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, CurvatureRows
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
+from bnnbench.methods.shared.evidence import (
+    log_evidence,
+    optimal_precisions,
+    optimal_prior_precision,
+)
+from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, CurvatureRows, scaled
 from bnnbench.methods.shared.gaussian import GaussianMethod
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
@@ -31,8 +39,9 @@ from bnnbench.settings import Network
 from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
 
 MAX_FULL_WEIGHTS = 2000  # a matrix of 32 MB and a few seconds per network
-PRIOR_PRECISION_BOUNDS = (1e-6, 1e6)  # for the marginal likelihood
-BISECTION_STEPS = 60  # enough for float64 precision
+
+NOISE, PRIOR = "noise_precision", "prior_precision"
+SEARCH, EVIDENCE = "search", "marginal_likelihood"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +69,24 @@ class Laplace(GaussianMethod, MAP):
         last_layer: whether only the output layer is uncertain; the other weights are fixed at `w*`.
         predictive: `linearised` or `sampled`.
         prior_precision_by: `search` uses the hyper-parameter; `marginal_likelihood` maximises the
-            marginal likelihood after training (`optimal_prior_precision`), without changing `w*`.
+            log marginal likelihood at `w*` (`shared/evidence.py`).
+        noise_precision_by: the same for the noise precision, together with the prior precision;
+            no effect if the network predicts the noise.
         initial_prior_precision: used in training if `prior_precision_by=marginal_likelihood`.
+        initial_noise_precision: used in training if `noise_precision_by=marginal_likelihood`.
+        evidence_rounds: number of fits from new initial weights, each with the precisions that
+            maximise the marginal likelihood of the previous one. With 1, `w*` is that of the
+            initial precisions.
     """
 
     curvature: Annotated[str, OneOf(*CURVATURES)] = "kronecker"
     last_layer: bool = False
     predictive: Annotated[str, OneOf("linearised", "sampled")] = "linearised"
-    prior_precision_by: Annotated[str, OneOf("search", "marginal_likelihood")] = "search"
+    prior_precision_by: Annotated[str, OneOf(SEARCH, EVIDENCE)] = SEARCH
+    noise_precision_by: Annotated[str, OneOf(SEARCH, EVIDENCE)] = optional_identity(SEARCH)
     initial_prior_precision: Positive = 1.0
+    initial_noise_precision: Positive = optional_identity(10.0)
+    evidence_rounds: Count = optional_identity(1)
     portable_prediction = False
     variants = (
         {"curvature": "full", "predictive": "sampled"},
@@ -78,16 +96,34 @@ class Laplace(GaussianMethod, MAP):
 
     def check(self) -> None:
         super().check()
-        if self.prior_precision is not None and not self._searched:
+        for name in self._by_evidence:
+            if getattr(self, name) is not None:
+                raise UserError(
+                    f"method.{name}={getattr(self, name)!r} cannot be combined with "
+                    f"method.{name}_by={EVIDENCE}, which determines it.",
+                    setting=f"method.{name}",
+                )
+        if NOISE not in self._by_evidence:
+            return
+        if PRIOR not in self._by_evidence:
             raise UserError(
-                f"method.prior_precision={self.prior_precision!r} cannot be combined with "
-                "method.prior_precision_by=marginal_likelihood, which determines it.",
-                setting="method.prior_precision",
+                f"method.{NOISE}_by={EVIDENCE} needs method.{PRIOR}_by={EVIDENCE}; the two "
+                "precisions are determined together.",
+                setting=f"method.{PRIOR}_by",
+                code="both",
+            )
+        if not isinstance(self.likelihood.loss, NLL):
+            raise UserError(
+                f"method.{NOISE}_by={EVIDENCE} needs loss=nll, not "
+                f"loss={self.likelihood.loss.label}; use method.{NOISE}_by={SEARCH}.",
+                setting=f"method.{NOISE}_by",
+                code="loss",
             )
 
     @property
-    def _searched(self) -> bool:
-        return self.prior_precision_by == "search"
+    def _by_evidence(self) -> tuple[str, ...]:
+        """The hyper-parameters that maximise the marginal likelihood."""
+        return tuple(n for n in super().hyper_names if getattr(self, f"{n}_by") == EVIDENCE)
 
     @property
     def _structure(self) -> Curvature:
@@ -95,8 +131,11 @@ class Laplace(GaussianMethod, MAP):
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
-        names = super().hyper_names
-        return names if self._searched else tuple(n for n in names if n != "prior_precision")
+        return tuple(name for name in super().hyper_names if name not in self._by_evidence)
+
+    @property
+    def gradients_per_epoch(self) -> int:
+        return self.evidence_rounds
 
     @property
     def is_stochastic(self) -> bool:
@@ -128,25 +167,58 @@ class Laplace(GaussianMethod, MAP):
             UserError: if a full matrix would be too large.
         """
         self.check_network(task.data.inputs.shape[-1], task.network)
-        if not self._searched:
-            shape = (task.data.replicas, 1)
-            initial = task.data.inputs.new_full(shape, self.initial_prior_precision)
-            task = replace(task, hyper={**task.hyper, "prior_precision": initial})
-        mode = super().fit(task)
-        collected = self._structure.collect(self._rows(mode, task.data))
-        overflowed = _zero_where_not_finite(collected)
-        prior = mode.hyper["prior_precision"].double()
-        if not self._searched:
-            square = self._uncertain_weights(mode).square().sum(1, keepdim=True)
-            prior = optimal_prior_precision(self._structure.eigenvalues(collected), square)
-        inverse = self._structure.invert(collected, prior)
-        not_inverted = _zero_where_not_finite(inverse)
+        one = task.data.inputs.new_ones(task.data.replicas, 1)
+        initial = {name: getattr(self, f"initial_{name}") * one for name in self._by_evidence}
+        task = replace(task, hyper={**task.hyper, **initial})
+        for _ in range(self.evidence_rounds):
+            mode = super().fit(task)
+            collected = self._structure.collect(self._rows(mode, task.data))
+            overflowed = _zero_where_not_finite(collected)
+            hyper, diagnostics = _double(mode.hyper), {}
+            if self._by_evidence:
+                collected, hyper, diagnostics = self._maximise(mode, task.data, collected)
+            task = replace(task, hyper={n: v.to(one.dtype) for n, v in hyper.items()})
+        inverse = self._structure.invert(collected, hyper[PRIOR])
+        diverged = mode.diverged | overflowed | _zero_where_not_finite(inverse)
         return replace(
             mode,
             state={**mode.state, **inverse},
-            hyper={**mode.hyper, "prior_precision": prior.to(mode.counts.dtype)},
-            diverged=mode.diverged | overflowed | not_inverted,
+            hyper=task.hyper,
+            diverged=diverged,
+            diagnostics={n: v.masked_fill(diverged, math.nan) for n, v in diagnostics.items()},
         )
+
+    def _maximise(
+        self, mode: Posterior, data: TrainingSet, collected: State
+    ) -> tuple[State, dict[str, Tensor], dict[str, Tensor]]:
+        """Maximise the log marginal likelihood at the mode.
+
+        Returns:
+            H and the hyper-parameters (float64) at the maximum, and the diagnostics: the maximum
+            and the chosen precisions, `[R]` each.
+        """
+        hyper, rows = dict(_double(mode.hyper)), mode.counts.double()
+        square = self._uncertain_weights(mode).square().sum(1, keepdim=True)
+        eigenvalues = self._structure.eigenvalues(collected)
+        if NOISE in self._by_evidence:
+            per_noise, unit = eigenvalues / hyper[NOISE], {NOISE: torch.ones_like(square)}
+            squared_error = -2 * self._log_likelihood(mode, data, unit) - rows * LOG_2PI
+            squared_error = squared_error.where(squared_error.isfinite(), rows)
+            prior, noise = optimal_precisions(per_noise, square, squared_error, rows)
+            collected = scaled(collected, noise / hyper[NOISE])
+            hyper, eigenvalues = {**hyper, PRIOR: prior, NOISE: noise}, noise * per_noise
+        else:
+            hyper[PRIOR] = optimal_prior_precision(eigenvalues, square)
+        log_likelihood = self._log_likelihood(mode, data, hyper)
+        evidence = log_evidence(log_likelihood, square, eigenvalues, hyper[PRIOR])
+        chosen = {f"learned_{name}": hyper[name][:, 0] for name in self._by_evidence}
+        return collected, hyper, {"log_evidence": evidence[:, 0], **chosen}
+
+    def _log_likelihood(self, posterior: Posterior, data: TrainingSet, hyper: Hyper) -> Tensor:
+        """Return minus the loss of all training rows at the mode, `[R, 1]`."""
+        outputs, _ = forward(posterior.mlp, _mode(posterior), data.inputs.double())
+        losses = self.likelihood.value(outputs, data.targets.double(), hyper)[0]
+        return -(losses * data.real).sum(1, keepdim=True)
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         count = self._n_uncertain(posterior.mlp)
@@ -214,31 +286,6 @@ class Laplace(GaussianMethod, MAP):
 
     def _uncertain_layers(self, layers: list[Layer]) -> list[Layer]:
         return layers[-1:] if self.last_layer else layers
-
-
-def optimal_prior_precision(eigenvalues: Tensor, square: Tensor) -> Tensor:
-    """Return the prior precision that maximises the log evidence at fixed weights, `[R, 1]`.
-
-    At the maximum, `prior ||w||^2` is the effective number of parameters (MacKay 1992; Bishop,
-    "Pattern Recognition and Machine Learning", eqs. 3.91 and 3.92):
-
-        prior ||w||^2 = sum_i lambda_i / (lambda_i + prior)
-
-    The left side increases with the prior and the right side decreases, so the solution is unique.
-    It is found by bisection of `log prior` within `PRIOR_PRECISION_BOUNDS`.
-
-    Args:
-        eigenvalues: `lambda`, of the loss's curvature, `[R, P]`.
-        square: `||w||^2`, `[R, 1]`.
-    """
-    low, high = (torch.full_like(square, math.log(bound)) for bound in PRIOR_PRECISION_BOUNDS)
-    for _ in range(BISECTION_STEPS):
-        middle = (low + high) / 2
-        prior = middle.exp()
-        effective = (eigenvalues / (eigenvalues + prior)).sum(1, keepdim=True)
-        too_small = effective > prior * square
-        low, high = torch.where(too_small, middle, low), torch.where(too_small, high, middle)
-    return ((low + high) / 2).exp()
 
 
 def _mode(posterior: Posterior) -> Tensor:

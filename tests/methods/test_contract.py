@@ -214,8 +214,10 @@ def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
     """Refusals of unsupported ones are tested in tests/experiment/test_method_choices.py."""
     data = training_set()
     noise_precision = getattr(one.method, "noise_precision", None)
-    # Sampled noise precisions are only conjugate to nll.
-    nll_only = noise_precision == "sampled" or not takes_likelihood(type(one.method))
+    # Sampled noise precisions are only conjugate to nll, which the evidence needs too.
+    by_evidence = getattr(one.method, "noise_precision_by", None) == "marginal_likelihood"
+    sampled = noise_precision == "sampled"
+    nll_only = sampled or by_evidence or not takes_likelihood(type(one.method))
     losses = ["nll"] if nll_only else sorted(options("loss"))
     for likelihood in likelihoods_of(one):
         for name in losses:

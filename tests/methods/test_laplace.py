@@ -30,9 +30,10 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
 from bnnbench.methods import laplace
-from bnnbench.methods.laplace import Laplace, optimal_prior_precision
+from bnnbench.methods.laplace import Laplace
 from bnnbench.methods.shared import gauss_newton as curvatures
 from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.evidence import optimal_prior_precision
 from bnnbench.methods.shared.gauss_newton import CURVATURES
 from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams

@@ -200,6 +200,15 @@ CURVATURES: Mapping[str, Curvature] = {
 }
 
 
+def scaled(collected: State, factor: Tensor) -> dict[str, Tensor]:
+    """Return `factor H` from the tensors of `Curvature.collect`, for a factor `[R, 1]`."""
+    factors = {name: factor.view(-1, *[1] * (t.ndim - 1)) for name, t in collected.items()}
+    return {
+        name: tensor if name.startswith("inputs") else factors[name] * tensor
+        for name, tensor in collected.items()
+    }
+
+
 def _sum(tensors: Iterable[Tensor]) -> Tensor:
     first, *others = tensors
     for other in others:

@@ -15,6 +15,7 @@ from bnnbench.methods.cavi import CAVI, with_ones
 from bnnbench.methods.gp import GP, _matern
 from bnnbench.methods.hmc import HMC
 from bnnbench.methods.laplace import Laplace
+from bnnbench.methods.last_layer import LastLayer
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.mile import MILE
 from bnnbench.methods.shared.contract import Method, Posterior
@@ -45,7 +46,7 @@ def _(method: HMC | MILE | SGMCMC | SVGD) -> str:
 
 
 @joint.register
-def _(method: Linear | CAVI | GP) -> str:
+def _(method: Linear | CAVI | GP | LastLayer) -> str:
     return COVARIANCE
 
 
@@ -69,8 +70,8 @@ def joint_covariance(method: Method, posterior: Posterior, inputs: Tensor) -> Te
         UserError: for other methods.
     """
     raise UserError(
-        f"method={method.label} has no joint covariance of its predictions; use method=gp, linear "
-        "or laplace.",
+        f"method={method.label} has no joint covariance of its predictions; use method=gp, linear, "
+        "laplace or last_layer.",
         "method",
         "no_joint_covariance",
     )
@@ -103,7 +104,7 @@ def _(method: GP, posterior: Posterior, inputs: Tensor) -> Tensor:
 
 
 @joint_covariance.register
-def _(method: Laplace, posterior: Posterior, inputs: Tensor) -> Tensor:
+def _(method: Laplace | LastLayer, posterior: Posterior, inputs: Tensor) -> Tensor:
     """Return `J S J'`, J the gradients of the mean output at the mode and S the covariance.
 
     Raises:

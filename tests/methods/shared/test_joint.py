@@ -36,7 +36,7 @@ NOT_DRAWS = {
     "gp": COVARIANCE, "linear": COVARIANCE, "cavi": COVARIANCE, "laplace": COVARIANCE,
     "pbp": MARGINALS, "dvi": MARGINALS, "boosting": MARGINALS, "sklearn": MARGINALS,
     "tagi": MARGINALS, "tagi_2024": MARGINALS, "tagi_v_2024": MARGINALS,
-    "tagi_v_gains_2024": MARGINALS,
+    "tagi_v_gains_2024": MARGINALS, "laplace_evidence": COVARIANCE, "last_layer": COVARIANCE,
 }  # fmt: skip
 
 

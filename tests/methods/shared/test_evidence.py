@@ -1,0 +1,126 @@
+"""Evidence: exact for linear models, its maximum, and the values of laplace-torch."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from support.laplace_torch import SETS, STRUCTURES, fit, reference
+from support.linear_model import (
+    ADAM_TO_CONVERGENCE,
+    LAMBDA,
+    TAU,
+    N,
+    design,
+    linear_data,
+    linear_task,
+)
+from support.user_errors import raises_user_error
+from torch import Tensor
+from torch.distributions import MultivariateNormal
+
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.losses.beta import Beta
+from bnnbench.methods.laplace import Laplace
+from bnnbench.methods.shared.evidence import log_evidence, optimal_precisions
+
+BOTH = {"prior_precision_by": "marginal_likelihood", "noise_precision_by": "marginal_likelihood"}
+BETA = Gaussian(loss=Beta(beta=2.0))
+RECORDED = json.loads(Path(__file__).with_name("laplace_torch.json").read_text())
+
+
+def exact_log_evidence(prior: float, noise: float) -> float:
+    """Return the log marginal likelihood of the linear model."""
+    covariance = torch.eye(N).double() / noise + design() @ design().T / prior
+    law = MultivariateNormal(torch.zeros(N).double(), covariance)
+    return law.log_prob(linear_data().targets[0]).item()
+
+
+def column(value: float | Tensor) -> Tensor:
+    return torch.as_tensor(value).double().reshape(1, 1)
+
+
+def test_evidence_of_a_linear_model_is_exact_at_the_posterior_mean() -> None:
+    x, y = design(), linear_data().targets[0]
+    gram = TAU * x.T @ x
+    w = torch.linalg.solve(gram + LAMBDA * torch.eye(3).double(), TAU * x.T @ y)
+    log_likelihood = torch.distributions.Normal(x @ w, TAU**-0.5).log_prob(y).sum()
+    found = log_evidence(
+        column(log_likelihood), column(w @ w), torch.linalg.eigvalsh(gram)[None], column(LAMBDA)
+    )
+    assert found.item() == pytest.approx(exact_log_evidence(LAMBDA, TAU), abs=1e-10)
+
+
+def test_precisions_maximise_the_evidence_at_fixed_weights() -> None:
+    """Of two replicas, in one of which more weights than rows are determined."""
+    generator = torch.Generator().manual_seed(0)
+    unit = torch.rand(2, 12, generator=generator).double().mul(8).exp()
+    square, error, rows = (
+        column(3.0).repeat(2, 1),
+        column(2.0).repeat(2, 1),
+        torch.tensor([[50.0], [9.0]]),
+    )
+    logs = torch.stack(optimal_precisions(unit, square, error, rows)).log().requires_grad_()
+    prior, noise = logs.exp()
+    log_likelihood = 0.5 * (rows * (noise / (2 * math.pi)).log() - noise * error)
+    log_evidence(log_likelihood, square, noise * unit, prior).sum().backward()
+    assert logs.grad is not None and logs.grad.abs().max() < 1e-10
+
+
+def test_rounds_converge_to_the_evidence_of_the_linear_model() -> None:
+    """Training and evidence agree on the joint maximum over both precisions."""
+    method = Laplace(
+        label="l", curvature="full", evidence_rounds=3, initial_prior_precision=LAMBDA, **BOTH
+    )
+    posterior = method.fit(linear_task(method, 600, **ADAM_TO_CONVERGENCE))
+    found = minimize(
+        lambda logs: -exact_log_evidence(*np.exp(logs)), [0.0, 1.0], options={"gtol": 1e-8}
+    )
+    chosen = [posterior.diagnostics[f"learned_{n}_precision"].item() for n in ("prior", "noise")]
+    np.testing.assert_allclose(chosen, np.exp(found.x), rtol=2e-3)
+    assert posterior.diagnostics["log_evidence"].item() == pytest.approx(-found.fun, abs=1e-5)
+    assert posterior.hyper["noise_precision"].item() == pytest.approx(chosen[1])
+    precision = chosen[1] * design().T @ design() + chosen[0] * torch.eye(3).double()
+    torch.testing.assert_close(method.covariance(posterior)[0], torch.linalg.inv(precision))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", SETS)
+@pytest.mark.parametrize("curvature", STRUCTURES)
+def test_evidence_equals_recorded_values_of_laplace_torch(
+    dataset: str, curvature: str, data: Path
+) -> None:
+    diagnostics = fit(dataset, curvature)[0].diagnostics
+    for name, value in RECORDED["values"][dataset][curvature].items():
+        assert diagnostics[name].item() == pytest.approx(value, rel=1e-5), name
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("curvature", STRUCTURES)
+def test_evidence_equals_laplace_torch(curvature: str, data: Path) -> None:
+    pytest.importorskip("laplace")
+    posterior, rows = fit("yacht", curvature)
+    theirs = reference(posterior, rows, curvature)
+    ours = {name: posterior.diagnostics[name].item() for name in theirs}
+    assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting", "code"),
+    [
+        ({**BOTH, "noise_precision": 3.0}, "method.noise_precision", None),
+        ({"noise_precision_by": "marginal_likelihood"}, "method.prior_precision_by", "both"),
+        ({**BOTH, "likelihood": BETA}, "method.noise_precision_by", "loss"),
+    ],
+)
+def test_what_the_evidence_cannot_determine_is_refused(
+    settings: dict[str, Any], setting: str, code: str | None
+) -> None:
+    with raises_user_error(setting, code):
+        Laplace(label="l", **settings)
