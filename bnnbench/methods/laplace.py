@@ -174,7 +174,8 @@ class Laplace(GaussianMethod, MAP):
             mode = super().fit(task)
             collected = self._structure.collect(self._rows(mode, task.data))
             overflowed = _zero_where_not_finite(collected)
-            hyper, diagnostics = _double(mode.hyper), {}
+            hyper = _double(mode.hyper)
+            diagnostics: dict[str, Tensor] = {}
             if self._by_evidence:
                 collected, hyper, diagnostics = self._maximise(mode, task.data, collected)
             task = replace(task, hyper={n: v.to(one.dtype) for n, v in hyper.items()})
@@ -190,7 +191,7 @@ class Laplace(GaussianMethod, MAP):
 
     def _maximise(
         self, mode: Posterior, data: TrainingSet, collected: State
-    ) -> tuple[State, dict[str, Tensor], dict[str, Tensor]]:
+    ) -> tuple[State, Hyper, dict[str, Tensor]]:
         """Maximise the log marginal likelihood at the mode.
 
         Returns:

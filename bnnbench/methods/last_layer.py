@@ -5,6 +5,7 @@ Harrison, Willes & Snoek, "Variational Bayesian Last Layers" (VBLL), ICLR 2024.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -157,7 +158,7 @@ class LastLayer(GaussianMethod):
         return Prediction(outputs[..., 0], variance, 1 / posterior.hyper[NOISE])
 
 
-def _triangular(state: State) -> Tensor:
+def _triangular(state: Mapping[str, Tensor]) -> Tensor:
     """Return L, `[R, K, K]`; the state has the logarithm of its diagonal."""
     size = round(state["root"].shape[1] ** 0.5)
     raw = state["root"].unflatten(1, (size, size))
