@@ -1,4 +1,1 @@
-"""The Gaussian that minimises each divergence from a mixture, and mean-field approximations.
-
-The modules that a page imports do not import torch.
-"""
+"""The Gaussian that minimises each divergence from a mixture, and mean-field approximations."""
