@@ -31,6 +31,7 @@ def place(style: Style, rows: Rows, folder: Path) -> str:
     return "t.csv"
 
 
+@pytest.mark.slow
 def test_recommend_reads_the_same_table(record_outcome: Callable[..., str], tmp_path: Path) -> None:
     def one(draw: st.DrawFn, number: int) -> str:
         style, rows = draw(styles()), draw(contents())

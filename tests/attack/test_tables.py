@@ -138,6 +138,7 @@ COLUMNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(COLUMNS, 1))
 def test_names_of_the_target(check_outcome: OutcomeCheck, empty: Path, name: str) -> None:
     """The run's output and figures, whose axes show the name, and the report."""

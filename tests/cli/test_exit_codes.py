@@ -95,6 +95,7 @@ def test_an_interrupted_import_of_a_compiled_module_is_an_interruption(failing: 
     assert code == 130 and "bnnbench: interrupted;" in errors
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_sweep(failing: Failing) -> None:
     code, _, errors = failing(OSError(errno.ENOSPC, "No space left"), "-m", "seed=0,1,2")
     assert code == 1

@@ -117,6 +117,7 @@ def test_the_method_is_listed_with_its_owner(here: Path, command: Command) -> No
     assert {line.split()[0] for line in lines} == {*METHODS}
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_compose(here: Path) -> None:
     blocks = COMMANDS.findall(PAGE.read_text())
     lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
@@ -257,6 +258,7 @@ def installed(tmp_path: Path, **files: str) -> Path:
     return site
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_an_installed_package_may_add_data_an_experiment_and_a_suite(
     command: Command, tmp_path: Path

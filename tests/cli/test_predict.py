@@ -211,6 +211,7 @@ def replace(old: str, new: str) -> Callable[[bytes], bytes]:
     return lambda content: content.replace(old.encode(), new.encode(), 1)
 
 
+@pytest.mark.slow
 def test_damaged_runs_are_refused(command: Command, ran: Path) -> None:
     changes: list[tuple[str, Callable[[bytes], bytes]]] = [
         ("config.yaml", replace("seed: 0", "seed: 1")),

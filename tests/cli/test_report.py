@@ -65,6 +65,7 @@ def test_the_page_opens_in_the_browser(
     assert code == 0 and opened == [page.resolve().as_uri()]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_refresh_rewrites_the_tables_of_each_run(command: Command, tmp_path: Path) -> None:
     folder = make_run(tmp_path)

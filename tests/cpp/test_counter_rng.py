@@ -40,6 +40,7 @@ def test_native_code_and_numpy_agree(
         torch.testing.assert_close(made, expected, rtol=1e-5 if normal else 0, atol=1e-6 * normal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("normal", "law"), [(False, stats.uniform), (True, stats.norm)])
 def test_the_distribution(normal: bool, law: stats.rv_continuous) -> None:
     """Apply a Kolmogorov-Smirnov test to a million numbers, and test moments at 5 std errors."""

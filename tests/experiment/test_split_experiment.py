@@ -33,6 +33,7 @@ def test_other_settings_use_another_folder(tiny: Planner) -> None:
     assert len({*folders, tiny().folder.root}) == len(OTHER_SETTINGS.split()) + 1
 
 
+@pytest.mark.slow
 def test_settings_without_effect_on_results_use_the_same_folder(
     tiny: Planner, table_csv: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_which_runs_share_a_stack(tiny: Planner) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [
@@ -131,6 +132,7 @@ def test_searches_and_other_methods_are_not_stacked(tiny: Planner) -> None:
         assert stack_of(runs[0], runs) == (runs[0],)
 
 
+@pytest.mark.slow
 def test_a_locked_run_is_left_out_of_the_stack(tiny: Planner) -> None:
     sweep = SweepProgress(row(tiny, "splits=1"))
     theirs = sweep.runs[1]

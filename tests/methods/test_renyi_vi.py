@@ -112,6 +112,7 @@ def test_it_finds_the_best_gaussian_of_its_order() -> None:
     assert (exact_scale(1.0) < 0.955 * exact_scale(0.5))[:2].all(), "the orders differ"
 
 
+@pytest.mark.slow
 def test_learned_noise_is_the_expected_mean_squared_error() -> None:
     method = RenyiVI(label="r", alpha=1.0, noise_precision="learned", initial_precision=100.0)
     posterior = fit(method, 700, learning_rate=0.01, betas=(0.9, 0.999), samples=50)

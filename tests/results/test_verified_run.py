@@ -69,6 +69,7 @@ def test_a_damaged_calibration_table_is_recomputed(
     pd.testing.assert_frame_equal(gather_calibration(runs), gather_calibration(whole))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_calibration_table_has_a_checksum(command: Command, tmp_path: Path) -> None:
     folder = make_intact_run(tmp_path)

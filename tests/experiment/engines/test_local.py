@@ -126,6 +126,7 @@ def test_later_runs_start_early_and_record_their_code_version(tiny: Planner) -> 
     assert finished(later)[1][SCORES].equals(finished(alone)[1][SCORES])
 
 
+@pytest.mark.slow
 def test_a_damaged_unit_is_run_again_in_a_sweep(tiny: Planner) -> None:
     runs = a_sweep(tiny)[:2]
     before = finished(runs[1])[1]

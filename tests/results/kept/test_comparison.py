@@ -163,6 +163,7 @@ def test_incomplete_runs_are_compared_on_shared_splits_but_not_ranked(root: Path
     assert ranked and "swag" not in ranked.by_metric[0].ranks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tuning", ["test", "unknown"])
 def test_scores_that_may_be_tuned_on_test_parts_are_only_subtracted(
     root: Path, tuning: str

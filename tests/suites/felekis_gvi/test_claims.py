@@ -168,6 +168,7 @@ def claim(runs: ThesisRuns, text: str) -> Claim:
     return checked
 
 
+@pytest.mark.slow
 def test_every_statement_can_hold_and_fail() -> None:
     assert list(REFUTED) == TEXTS
     assert {c.verdict for c in check_claims(STATEMENTS, CONFIRMED)} == {"confirmed"}

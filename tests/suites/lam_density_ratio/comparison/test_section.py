@@ -83,6 +83,7 @@ def test_welch_tests_of_our_runs_and_of_the_thesis(tmp_path: Path) -> None:
     assert own["thesis_p"] == pytest.approx(0.063, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_only_tables_and_figures_with_runs_are_shown(tmp_path: Path) -> None:
     finished_run(tmp_path, UNDERTRAINED, "contrast=joint", ends=THIRTY[:4])
     found, tables = section_and_tables(tmp_path)
