@@ -55,7 +55,7 @@ def merged_runs() -> list[list[str]]:
         for group in settings.keys() & {*GROUPS}:
             settings[group] = settings[group].rpartition(",")[2]
         own = {"experiment", *(key.partition(".")[0] for key in settings if "." in key)}
-        chosen = sorted(f"{key}={settings[key]}" for key in own & settings.keys())
+        chosen = sorted(f"{key}={settings.get(key, '')}" for key in own & {*GROUPS})
         merged.setdefault(tuple(chosen), {}).update(settings)
     return [[f"{key}={value}" for key, value in settings.items()] for settings in merged.values()]
 
