@@ -323,9 +323,6 @@ CASES: Mapping[str, Case] = {
             "divergence=tv": "no_effect",
         },
     ),
-    "divergence_bounds": Case(
-        own("training_steps=5", "repetitions=2", "kl_values=[0.5]", "sample_sets=2", "samples=50"),
-    ),
     "estimator_parametrisations": Case(
         own("points=100"),
     ),

@@ -34,7 +34,6 @@ SUITE = Suite(
     name="lam_density_ratio",
     summary="the density-ratio thesis's sprinkler, images, theory and claims (a night)",
     sweeps=(
-        Sweep("divergence_bounds"),
         Sweep("estimator_parametrisations"),
         Sweep("adversarial_vb"),
         Sweep("sprinkler", f"{ONE_ESTIMATOR} {QUICK}"),

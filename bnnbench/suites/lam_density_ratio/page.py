@@ -7,9 +7,9 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAG
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import tables_section
 from bnnbench.suites.lam_density_ratio.comparison.section import section
 from bnnbench.suites.lam_density_ratio.run_page import PAGE
-from bnnbench.suites.lam_density_ratio.theory.pages import BOUNDS_PAGE, FUNCTIONALS_PAGE
+from bnnbench.suites.lam_density_ratio.theory.pages import FUNCTIONALS_PAGE
 
-EXPERIMENT_PAGES = (BOUNDS_PAGE, FUNCTIONALS_PAGE, EXPERIMENT_PAGE)
+EXPERIMENT_PAGES = (FUNCTIONALS_PAGE, EXPERIMENT_PAGE)
 
 SECTIONS = (section, make_section(EXPERIMENT_PAGES), tables_section)
 

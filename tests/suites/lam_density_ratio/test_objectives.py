@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 import torch
 from support.sprinkler import objective
 from torch import Tensor
+from torch.distributions import Normal
 
 from bnnbench.suites.lam_density_ratio.objectives import LOSSES, STUCK_LOSS, TINY, Objective
 
@@ -92,3 +94,30 @@ def test_a_dead_relu_ratio_has_the_stuck_loss() -> None:
         one = objective(divergence, "relu_ratio")
         assert loss(one, dead, dead).item() == pytest.approx(STUCK_LOSS, abs=1e-4)
         assert all((slope == 0).all() for _, slope in one.terms(dead, dead))
+
+
+@pytest.mark.parametrize("divergence", LOSSES)
+@pytest.mark.parametrize(("mean", "scale"), [(0.0, 1.0), (1.0, 1.0), (0.5, 0.6), (-2.0, 1.2)])
+def test_the_loss_is_least_at_the_exact_ratio_where_it_is_the_divergence(
+    divergence: str, mean: float, scale: float
+) -> None:
+    """Theorem 4.2.1 and section 4.2.4, by quadrature for q = Normal(mean, scale), p = Normal(0, 1).
+
+    If q = p, the losses are 1 and log 4 (remarks 4.2.4 and 4.1.3).
+    """
+    u = torch.linspace(-20, 20, 8001, dtype=torch.float64)
+    q, p = (Normal(*u.new_tensor(one)).log_prob(u) for one in ((mean, scale), (0.0, 1.0)))
+
+    def quadrature(a: Tensor) -> float:
+        (on_q, _), (on_p, _) = objective(divergence, stable=True).terms(a, a)
+        return float(torch.trapezoid(q.exp() * on_q + p.exp() * on_p, u))
+
+    if divergence == "gan":
+        middle = torch.logaddexp(q, p) - math.log(2)
+        js = torch.trapezoid(q.exp() * (q - middle) + p.exp() * (p - middle), u) / 2
+        least = math.log(4) - 2 * float(js)
+    else:
+        least = 1 + math.log(scale) - (scale**2 + mean**2 - 1) / 2
+    assert quadrature(q - p) == pytest.approx(least, abs=1e-9)
+    for other in (1.1 * (q - p) + 0.01, (q - p).logaddexp(torch.tensor(-4.0)), 0 * q + 1):
+        assert quadrature(other) > least

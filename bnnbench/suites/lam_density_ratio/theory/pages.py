@@ -1,161 +1,31 @@
-"""Pages of the theory experiments: their figures and the claims of section 9.1."""
+"""Page of `estimator_parametrisations`: figures and the claims of section 9.1."""
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.run_folder import read_record
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
-    ORANGE,
     PALETTE,
     PlotOptions,
     legend,
     new_figure,
 )
-from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables, table_reader
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, SYMBOLS, label
 from bnnbench.suites.lam_density_ratio.theory import names
-
-read_bounds = table_reader({
-    names.FAMILIES: ("parameter", "bound", "exact", "distance"),
-    names.ESTIMATES: ("kl", "bound"),
-})  # fmt: skip
 
 read_functionals = table_reader({
     names.FUNCTIONALS: ("output", "loss"),
     names.SATURATION: ("pre_activation", "slope"),
 })  # fmt: skip
 
-bounds_figures = Figures(read_bounds)
-
 functionals_figures = Figures(
     lambda folder: (read_functionals(folder), read_record(folder).metadata)
-)
-
-FAMILY_FORMULAS = {"power": "r*^c", "shift": "r* + delta"}
-"""Families of ratios that contain the exact ratio `r*`."""
-
-BOUND_NAMES = {"kl_posterior_prior": "bound of reverse KL", "gan": "bound of the GAN divergence"}
-
-RATIOS = {
-    names.TRAINED: (BLUE, "trained network", 0.94),
-    names.EXACT_RATIO: (ORANGE, "exact ratio", 1.06),
-}
-"""Colour, name, and factor by which markers are moved off the true divergence."""
-
-
-@bounds_figures(
-    "Bounds of reverse KL (top) and the GAN divergence (bottom) for two families of ratios, one "
-    "colour per pair of densities. Dashed lines: the divergence; dots: the exact ratio, where "
-    "bound and divergence are equal"
-)
-def families(run: SavedTables) -> Figure:
-    """Draw both bounds over both families of ratios, with a colour per pair of densities."""
-    figure, panels = new_figure(9.5, 6.2, len(FAMILY_FORMULAS), len(BOUND_NAMES))
-    keys = [(divergence, family) for divergence in BOUND_NAMES for family in FAMILY_FORMULAS]
-    for axes, (divergence, family) in zip(panels, keys, strict=True):
-        pairs = run.rows(names.FAMILIES, divergence=divergence, family=family)
-        for colour, (pair, rows) in zip(PALETTE, pairs.groupby("pair", sort=False), strict=False):
-            axes.axhline(rows["exact"].iloc[0], color=colour, linewidth=1, linestyle=(0, (4, 3)))
-            line = rows.set_index("parameter")["bound"]
-            axes.plot(line.index, line, color=colour, linewidth=1.8, label=str(pair))
-            exact = rows[rows["distance"] == 0]
-            axes.plot(exact["parameter"], exact["bound"], "o", color=colour, markersize=6)
-        variable = {"power": "c", "shift": "delta"}[family]
-        axes.set_xlabel(f"{variable} of the ratio {FAMILY_FORMULAS[family]}")
-        axes.set_ylabel(f"{BOUND_NAMES[divergence]} [nats]")
-    legend(figure, panels[0], columns=3)
-    figure.supxlabel(
-        "dashed: the divergence; dots: the exact ratio, where bound and divergence are equal",
-        fontsize="small",
-    )
-    return figure
-
-
-@bounds_figures(
-    "First two panels: errors of the bounds estimated from samples, against the true divergence; "
-    "dots and bars: median and 10 % to 90 % quantiles over networks and sample sets. Last panel: "
-    "standard deviation of the sample mean of the exact ratio"
-)
-def estimates(run: SavedTables) -> Figure:
-    """Draw sample estimates of both bounds against the divergence, and the spread of `E_p[r*]`."""
-    figure, panels = new_figure(12, 4.8, 3)
-    for axes, divergence in zip(panels, BOUND_NAMES, strict=False):
-        quantity = names.DIVERGENCE_QUANTITY[divergence]
-        name = names.OVER_SAMPLES[names.EXACT_RATIO]
-        exact = _by_kl(run.rows(ANSWERS, quantity=quantity, approximation=name), "exact")
-        for ratio, (colour, title, offset) in RATIOS.items():
-            rows = run.rows(names.ESTIMATES, divergence=divergence, ratio=ratio)
-            low, middle, high = (
-                rows.groupby("kl")["bound"].quantile(level) - exact for level in (0.1, 0.5, 0.9)
-            )
-            bars = [middle - low, high - middle]
-            axes.errorbar(
-                middle.index * offset, middle, bars, fmt="o", color=colour, capsize=3, label=title
-            )
-        axes.axhline(0, color=GREY, linewidth=1)
-        _set_divergence_axis(axes, exact)
-        axes.set_ylabel(f"error of the estimated {quantity} [nats]")
-        axes.set_title(BOUND_NAMES[divergence], fontsize="medium")
-    spread = _by_kl(run.rows(ANSWERS, quantity=names.RATIO_MEAN_STD), "value")
-    panels[2].plot(spread.index, spread, "o-", color=PALETTE[2])
-    panels[2].set_yscale("log")
-    _set_divergence_axis(panels[2], spread)
-    panels[2].set_ylabel("standard deviation of the mean of r*")
-    panels[2].set_title("sample mean of the exact ratio (expectation 1)", fontsize="medium")
-    legend(figure, panels[0])
-    figure.supxlabel(
-        "dots: median over networks and sample sets; bars: 10 % to 90 %", fontsize="small"
-    )
-    return figure
-
-
-def _by_kl(answers: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column of answers from samples, by `KL(q || p)`."""
-    kl = answers["setting"].str.removeprefix(names.KL_PREFIX).astype(float)
-    return pd.Series(answers[column].to_numpy(), kl.to_numpy())
-
-
-def _set_divergence_axis(axes: Axes, by_kl: pd.Series) -> None:
-    axes.set_xscale("log")
-    axes.set_xticks(by_kl.index, [f"{value:g}" for value in by_kl.index])
-    axes.minorticks_off()
-    axes.set_xlabel("KL(q || p) [nats]")
-
-
-def bounds_notes(folder: RunFolder) -> list[str]:
-    """Return a remark on the sample estimates of both bounds, with this run's numbers."""
-    run, exact = read_bounds(folder), names.OVER_SAMPLES[names.EXACT_RATIO]
-    quantity = names.DIVERGENCE_QUANTITY["kl_posterior_prior"]
-    above = names.FRACTION_ABOVE.format(quantity)
-    last, fraction = (
-        run.rows(ANSWERS, quantity=name, approximation=exact).iloc[-1] for name in (quantity, above)
-    )
-    return [
-        "Estimated from samples, the bound of reverse KL is not a bound: the mean of the ratio "
-        "over p is dominated by points that samples rarely contain. At a true divergence of "
-        f"{last['exact']:g} nats the exact ratio gives a median of {last['value']:.2f}, and more "
-        f"than the true value in {fraction['value']:.0%} of the sample sets. The GAN "
-        "bound remains a bound, but near its maximum, zero, it hardly distinguishes divergences."
-    ]
-
-
-BOUNDS_PAGE = ExperimentPage(
-    kind="divergence_bounds",
-    title="Lower bounds of divergences (section 4.2)",
-    caption="Nats. First by quadrature: both bounds at the exact ratio compared with the "
-    "divergences, and their smallest gaps for the ratios r*^c and r* + delta. Then from samples: "
-    "estimates for two unit Gaussians with a trained network and with the exact ratio, medians "
-    "over networks and sample sets.",
-    figures=bounds_figures,
-    notes=bounds_notes,
 )
 
 claims = Claims()
