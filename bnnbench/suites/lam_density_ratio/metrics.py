@@ -1,7 +1,7 @@
-"""Three distances between draws of q and the exact posterior of the sprinkler.
+"""Two distances between draws of q and the exact posterior of the sprinkler.
 
-`average_kl` is the thesis's metric, for comparison with its tables. The other two avoid its kernel
-density estimate and include the prior's constant.
+`average_kl` is the thesis's metric, for comparison with its tables. The other one avoids its kernel
+density estimate and includes the prior's constant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.random_streams import derive_seed
 from bnnbench.suites.lam_density_ratio import sprinkler
 
 KERNEL_BATCH_SIZES = {"cpu": 1, "cuda": 64}
@@ -21,9 +20,6 @@ KERNEL_BATCH_SIZES = {"cpu": 1, "cuda": 64}
 
 NEIGHBOUR_RANK = 5
 """Rank of the nearest neighbour from which the entropy is estimated."""
-
-N_DIRECTIONS = 32
-"""Directions on which draws are projected, evenly spaced over the half circle."""
 
 
 def log_unnormalised(samples: Tensor, observations: Tensor) -> Tensor:
@@ -108,34 +104,3 @@ def nearest_neighbour_kl(samples: np.ndarray, observations: Sequence[float]) -> 
         entropy = digamma(count) - digamma(NEIGHBOUR_RANK) + math.log(math.pi) + 2 * logs.mean()
         divergences.append(-entropy - sprinkler.log_posterior(x, points).mean())
     return float(np.mean(divergences))
-
-
-def sliced_wasserstein(samples: np.ndarray, exact: np.ndarray) -> float:
-    """Return the mean over observations of the sliced 2-Wasserstein distance, units of z.
-
-    The root mean squared distance of sorted projections on `N_DIRECTIONS` fixed directions. Its
-    floor is 0.03, the distance between two sets of 10,000 exact draws.
-
-    Args:
-        samples: `[K, n, 2]`.
-        exact: `[K, n, 2]`, from `exact_samples`.
-
-    Returns:
-        NaN if a draw is not finite.
-    """
-    angles = np.pi * np.arange(N_DIRECTIONS) / N_DIRECTIONS
-    directions = np.stack([np.cos(angles), np.sin(angles)])
-    ours, theirs = (
-        np.sort(points.astype(np.float64) @ directions, 1) for points in (samples, exact)
-    )
-    return float(np.sqrt(((ours - theirs) ** 2).mean((1, 2))).mean())
-
-
-def exact_samples(observations: Sequence[float], size: int) -> np.ndarray:
-    """Return exact draws `[K, size, 2]` from each posterior, the same ones in every call."""
-    return np.stack(
-        [
-            sprinkler.posterior_samples(x, size, np.random.default_rng(derive_seed("exact", k)))
-            for k, x in enumerate(observations)
-        ]
-    )

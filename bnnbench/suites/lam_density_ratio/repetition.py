@@ -17,11 +17,11 @@ from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.stack import Stack
 from bnnbench.suites.lam_density_ratio.trainer import State, Trainer, TrainingLog
 
+RESULTS = ("estimator_loss", "nelbo", "status", "failed_at", "seconds")
+"""Columns of `repetitions.csv` that are fields of the log."""
+
 KL_ROUNDS = 20
 """Rounds of 1000 draws per observation from which the nearest-neighbour KL is estimated."""
-
-WASSERSTEIN_DRAWS = 10_000
-"""Draws of q and of the exact posterior per observation."""
 
 
 @dataclass(frozen=True)
@@ -93,41 +93,30 @@ def _run_stack(
     last = stack.samples("last").cpu().numpy()
     draws = np.stack([stack.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)], 3)
     draws = draws.reshape(*last.shape[:2], -1, 2)
-    exact = metrics.exact_samples(problem.data, WASSERSTEIN_DRAWS)
     for k, repetition in enumerate(repetitions):
-        measured = {
-            "kl": metrics.nearest_neighbour_kl(draws[k], problem.data),
-            "sliced_wasserstein": metrics.sliced_wasserstein(draws[k, :, : exact.shape[1]], exact),
-        }
+        kl = metrics.nearest_neighbour_kl(draws[k], problem.data)
         number, log = {"repetition": repetition.replica.repetition}, trainer.logs[k]
         tables = {
             names.CURVES: [{**number, **row} for row in log.curve],
-            names.REPETITIONS: [{**number, **result_row(log, measured)}],
+            names.REPETITIONS: [{**number, **result_row(log, kl)}],
         }
         arrays = {names.SAMPLES: {names.SAMPLES: last[k : k + 1]}}
         repetition.store.save(repetition.unit, tables, arrays)
         repetition.path.unlink(missing_ok=True)
 
 
-def result_row(log: TrainingLog, measured: dict[str, float]) -> dict[str, float | str | int | None]:
+def result_row(log: TrainingLog, kl: float) -> dict[str, float | str | int | None]:
     """Return a row of `repetitions.csv` without the number of the repetition.
 
-    `average_kl` is the last evaluation, as in the thesis's tables; `average_kl_last5` is the mean
-    of the last five, which varies less. If the repetition failed, both use the evaluations before
-    the failure.
+    `average_kl` is the last evaluation, as in the thesis's tables; if the repetition failed, the
+    last one before the failure.
 
     Args:
         log: log of the training.
-        measured: `kl` and `sliced_wasserstein` of the final generator.
+        kl: KL divergence of the final generator from the posterior, by nearest neighbours.
     """
-    evaluations = [row["average_kl"] for row in log.curve] or [math.nan]
     return {
-        "average_kl": evaluations[-1],
-        "average_kl_last5": float(np.mean(evaluations[-5:])),
-        **measured,
-        "estimator_loss": log.estimator_loss,
-        "nelbo": log.nelbo,
-        "status": log.status,
-        "failed_at": log.failed_at,
-        "seconds": log.seconds,
+        "average_kl": log.curve[-1]["average_kl"] if log.curve else math.nan,
+        "kl": kl,
+        **{name: getattr(log, name) for name in RESULTS},
     }

@@ -33,9 +33,7 @@ SUCCESS_RATE = "fraction of repetitions that did not fail"
 
 SCORES = {
     "average_kl": "average KL",
-    "average_kl_last5": "average KL, mean of the last five",
     "kl": "KL(q || posterior), by nearest neighbours",
-    "sliced_wasserstein": "sliced Wasserstein distance",
     "estimator_loss": "estimator loss",
     "nelbo": "NELBO",
     "seconds": "seconds of one repetition",
@@ -44,7 +42,7 @@ SCORES = {
 
 CAPTION = (
     "mean ± standard error over repetitions that did not fail; std: standard deviation with "
-    "divisor n, as in the thesis; nats, except for distance and seconds; exact: the score of exact "
+    "divisor n, as in the thesis; nats, except for seconds; exact: the score of exact "
     "posterior draws, which can be beaten by chance only"
 )
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from bnnbench.experiment.run_folder import read_record
-from bnnbench.report.blocks import Block, Heading, Paragraph, Style
-from bnnbench.results.published.values import z_score
+from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.results.reader import Runs
 from bnnbench.results.saved_run import SCORES
 from bnnbench.results.settings import format_value
@@ -28,14 +26,18 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     COMPARISON,
-    as_text,
     blocks_of,
-    sample_columns,
+    comparison,
 )
 from bnnbench.suites.lam_density_ratio.names import OK
 
 TABLES = {"10.1": 2, "10.2": 10}
 """Number of latent variables of each table."""
+
+COLUMNS = columns(
+    {"Configuration": "{configuration}"},
+    {"Repetitions": "{repetitions}", "Failed": "{failed}", **COMPARISON},
+)
 
 STATEMENT = (
     "Mean absolute error of reconstructions after the last iteration. Ours: mean ± standard error "
@@ -58,9 +60,7 @@ def tables_section(runs: Runs, style: Style) -> Iterator[Block]:
                 yield Heading(f"Table {number} of the thesis: {latents} latent variables", 3)
                 yield Paragraph(STATEMENT.format(", ".join(differing) or "none"))
                 name = f"density_ratio_table_{number.replace('.', '_')}{suffix}"
-                labels = {"Configuration": as_text("configuration")}
-                counts = {"Repetitions": as_text("repetitions"), "Failed": as_text("failed")}
-                yield from blocks_of(name, rows, labels, {**counts, **COMPARISON})
+                yield from blocks_of(name, COLUMNS, rows)
 
 
 def comparison_rows(
@@ -73,15 +73,11 @@ def comparison_rows(
         setting = Setting(*key)
         ours = evidence.errors.get(setting, Sample())
         theirs = thesis_evidence().errors.get(setting, Sample())
-        z = z_score(ours.mean, ours.stderr, theirs.mean, theirs.stderr)
         yield {
             "configuration": setting.label,
             "repetitions": len(rows),
             "failed": int((rows["status"] != OK).sum()),
-            **sample_columns(ours, "{}"),
-            **sample_columns(theirs, "thesis_{}"),
-            "difference": ours.mean - theirs.mean,
-            "z": math.nan if settings_differ else z,
+            **comparison(ours, theirs, comparable=not settings_differ),
         }
 
 

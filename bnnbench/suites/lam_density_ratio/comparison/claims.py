@@ -194,28 +194,6 @@ def kl_is_that_of_exact_draws(evidence: Evidence) -> Iterator[Case]:
 
 
 @claims(
-    "C6: Twice as many iterations do not lower the average KL.",
-    source="8.3",
-    rule="the 95 % confidence interval (Welch) of the mean of a run with at least twice the "
-    "iterations and otherwise equal settings, minus that of the shorter run, is above "
-    f"-{EQUIVALENCE_MARGIN} nats",
-)
-@for_every_case("no run with twice the iterations of another")
-def longer_training_gains_nothing(evidence: Evidence) -> Iterator[Case]:
-    six = cells("optimal", "prior")
-    for cell, run in evidence.runs.items():
-        for longer in evidence.others:
-            length = longer.metadata["iterations"] / run.metadata["iterations"]
-            same = longer.cell == cell and longer.differs_only_in("iterations", run)
-            samples = longer.sample(), run.sample()
-            enough = min(sample.size for sample in samples) >= MIN_REPETITIONS
-            if cell in six and same and length >= 2 and enough:
-                low, high = difference_interval(*samples)
-                text = f"{cell.name}, longer minus shorter: {low:+.4f} to {high:+.4f}"
-                yield low >= -EQUIVALENCE_MARGIN, text, (cell,)
-
-
-@claims(
     "C7: With the prior contrast there is no difference among all six.",
     source="8.3, Table 8.1",
     rule=NO_DIFFERENCE,

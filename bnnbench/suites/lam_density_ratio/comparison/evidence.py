@@ -23,7 +23,7 @@ from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 MIN_REPETITIONS = 10
 """Number of repetitions below which a test has too little power."""
 
-REPETITION_COLUMNS = ("repetition", "average_kl", "average_kl_last5", "kl", "sliced_wasserstein")
+REPETITION_COLUMNS = ("repetition", "average_kl", "kl")
 
 CURVE_COLUMNS = ("repetition", "iteration", *names.MEASURES)
 """Numeric columns that the tables must have."""
@@ -159,14 +159,12 @@ class Evidence:
             the thesis itself.
         model_runs: runs with observations drawn from the model, by configuration.
         iterations: iterations of the generator, by configuration.
-        others: further runs.
     """
 
     tables: Mapping[str, Mapping[Cell, Sample]]
     runs: Mapping[Cell, SprinklerRun] = field(default_factory=dict)
     model_runs: Mapping[Cell, SprinklerRun] = field(default_factory=dict)
     iterations: Mapping[Cell, int] = field(default_factory=dict)
-    others: tuple[SprinklerRun, ...] = ()
 
     def sample(self, cell: Cell, table: str = "") -> Sample:
         """Return a row of a table, by default of chapter 8 or 9; its size is 0 if it is missing."""
@@ -219,9 +217,7 @@ def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
         for name, rows in thesis.printed_tables().items()
     }
     lengths = {cell: int(run.metadata["iterations"]) for cell, run in data_runs.items()}
-    used = {run.digest for best_runs in (data_runs, model_runs) for run in best_runs.values()}
-    others = tuple(run for run in runs if run.digest not in used and run.sample().size)
-    return Evidence(tables, data_runs, model_runs, lengths, others)
+    return Evidence(tables, data_runs, model_runs, lengths)
 
 
 def _best_runs(runs: Iterable[SprinklerRun]) -> dict[Cell, SprinklerRun]:

@@ -21,9 +21,7 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
 )
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     STATEMENT,
-    TEST_STATEMENT,
     run_blocks,
-    shared_blocks,
     table_blocks,
 )
 from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR
@@ -77,11 +75,9 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
     if any(evidence.tables.values()):
         yield Heading("The thesis's tables compared with ours", 3)
         yield Paragraph(STATEMENT)
-        yield Paragraph(TEST_STATEMENT)
         yield from table_blocks(evidence)
     yield Heading("Equivalence of the estimators", 3)
     yield Paragraph(equivalence_paragraph())
-    yield from shared_blocks(evidence)
     yield Heading("Five atoms", 3)
     yield Paragraph(ILL_POSED)
     yield Heading("The thesis's figures from our runs", 3)

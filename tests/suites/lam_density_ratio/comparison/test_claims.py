@@ -213,16 +213,6 @@ def test_a_run_that_fails_as_a_whole_confirms_nothing() -> None:
     assert not confirmed
 
 
-def test_a_longer_run() -> None:
-    own = replace(T, setting="optimal")
-    short = run_of(own, spread(1.326, 0.004))
-    for mean, changed, expected in (
-        (1.326, {}, True), (1.32, {}, False), (1.32, {"estimator_steps": 7}, None),
-    ):  # fmt: skip
-        longer = run_of(own, spread(mean, 0.004), iterations=20_000, **changed)
-        assert holds(claims.longer_training_gains_nothing, evidence_of([short, longer])) is expected
-
-
 def test_early_fall_and_fluctuations() -> None:
     wild = {"estimator_loss": np.where(ITERATIONS <= 500, (-1.0) ** np.arange(10), 0)}
     low = {"average_kl": np.full(10, 1.4), **wild}
@@ -254,7 +244,7 @@ def test_the_nelbo_of_the_joint_contrast() -> None:
 def test_the_run_closest_to_the_thesis_is_used() -> None:
     few, other = run_of(T, spread(1.4, 0.1, 12)), run_of(T, spread(1.2, 0.1), iterations=7)
     evidence = evidence_of([other, few])
-    assert evidence.runs[T] is few and evidence.others == (other,)
+    assert evidence.runs[T] is few
     assert evidence.tables["9.1"][T].mean == pytest.approx(1.4)
     assert few.deviations == ("12 of 30 repetitions",) and not few.deviating_settings
     assert other.deviating_settings == ("iterations 7",)
@@ -263,7 +253,7 @@ def test_the_run_closest_to_the_thesis_is_used() -> None:
 
 VERDICTS_ON_THE_THESIS = {
     "C1": ["confirmed"], "C2": ["confirmed"], "C3": [""], "C4": ["", "confirmed"],
-    "C5": ["confirmed"], "C6": ["confirmed", "", ""], "C7": ["confirmed"], "C8": ["not confirmed"],
+    "C5": ["confirmed"], "C6": ["confirmed", ""], "C7": ["confirmed"], "C8": ["not confirmed"],
     "C9": ["confirmed"], "C10": ["confirmed", "not confirmed"],
     "C11": ["confirmed", "not confirmed"], "C12": ["not confirmed"], "C13": ["", ""],
     "C14": ["", ""],

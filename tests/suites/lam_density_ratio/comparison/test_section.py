@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,13 @@ from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
 from bnnbench.report.run_page import FigureFunctions
 from bnnbench.results.reader import Runs, read_runs
-from bnnbench.suites.lam_density_ratio.comparison.evidence import evidence_of, read_sprinkler
 from bnnbench.suites.lam_density_ratio.comparison.section import section
-from bnnbench.suites.lam_density_ratio.comparison.tables import shared_blocks, shared_rows
 
 THIRTY = tuple(1.36 + 0.01 * np.sin(np.arange(30)))
 
 UNDERTRAINED, OPTIMAL, QUICK = (f"schedule={s}" for s in ("undertrained", "optimal", "quick"))
 
-D, R, T, RELU = (
-    f"estimator={name}" for name in ("class_probability", "ratio", "log_ratio", "relu_ratio")
-)
+D, T, RELU = (f"estimator={name}" for name in ("class_probability", "log_ratio", "relu_ratio"))
 
 
 def section_and_tables(outputs: Path) -> tuple[list[Block], dict[str, pd.DataFrame]]:
@@ -65,22 +60,10 @@ def test_deviating_settings_are_marked_and_have_no_z(tmp_path: Path) -> None:
     found, tables = section_and_tables(tmp_path)
     text, row = markdown.page(found), row_of(tables, "8_1", "prior, reverse KL, T")
     assert "iterations 4000" in row["settings_differ"] and pd.isna(row["z"])
-    assert "prior, reverse KL, T (settings differ: a)" in text
-    assert re.search(r"^- a: .*iterations 4000", text, re.MULTILINE)
+    assert row["settings_differ"] in text
     # Fewer repetitions increase the standard error, which z takes into account.
-    assert "prior, reverse KL, D (settings differ: 5 of 30 repetitions)" in text
+    assert "5 of 30 repetitions" in text
     assert np.isfinite(row_of(tables, "9_1", "prior, reverse KL, D")["z"])
-
-
-def test_welch_tests_of_our_runs_and_of_the_thesis(tmp_path: Path) -> None:
-    for estimator, shift in ((T, 0.0), (D, 0.02)):
-        finished_run(tmp_path, UNDERTRAINED, estimator, ends=[end + shift for end in THIRTY])
-    _, tables = section_and_tables(tmp_path)
-    tests = tables["density_ratio_tests_9_1"].set_index("pair")
-    assert len(tests) == 9  # three pairs of estimators for each bound, three of bounds
-    own = tests.loc["prior, reverse KL, D - prior, reverse KL, T"]
-    assert own["difference"] == pytest.approx(0.02) and own["p"] < 1e-8
-    assert own["thesis_p"] == pytest.approx(0.063, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -114,26 +97,3 @@ def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     claims = pd.read_csv(report.table("density_ratio_claims"))
     (c3,) = claims.loc[claims["text"].str.startswith("C3"), "verdict"]
     assert c3 == "confirmed"
-
-
-def test_estimators_with_the_same_starts_are_compared(tmp_path: Path) -> None:
-    ends = {
-        (D,): [1.40, 1.42, 1.44],
-        (T,): [1.41, 1.42, 1.42, 1.40],
-        (R, "seed=1"): [1.41, 1.42],
-        (RELU,): [1.41, 1.42],
-    }
-    runs = [
-        read_sprinkler(finished_run(tmp_path, UNDERTRAINED, *words, ends=values))
-        for words, values in ends.items()
-    ]
-    (row,) = shared_rows(evidence_of(runs))
-    assert row["pair"] == "undertrained, prior, reverse KL, D - T" and row["repetitions"] == 3
-    assert row["first_distance"] == pytest.approx(0)
-    assert row["last_distance"] == pytest.approx(0.01)
-    assert row["difference"] == pytest.approx(0.01 / 3)
-    # Mean distances: (2 + 4 + 2) / 3 hundredths, and (1 + 1 + 0) / 3 of the first three.
-    assert row["independent_distance"] == pytest.approx((8 / 3 + 2 / 3) / 2 / 100)
-    _, _, table, _ = shared_blocks(evidence_of(runs))
-    assert isinstance(table, Table) and len(table.rows) == 1
-    assert not list(shared_blocks(evidence_of(runs[:1])))
