@@ -1,16 +1,9 @@
-"""Names in answers and tables that the theory experiments and their pages share, without torch."""
+"""Names in answers and tables that the experiment and its page share, without torch."""
 
 from __future__ import annotations
 
-# Tables.
-FUNCTIONALS = "functionals"  # losses at one point: divergence, estimator, output, loss
-SATURATION = "saturation"  # rounded slopes: divergence, estimator, side, pre_activation, slope
-
-EXACT = "exact"
-"""Value of the column `estimator` of `SATURATION` for the slope without rounding."""
-
-SIDES = ("q", "p")
-"""Draws of the posterior and of the prior."""
+FUNCTIONALS = "functionals"
+"""Table of losses at one point: `divergence`, `estimator`, `output` and `loss`."""
 
 # Quantities and approximations of answers; some are templates.
 MIN_EXCESS = "smallest excess of a {}"

@@ -6,23 +6,13 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import read_record
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import (
-    BLUE,
-    GREY,
-    PALETTE,
-    PlotOptions,
-    legend,
-    new_figure,
-)
+from bnnbench.report.figures.plotting import BLUE, GREY, new_figure
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables, table_reader
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, SYMBOLS, label
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, label
 from bnnbench.suites.lam_density_ratio.theory import names
 
-read_functionals = table_reader({
-    names.FUNCTIONALS: ("output", "loss"),
-    names.SATURATION: ("pre_activation", "slope"),
-})  # fmt: skip
+read_functionals = table_reader({names.FUNCTIONALS: ("output", "loss")})
 
 functionals_figures = Figures(
     lambda folder: (read_functionals(folder), read_record(folder).metadata)
@@ -69,14 +59,6 @@ OUTPUT_NAMES = {
     "log_ratio": "log density ratio T",
 }
 
-LINE_STYLES: dict[str, PlotOptions] = {
-    names.EXACT: {"color": GREY, "linewidth": 4, "alpha": 0.5},
-    "log_ratio": {"color": PALETTE[0], "linewidth": 1.6},
-    "ratio": {"color": PALETTE[1], "linewidth": 1.6, "linestyle": (0, (6, 3))},
-    "class_probability": {"color": PALETTE[2], "linewidth": 1.6, "linestyle": (0, (2, 2))},
-}
-"""The exact slope is drawn below those of the thesis's programs."""
-
 
 @functionals_figures(
     "Loss of each estimator (D, r or T) at one point as a function of its output, GAN (top) and "
@@ -109,40 +91,12 @@ def loss_functionals(run_and_densities: tuple[SavedTables, dict[str, float]]) ->
     return figure
 
 
-@functionals_figures(
-    "Slope of the loss with respect to the pre-activation: exact (thick grey line) and in single "
-    "precision, as in the thesis's programs, one line per estimator. A line ends where the slope "
-    "is not finite"
-)
-def saturation(run_and_densities: tuple[SavedTables, dict[str, float]]) -> Figure:
-    """Draw the slopes of the losses in the pre-activation, rounded to single precision."""
-    run, _ = run_and_densities
-    figure, panels = new_figure(9.5, 5.8, len(names.SIDES), len(DIVERGENCES))
-    keys = [(divergence, side) for divergence in DIVERGENCES for side in names.SIDES]
-    for axes, (divergence, side) in zip(panels, keys, strict=True):
-        for name, style in LINE_STYLES.items():
-            rows = run.rows(names.SATURATION, divergence=divergence, side=side, estimator=name)
-            axes.plot(rows["pre_activation"], rows["slope"], label=SYMBOLS.get(name, name), **style)
-        if (divergence, side) == ("kl_posterior_prior", "p"):
-            axes.set_yscale("log")
-        axes.set(xlabel="pre-activation a", ylabel="slope of the loss in a")
-        axes.set_title(f"{DIVERGENCES[divergence]}, draws of {side}", fontsize="medium")
-    legend(figure, panels[0])
-    figure.supxlabel(
-        "as in the thesis's programs: single precision, 1e-18 inside logarithms; a line ends where "
-        "the slope is not finite",
-        fontsize="small",
-    )
-    return figure
-
-
 FUNCTIONALS_PAGE = ExperimentPage(
     kind="estimator_parametrisations",
     title="Six loss functionals (section 9.1)",
     caption="The loss of an estimator at a point with densities q and p, as a function of its "
-    "output there (example 9.1.1). The derivatives printed in section 9.1.2 are compared with "
-    "automatic differentiation at random points; errors are relative to q + p plus the derivative, "
-    "an excess is relative to the larger of the two.",
+    "output there (example 9.1.1). Derivatives are compared at random points; differences are "
+    "relative to q + p plus the derivative, an excess is relative to the larger of the two.",
     figures=functionals_figures,
     statements=claims,
     read_evidence=read_functionals,

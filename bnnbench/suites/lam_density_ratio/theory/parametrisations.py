@@ -2,8 +2,7 @@
 
 The thesis compares estimators in the units of their outputs. The network works in the units of its
 pre-activation, in which the losses of a divergence coincide: only rounding makes the estimators
-differ. The thesis's programs compute the losses from T, r or D in single precision, with 1e-18
-inside logarithms.
+differ.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, SYMBOLS, label
-from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.theory import names
 from bnnbench.suites.lam_density_ratio.theory.functionals import (
     ACTIVATIONS,
@@ -41,19 +39,8 @@ SHOWN_PRE_ACTIVATIONS = {
 
 SHOWN_POINTS = 400
 
-GRID_STEPS = 50_000
-"""Steps to either side of the grid on which the loss is minimised."""
-
 MAX_PRE_ACTIVATION = 6.0
 """Largest absolute pre-activation; beyond it the formulas lose digits to rounding."""
-
-SATURATION_START, SATURATION_STOP, SATURATION_STEP = -60.0, 100.0, 0.5
-"""Grid of pre-activations at which rounded slopes are compared with exact ones."""
-
-SATURATION_POINT = "pre-activation from which the slope is wrong in single precision"
-
-SLOPE_TOLERANCE = 0.01
-"""Largest accepted error of a slope, relative to one plus its exact size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +50,7 @@ class EstimatorParametrisations(TableExperiment):
     Attributes:
         q: density q at the point of Fig. 9.1.
         p: density p there.
-        points: number of random points at which formulas and inequalities are checked.
+        points: number of random points at which derivatives are compared.
         seed: seed of these points.
     """
 
@@ -80,19 +67,11 @@ class EstimatorParametrisations(TableExperiment):
         return {"functionals": None}
 
     def tables(self, case: None) -> Tables:
-        """Return the curves of Fig. 9.1, the rounded slopes, and the answers."""
+        """Return the curves of Fig. 9.1 and the answers."""
         points = random_points(self.points, derive_seed(self.seed, "points"))
-        saturation = saturation_slopes()
         q, p = torch.tensor([self.q, self.p], dtype=torch.float64)
-        answers = [
-            *optima(q, p),
-            *derivative_errors(points),
-            *comparisons(points),
-            *in_pre_activation(points),
-            *saturation_answers(saturation),
-        ]
-        curves = loss_curves(q, p)
-        return {ANSWERS: answers, names.FUNCTIONALS: curves, names.SATURATION: saturation}
+        answers = [*comparisons(points), *in_pre_activation(points)]
+        return {ANSWERS: answers, names.FUNCTIONALS: loss_curves(q, p)}
 
 
 def loss_curves(q: Tensor, p: Tensor) -> pd.DataFrame:
@@ -105,21 +84,6 @@ def loss_curves(q: Tensor, p: Tensor) -> pd.DataFrame:
         keys = {"divergence": divergence, "estimator": estimator}
         panels.append(pd.DataFrame({**keys, "output": outputs, "loss": losses}))
     return pd.concat(panels)
-
-
-def optima(q: Tensor, p: Tensor) -> Iterator[Answer]:
-    """Yield the minimiser of each loss on a fine grid, with the exact one of the lemmas."""
-    # Integers are scaled last, so that the middle of the grid is exactly log q / p.
-    steps = torch.arange(-GRID_STEPS, GRID_STEPS + 1, dtype=torch.float64)
-    grid = torch.log(q / p) + MAX_PRE_ACTIVATION * steps / GRID_STEPS
-    for key, functional in FUNCTIONALS.items():
-        outputs = ACTIVATIONS[key[1]](grid)
-        best = int(functional.loss(outputs, q, p).argmin())
-        exact = float(optimum(key[1], q, p))
-        setting = f"q = {q:g}, p = {p:g}"
-        yield Answer(
-            "output of least loss", label(*key), outputs[best].item(), setting, exact=exact
-        )
 
 
 @dataclass(frozen=True)
@@ -145,20 +109,6 @@ def random_points(number: int, seed: int) -> Points:
     uniform = torch.rand(4, number, generator=generator, dtype=torch.float64)
     q, p = torch.pow(0.01, uniform[:2])
     return Points(q, p, MAX_PRE_ACTIVATION * (2 * uniform[2] - 1), q * (3 * uniform[3] - 1))
-
-
-def derivative_errors(points: Points) -> Iterator[Answer]:
-    """Yield the largest relative errors of the printed derivatives against autograd."""
-    q, p = points.q, points.p
-    for key, functional in FUNCTIONALS.items():
-        outputs = ACTIVATIONS[key[1]](points.pre_activation)
-        printed = functional.slope(outputs, q, p), functional.curvature(outputs, q, p)
-        true = derivatives(functional.loss, outputs, q, p)
-        for order, formula, actual in zip(("first", "second"), printed, true, strict=True):
-            error = ((formula - actual).abs() / (q + p + actual.abs())).max().item()
-            yield Answer(
-                f"{order} derivative as printed, largest error", label(*key), error, exact=0.0
-            )
 
 
 def comparisons(points: Points) -> Iterator[Answer]:
@@ -211,50 +161,3 @@ def in_pre_activation(points: Points) -> Iterator[Answer]:
             name = names.IN_PRE_ACTIVATION.format(order)
             approximation = f"{title}, {names.ALL_ESTIMATORS}"
             yield Answer(name, approximation, spread.max().item(), exact=0.0)
-
-
-def slopes(divergence: str, estimator: str, pre_activation: Tensor) -> dict[str, Tensor]:
-    """Return the slopes of a loss's terms on draws of q and of p, `[N]` by side.
-
-    Args:
-        divergence: a key of `DIVERGENCES`.
-        estimator: a key of `ESTIMATORS`, or `EXACT` for the form without saturation.
-        pre_activation: `[N]`; its dtype is that of the computation.
-    """
-    objective = Objective(divergence, estimator, estimator == names.EXACT, guarded=False)
-    (_, on_q), (_, on_p) = objective.terms(pre_activation, pre_activation)
-    return dict(zip(names.SIDES, (on_q, on_p), strict=True))
-
-
-def saturation_slopes() -> pd.DataFrame:
-    """Return columns `divergence`, `estimator` (or `EXACT`), `side`, `pre_activation`, `slope`."""
-    stop = SATURATION_STOP + SATURATION_STEP
-    grid = torch.arange(SATURATION_START, stop, SATURATION_STEP, dtype=torch.float64)
-    parts = []
-    for divergence, estimator in product(DIVERGENCES, (*ESTIMATORS, names.EXACT)):
-        inputs = grid if estimator == names.EXACT else grid.float()
-        for side, values in slopes(divergence, estimator, inputs).items():
-            keys = {"divergence": divergence, "estimator": estimator, "side": side}
-            parts.append(
-                pd.DataFrame({**keys, "pre_activation": grid, "slope": values.double().numpy()})
-            )
-    return pd.concat(parts)
-
-
-def saturation_answers(rows: pd.DataFrame) -> Iterator[Answer]:
-    """Yield the pre-activation closest to zero at which each estimator's slope is wrong.
-
-    Estimators whose slopes are right everywhere have no answer.
-    """
-    keys = ["divergence", "side", "pre_activation"]
-    exact = rows[rows["estimator"] == names.EXACT].set_index(keys)["slope"].rename("exact")
-    compared = rows[rows["estimator"] != names.EXACT].join(exact, on=keys)
-    error = (compared["slope"] - compared["exact"]).abs()
-    right = error <= SLOPE_TOLERANCE * (1 + compared["exact"].abs())  # false for NaN
-    wrong = compared[~right].groupby(["divergence", "estimator", "side"])["pre_activation"]
-    for (divergence, estimator, side), points in wrong:
-        name = f"{label(divergence, estimator)}, draws of {side}"
-        if (points > 0).any():
-            yield Answer(SATURATION_POINT, name, float(points[points > 0].min()), "above")
-        if (points < 0).any():
-            yield Answer(SATURATION_POINT, name, float(points[points < 0].max()), "below")

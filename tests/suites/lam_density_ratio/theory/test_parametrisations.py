@@ -20,10 +20,6 @@ from bnnbench.suites.lam_density_ratio.theory.functionals import (
     optimum,
 )
 from bnnbench.suites.lam_density_ratio.theory.pages import FUNCTIONALS_PAGE, read_functionals
-from bnnbench.suites.lam_density_ratio.theory.parametrisations import (
-    saturation_answers,
-    saturation_slopes,
-)
 
 DENSITY = st.floats(0.01, 5)
 PRE_ACTIVATION = st.floats(-5, 5, allow_subnormal=False)
@@ -89,20 +85,6 @@ def test_the_optimum_of_the_class_probability_moves_less_than_that_of_the_ratio(
     assert steps["log_ratio"].item() == pytest.approx(abs(math.log(1 + share)), rel=1e-6)
 
 
-def test_where_slopes_are_wrong_in_single_precision() -> None:
-    edges = {(a.approximation, a.setting): a.value for a in saturation_answers(saturation_slopes())}
-    # `1 - 2^-25` rounds to one, and its logit is `25 log 2 = 17.3`; the grid has halves.
-    for name in ("GAN, D, draws of p", "reverse KL, D, draws of q"):
-        assert edges[name, "above"] == 17
-    # The largest number of single precision is `exp(88.72)`.
-    for name in ("GAN, T, draws of q", "GAN, T, draws of p", "reverse KL, T, draws of p"):
-        assert edges[name, "above"] == 89
-    # The programs use `r + 1e-18` for a ratio `r`, and `log 1e-18` is -41.4.
-    for name in ("GAN, r, draws of q", "GAN, D, draws of q", "reverse KL, r, draws of q"):
-        assert -41.5 < edges[name, "below"] < -35
-    assert not any(", T, " in name for name, where in edges if where == "below")
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_whole_experiment(command: Command) -> None:
@@ -112,8 +94,6 @@ def test_the_whole_experiment(command: Command) -> None:
     assert code == 0, errors
     folder = result_folder(out)
     answers = read_answers(folder)
-    assert value_of(answers, "output of least loss", "GAN, D") == pytest.approx(0.75, abs=1e-12)
-    assert value_of(answers, "output of least loss", "reverse KL, r") == pytest.approx(3, abs=1e-12)
     assert (answers["value"] - answers["exact"]).abs().max() < 1e-10
     assert value_of(answers, "largest ratio of the optima's steps", "D / r") < 1
     least = answers[answers["quantity"] == "smallest second derivative in the output"]
@@ -123,7 +103,6 @@ def test_the_whole_experiment(command: Command) -> None:
     assert verdicts == ["confirmed", "not confirmed"]
     figure = FUNCTIONALS_PAGE.figures["loss_functionals"](folder)
     assert len(figure.axes) == 6 and len({axes.get_ylim() for axes in figure.axes}) == 1
-    assert len(FUNCTIONALS_PAGE.figures["saturation"](folder).axes) == 4
 
     run = read_functionals(folder)
     changed = run.with_columns("answers", value=1 - run["answers"]["value"] * 0)
