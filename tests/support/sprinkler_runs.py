@@ -15,8 +15,9 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.run_output import write_run_output
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, SAMPLES
-from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, posterior_samples
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
 from support.config import compose
+from support.exact_draws import posterior_samples
 from support.tiny_runs import no_page
 
 EVALUATIONS = 9

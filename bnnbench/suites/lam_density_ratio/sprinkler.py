@@ -69,24 +69,3 @@ def log_evidence(x: float) -> float:
 def log_posterior(x: float, z: np.ndarray) -> np.ndarray:
     """Return `log p(z|x)`, normalised by quadrature, `[...]` for `z` of `[..., 2]`."""
     return log_unnormalised(x, z) + LOG_PRIOR_CONSTANT - log_evidence(x)
-
-
-def max_log_likelihood(x: float) -> float:
-    """Return the maximum of `log p(x|z)` over z, attained at the mean `max(x, BASE_MEAN)`."""
-    mean = max(x, BASE_MEAN)
-    return float(-np.log(mean) - x / mean)
-
-
-def posterior_samples(x: float, size: int, random: np.random.Generator) -> np.ndarray:
-    """Return exact draws from `p(z|x)`, `[size, 2]`, by rejection sampling from the prior.
-
-    A draw is accepted with probability `p(x|z)` over its maximum. Among the thesis's observations
-    50 has the lowest acceptance rate, about 9 %.
-    """
-    bound, draws, missing = max_log_likelihood(x), [], size
-    while missing > 0:
-        z = np.sqrt(PRIOR_VARIANCE) * random.standard_normal((max(4 * missing, 256), 2))
-        accepted = z[np.log(random.random(len(z))) < log_likelihood(x, z) - bound][:missing]
-        draws.append(accepted)
-        missing -= len(accepted)
-    return np.concatenate(draws)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from support.exact_draws import posterior_samples
 
 from bnnbench.suites.lam_density_ratio.figures import (
     AXIS,
@@ -13,7 +14,6 @@ from bnnbench.suites.lam_density_ratio.figures import (
     learning_curves_figure,
     limits,
 )
-from bnnbench.suites.lam_density_ratio.sprinkler import posterior_samples
 
 ITERATIONS = np.arange(0, 2001, 100)
 

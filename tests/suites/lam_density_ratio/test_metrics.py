@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.exact_draws import posterior_samples
 
 from bnnbench.suites.lam_density_ratio import sprinkler
 from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR, EXACT_KL
@@ -21,7 +22,7 @@ OBSERVATIONS = sprinkler.OBSERVATIONS
 
 def exact(count: int, seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(seed)
-    return np.stack([sprinkler.posterior_samples(x, count, random) for x in OBSERVATIONS])
+    return np.stack([posterior_samples(x, count, random) for x in OBSERVATIONS])
 
 
 def test_kernel_density_agrees_with_its_formula() -> None:

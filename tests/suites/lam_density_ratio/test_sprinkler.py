@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.exact_draws import max_log_likelihood, posterior_samples
 
 from bnnbench.suites.lam_density_ratio import sprinkler
 
@@ -28,7 +29,7 @@ def test_the_mean_evidence_shows_which_observations_the_tables_use() -> None:
 
 @pytest.mark.parametrize("x", [0.0, 50.0])
 def test_max_log_likelihood_is_an_attained_bound(x: float) -> None:
-    bound = sprinkler.max_log_likelihood(x)
+    bound = max_log_likelihood(x)
     values = sprinkler.log_likelihood(x, sprinkler.grid(8, 800)[0])
     assert values.max() <= bound + 1e-12
     assert values.max() == pytest.approx(bound, abs=1e-3)
@@ -39,7 +40,7 @@ def test_moments_of_exact_draws_agree_with_quadrature(x: float) -> None:
     points, area = sprinkler.grid()
     weight = np.exp(sprinkler.log_posterior(x, points)) * area
     assert weight.sum() == pytest.approx(1, abs=1e-9)
-    draws = sprinkler.posterior_samples(x, 40_000, np.random.default_rng(0))
+    draws = posterior_samples(x, 40_000, np.random.default_rng(0))
     assert draws.shape == (40_000, 2)
     for statistic in (lambda z: z[..., 0], lambda z: z[..., 1], lambda z: z[..., 0] ** 2,
                       lambda z: z[..., 0] * z[..., 1], lambda z: z.max(-1)):  # fmt: skip
