@@ -42,7 +42,7 @@ def test_suites_have_pages_for_their_own_kinds() -> None:
     assert SPLIT_RUN_PAGE.kind not in {page.kind for page in OWN}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_run_imports_no_suite_but_its_own(tmp_path: Path) -> None:
     words = ["run", "workers=1", f"outputs_dir={tmp_path}"]
     result = subprocess.run(
