@@ -43,7 +43,7 @@ SETTINGS = {
 }
 """Settings of runs by name; the others have the default settings."""
 
-QUICK = ("conjugate_pairs", "em_factory", em.KIND, "kl_shapes, few")
+QUICK = ("conjugate_pairs", "em_factory", "expectation_maximisation", "kl_shapes, few")
 """Runs of the quick tests; those of the others take seconds."""
 
 Folders = Callable[[str], RunFolder]
