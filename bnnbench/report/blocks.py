@@ -21,6 +21,7 @@ from bnnbench.results.run_filter import RunFilter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas.core.groupby import DataFrameGroupBy
 
 MISSING = "–"  # noqa: RUF001 (an en dash marks a missing value in print)
 
@@ -241,6 +242,11 @@ def with_stderr(mean: str, stderr: str = "") -> Cell:
     return lambda row: plus_minus(
         row.get(mean, math.nan), row.get(stderr or f"{mean}_stderr", math.nan)
     )
+
+
+def mean_and_stderr(groups: DataFrameGroupBy) -> pd.DataFrame:
+    """Return the means of groups and, in columns `<name>_stderr`, their standard errors."""
+    return groups.mean().join(groups.sem().add_suffix("_stderr"))
 
 
 class _CellFormatter(Formatter):

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import scoringrules
 
+from bnnbench.results.conformal import LEVEL
 from bnnbench.results.mixtures import Mixture
-from bnnbench.results.predictive_distances import exact_quantiles, mixture_cdf
+from bnnbench.results.predictive_distances import (
+    MAX_ARRAY_ELEMENTS,
+    exact_quantiles,
+    mixture_cdf,
+)
 from bnnbench.results.split_predictions import SplitPredictions
-
-LEVEL = 0.9
-"""Level of the central interval of the interval score."""
 
 QUANTILES = np.arange(1, 10) / 10
 """Levels over which the quantile loss is averaged."""
@@ -32,8 +34,8 @@ PIT_BINS = 10
 PIT_COLUMNS = tuple(f"pit_{k}" for k in range(PIT_BINS))
 """Fractions of PIT values by interval of width 0.1, from 0 on."""
 
-MAX_ARRAY_ELEMENTS, EVALUATIONS = 4_000_000, 256
-"""Maximum size of an intermediate array (32 MB), and evaluations of a component's CDF per point."""
+EVALUATIONS = 256
+"""Evaluations of the CDF of a component per point."""
 
 SUPPORT = 8.5
 """Standard deviations around components beyond which a density is taken to be 0."""

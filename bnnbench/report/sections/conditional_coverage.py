@@ -44,7 +44,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     p = chdtrc(1, sums["u"] ** 2 / sums["v"].where(sums["v"] > 0))
     scores = table.groupby(["run", "interval"])["score"]
     both = scores.mean().unstack().join(scores.sem().unstack().add_suffix("_stderr"))
-    means = groups.mean().join(groups.sem().add_suffix("_stderr")).assign(p=p)
+    means = blocks.mean_and_stderr(groups).assign(p=p)
     return means.reset_index(["dataset", "label"]).join(both.add_prefix("score."))
 
 

@@ -72,7 +72,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     table = table.assign(gain=table["sampled"] - table["marginal"])
     groups = table.groupby(["dataset", "inputs", "label", "draws"], sort=False)[list(ESTIMATES)]
-    rows = groups.mean().join(groups.sem().add_suffix("_stderr")).reset_index()
+    rows = blocks.mean_and_stderr(groups).reset_index()
     yield blocks.Heading("Joint predictions")
     yield blocks.Paragraph(STATEMENT)
     numbers = {"draws": "{draws}"} | {name: blocks.with_stderr(name) for name in ESTIMATES}

@@ -61,12 +61,6 @@ INTERVAL_COLUMNS = blocks.columns(
 )
 
 
-def means(table: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return means of columns by key, each with its standard error, `<name>_stderr`."""
-    groups = table.groupby(keys, sort=False)[columns]
-    return groups.mean().join(groups.sem().add_suffix("_stderr"))
-
-
 def with_band(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `INTERVALS` with `in_band`, whether conformal coverage is in its band.
 
@@ -88,8 +82,8 @@ def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
         table: from `with_band`.
     """
     keys = ["dataset", "run", "label", "interval"]
-    found = means(table, keys, ["coverage", "width", "score"])
     groups = table.groupby(keys, sort=False)
+    found = blocks.mean_and_stderr(groups[["coverage", "width", "score"]])
     inside = groups["in_band"].agg(["sum", "count"]).astype(int)
     texts = inside["sum"].astype(str) + " of " + inside["count"].astype(str)
     found["in_band"] = texts.where(inside["count"] > 0, blocks.MISSING)
@@ -105,7 +99,8 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     columns = [*(metric.key for metric in COMPUTED), *PIT_COLUMNS]
     yield blocks.Heading("Scores of intervals, quantiles and tails")
     yield blocks.Paragraph(SCORES_STATEMENT)
-    rows = means(scores, ["dataset", "run", "label"], columns).reset_index()
+    groups = scores.groupby(["dataset", "run", "label"], sort=False)
+    rows = blocks.mean_and_stderr(groups[columns]).reset_index()
     yield from blocks.fill_by("dataset", SCORE_COLUMNS, rows)
     yield blocks.DataFile("proper_scores", scores, "Scores and PIT histograms of every split:")
     intervals = with_band(intervals)

@@ -136,7 +136,7 @@ PAGES = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on active learning, if there are runs of it."""
-    table = read_tables(runs, KIND, read_labels, {"dataset": "dataset", "method": "method"})
+    table = read_tables(runs, KIND, read_labels, ("dataset", "method"))
     if table.empty:
         return
     summary = _of_each_run(summarise_arms, table)

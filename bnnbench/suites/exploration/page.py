@@ -69,7 +69,7 @@ def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
     """
     groups = table.groupby("arm", sort=False)
     means = groups[["share", "difference", "reward"]]
-    rows = means.mean().join(means.sem().add_suffix("_stderr"))
+    rows = blocks.mean_and_stderr(means)
     rows[["low", "median", "high"]] = groups["share"].quantile([0.25, 0.5, 0.75]).unstack()
     rows["late"] = groups["second_half"].median()
     rows.loc[GREEDY, ["difference", "difference_stderr"]] = None
@@ -138,7 +138,7 @@ PAGES = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on bandits, if there are runs of them."""
-    table = read_tables(runs, KIND, read_regret, {name: name for name in DESCRIPTION})
+    table = read_tables(runs, KIND, read_regret, DESCRIPTION)
     if table.empty:
         return
     yield blocks.Heading("Bandits")

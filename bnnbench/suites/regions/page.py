@@ -285,7 +285,7 @@ def published_rows(table: pd.DataFrame, show_all: bool) -> pd.DataFrame:
     keys = ["dataset", "region", "family", "label"]
     scores = table.rename(columns={"source": "dataset", "kind": "region", **metrics})
     groups = scores.groupby(keys)[list(metrics.values())]
-    ours = groups.mean().join(groups.sem().add_suffix("_stderr")).reset_index()
+    ours = blocks.mean_and_stderr(groups).reset_index()
     theirs = published_regions().merge(ours[keys[:2]].drop_duplicates())
     rows = theirs.merge(ours, how="left" if show_all else "inner", on=keys[:3])
     return rows.fillna({"label": blocks.MISSING})

@@ -81,8 +81,8 @@ def all_regions(runs: Runs) -> pd.DataFrame:
         The columns of the tables, with `diag.r_hat` of chains, `run`, `experiment`, `source` (the
         data set), `kind` (of region), `method`, `family` and `label`. Empty without runs.
     """
-    same = ("experiment", "source", "method", "family")
-    return read_tables(runs, KIND, _with_r_hat, {name: name for name in same} | {"kind": "region"})
+    metadata = ("experiment", "source", "region", "method", "family")
+    return read_tables(runs, KIND, _with_r_hat, metadata).rename(columns={"region": "kind"})
 
 
 def _with_r_hat(folder: RunFolder) -> pd.DataFrame:

@@ -61,7 +61,7 @@ def run_table(folder: RunFolder) -> blocks.Table:
     """Every measure of every score."""
     names = read_record(folder).metadata
     groups = read_outliers(folder).groupby(["variant", "score"], sort=False)[list(MEASURES)]
-    rows = groups.mean().join(groups.sem().add_suffix("_stderr")).reset_index()
+    rows = blocks.mean_and_stderr(groups).reset_index()
     columns = blocks.columns(
         {"Made rows": "{variant}", "Score": "{score}"},
         {
