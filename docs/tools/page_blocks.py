@@ -448,6 +448,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "modern_log_likelihood": partial(scores_by_dataset, "modern_uci", "log_likelihood"),
     "modern_wgboost": partial(paired_with_wgboost, "modern_uci", "log_likelihood"),
     "tagi_comparison": partial(comparison, "tagi"),
+    "ngboost": partial(comparison, "ngboost"),
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
