@@ -24,7 +24,9 @@ run: setup  ## compare two methods on bundled data: vadam and mc_dropout on diab
 test: setup  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-ci: lint docs test  ## everything that continuous integration runs
+ci: setup  ## everything that continuous integration runs
+	$(MAKE) -j2 lint docs
+	$(MAKE) test
 	$(BIN)/python -m pytest -m ci -n auto --dist worksteal
 
 slow: setup  ## run the tests that train for minutes or cover all variants of methods

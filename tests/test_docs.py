@@ -39,6 +39,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("tools")
 def test_generated_numbers_are_up_to_date() -> None:
     from update_pages import PAGES, filled

@@ -86,6 +86,7 @@ def test_a_fit_is_the_final_model_of_a_run(frame: pd.DataFrame, tmp_path: Path) 
     pd.testing.assert_frame_equal(found[columns], expected[columns], rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_search_is_that_of_a_split(frame: pd.DataFrame, tmp_path: Path) -> None:
     rows = frame.assign(held=[False] * 50 + [True] * 10)

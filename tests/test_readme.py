@@ -60,6 +60,7 @@ def merged_runs() -> list[list[str]]:
     return [[f"{key}={value}" for key, value in settings.items()] for settings in merged.values()]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("words", merged_runs(), ids=" ".join)
 def test_every_run_composes(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +115,7 @@ def example_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
             del sys.modules[name]
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("without_figures")
 def test_the_example_experiment_runs_resumes_and_sweeps(
     example_files: Path, command: Command

@@ -82,6 +82,7 @@ def continued() -> set[Hashable]:
     return set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "error"), [*(product if FULL else zip)(COMMANDS, ERRORS)])
 def test_an_operation_fails(
     record_outcome: Callable[..., str],
@@ -166,6 +167,7 @@ def unkilled(tmp_path_factory: pytest.TempPathFactory, table: Path) -> pd.DataFr
     return rows(folder)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("moment", sample(range(1, MAX_WRITES + 1, 5), 1))
 def test_killed(
     check_outcome: OutcomeCheck, table: Path, unkilled: pd.DataFrame, empty: Path, moment: int

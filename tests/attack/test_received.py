@@ -75,6 +75,7 @@ def start(received: Path, method: str, folder: Path) -> Path:
     return run
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", METHODS if FULL else METHODS[:1])
 def test_a_received_run(
     record_outcome: Callable[..., str], received: Path, tmp_path: Path, method: str

@@ -140,6 +140,7 @@ def _parts(name: str) -> tuple[str, str]:
     return " ".join(words[1:-1]), words[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(FINISHED, 2))
 def test_a_finished_run(
     check_outcome: OutcomeCheck, table: Path, runs_folder: Path, empty: Path, name: str
@@ -157,6 +158,7 @@ def test_a_finished_run(
     check_outcome("damaged finished runs", outcome, wrong=wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(UNFINISHED, 1))
 def test_an_unfinished_run(
     check_outcome: OutcomeCheck, table: Path, runs_folder: Path, empty: Path, name: str

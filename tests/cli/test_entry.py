@@ -28,6 +28,7 @@ def bnnbench(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, cwd=folder)
 
 
+@pytest.mark.ci
 def test_libraries_start_no_threads_by_default() -> None:
     count = (
         "import os, bnnbench.cli.entry, numpy, torch;"

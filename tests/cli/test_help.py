@@ -93,6 +93,7 @@ def test_every_command_explains_itself(command: Command, name: str) -> None:
     assert name != "report" or all(suite.name in out for suite in suites())
 
 
+@pytest.mark.ci
 def test_help_and_reports_import_nothing_heavy() -> None:
     code = (
         "import sys; from bnnbench.cli.main import build_parser; build_parser().format_help();"

@@ -148,6 +148,7 @@ def test_the_page_shows_the_output_for_a_mistake(here: Path, command: Command) -
     assert "skipped  " in out and out.endswith("2 of 16 hold\n")
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("without_figures")
 def test_the_method_runs_and_changed_code_is_noticed(
     here: Path, command: Command, table_csv: Path
@@ -167,6 +168,7 @@ def test_the_method_runs_and_changed_code_is_noticed(
     assert result_folder(again).root == result_folder(out).root
 
 
+@pytest.mark.slow
 def test_a_project_may_add_data_divergences_and_a_suite(here: Path, command: Command) -> None:
     files = {
         "bnnbench.toml": 'config_dirs = ["yamls"]\npath = ["code"]\nsuites = ["paper"]\n',

@@ -38,6 +38,7 @@ def test_only_a_table_and_a_figure_are_written(command: Command, outputs: Path) 
     assert "Log-likelihood" not in text and "$1.5$" in text
 
 
+@pytest.mark.slow
 def test_a_value_on_an_unused_data_set_is_named(command: Command, outputs: Path) -> None:
     values = outputs.parent / "mine.csv"
     values.write_text("method,dataset,metric,mean\nswag,Yacht,rmse,1.5\nswag,yacht,rmse,1.5\n")

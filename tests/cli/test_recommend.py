@@ -37,6 +37,7 @@ def line(tmp_path: Path) -> Path:
     return tmp_path / "line.csv"
 
 
+@pytest.mark.ci
 def test_the_best_is_recommended_and_used(command: Command, line: Path) -> None:
     words = ("--methods", "linear,pbp", "splits=3", *SHORT)
     code, out, errors = command("recommend", str(line), "--target", "y", *words)

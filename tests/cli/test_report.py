@@ -53,6 +53,7 @@ def test_a_report_does_not_overwrite_a_run(command: Command, tmp_path: Path) -> 
     assert sorted(path.name for path in folder.root.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_page_opens_in_the_browser(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -98,6 +99,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_p
     command.assert_refused("report", str(tmp_path), *words, setting="--output-dir")
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_empty_folder(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_an_error_names_its_experiment(command: Command, monkeypatch: pytest.Mon
     assert str(command.error).startswith("experiment=gvi_alpha: ")
 
 
+@pytest.mark.slow
 def test_a_dry_run_prints_counts_and_times_and_writes_nothing(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_dry_run_prints_counts_and_times_and_writes_nothing(
     assert not Path("o").exists()
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("without_figures")
 def test_reproduce_runs_reports_and_resumes(
     command: Command, monkeypatch: pytest.MonkeyPatch

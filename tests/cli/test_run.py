@@ -60,6 +60,7 @@ def test_diagnostics_of_a_method_are_printed(
     assert ("Effective" in out) == (method == "sgld")
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("without_figures")
 def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     command: Command, table_csv: Path, tmp_path: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command import Command
@@ -46,6 +47,7 @@ def test_an_error_of_the_table_is_passed_on(command: Command) -> None:
     command.assert_refused("run", *words, setting="dataset.path", code="file_not_found")
 
 
+@pytest.mark.slow
 def test_a_dry_run_prints_the_plan_and_writes_nothing(command: Command, table_csv: Path) -> None:
     words = ["dataset=csv", "dataset.target=y", f"dataset.path={table_csv}", *TINY, "workers=1"]
     code, out, errors = command("run", "--dry-run", *words)

@@ -17,6 +17,7 @@ from bnnbench.config.configs import CONFIG_NAME, config_folder
 from bnnbench.config.overrides import quote_overrides
 
 
+@pytest.mark.slow
 def test_a_sweep_is_given_by_the_command_line_or_by_the_experiment() -> None:
     with initialise_hydra():
         single, sweep = compose_jobs(["seed=3"], False), compose_jobs(["seed=3"], True)
@@ -82,6 +83,7 @@ def test_a_configuration_may_refer_to_hydras_section(tmp_path: Path) -> None:
     assert config["method"]["label"] == "by_kl_0"
 
 
+@pytest.mark.slow
 def test_no_file_of_ours_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bnnbench.config.compose._compose", compose_all)  # without the tests' cache
     words = ["method=map,vadam"]

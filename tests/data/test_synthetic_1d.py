@@ -30,6 +30,7 @@ def test_the_sine_matches_the_book() -> None:
     assert not (other.targets == table.targets).any()
 
 
+@pytest.mark.slow
 def test_the_function_is_a_sample_from_the_gaussian_process() -> None:
     x = np.array([-2.0, 0.0, 0.5, 3.0])
     draws = np.stack([

@@ -72,6 +72,7 @@ def test_kill_and_resume(table_csv: Path, tmp_path: Path, workers: int, after: i
     assert resumed.folder.done.stat().st_mtime_ns == before
 
 
+@pytest.mark.ci
 def test_ctrl_c_and_a_second_process(command: Command, table_csv: Path, tmp_path: Path) -> None:
     # Long enough to run until the second process has been refused, on any machine.
     given = words(table_csv, tmp_path / "out", "workers=1", "search.iterations=2000")

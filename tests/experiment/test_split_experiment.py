@@ -28,6 +28,7 @@ evaluation.samples=6 method=bbb likelihood=heteroscedastic loss=beta depth=2
 """
 
 
+@pytest.mark.slow
 def test_other_settings_use_another_folder(tiny: Planner) -> None:
     folders = {tiny(override).folder.root for override in OTHER_SETTINGS.split()}
     assert len({*folders, tiny().folder.root}) == len(OTHER_SETTINGS.split()) + 1

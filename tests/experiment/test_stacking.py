@@ -34,6 +34,7 @@ def scores(run: Run, sweep: SweepProgress | None = None) -> dict[str, float]:
     return finished(run, sweep)[1].iloc[0].to_dict()
 
 
+@pytest.mark.ci
 def test_a_stack_equals_single_runs(
     tiny: Planner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_boosting_equals_scikit_learn() -> None:
     assert not prediction.epistemic.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["linear", "gp"])
 def test_network_settings_do_not_change_the_run(tiny: Any, method: str) -> None:
     one, other = (tiny(f"method={method}", f"network.width={w}") for w in (10, 20))

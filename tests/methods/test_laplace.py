@@ -127,6 +127,7 @@ def best_prior(objective: Callable[[float], float]) -> float:
     return math.exp(found.x)
 
 
+@pytest.mark.slow
 @exact_structures
 def test_prior_precision_maximises_the_evidence(curvature: str) -> None:
     """Training with the optimum returns it; other values give the optimum for other weights."""

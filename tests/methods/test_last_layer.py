@@ -99,6 +99,7 @@ def test_a_linear_model_has_the_exact_posterior() -> None:
     torch.testing.assert_close(prediction.epistemic[0, 0], expected, atol=0, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_learned_noise_maximises_the_bound() -> None:
     """Its precision and the posterior of the linear model given it agree."""
     learning = LastLayer(label="l", noise_precision=LEARNED)

@@ -105,6 +105,7 @@ def check_fit(method: Method, waits: list[Tensor], most_waits: int) -> None:
     assert all(part.is_meta for part in parts) and not waits
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("owner", "option"), CLASSES.items(), ids=CLASSES.values())
 def test_a_fit_stays_on_its_device(owner: type[Method], option: str, waits: list[Tensor]) -> None:
     if option == "bbb":

@@ -64,6 +64,7 @@ def test_updates_match_the_authors_code(lr: float, mdecay: float) -> None:
         assert state[name][0].tolist() == pytest.approx(values, rel=1e-9), name
 
 
+@pytest.mark.slow
 def test_variances_of_a_linear_model() -> None:
     """The ratio to the exact variances in the docstring, with the settings of the YAML file."""
     assert temperature(SGHMC(label="s"), 455, 32, 8) == pytest.approx(0.82, abs=0.06)

@@ -148,6 +148,7 @@ shapes = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(shapes)
 def test_the_means_equal_those_of_torch(shape: Shape) -> None:

@@ -28,6 +28,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 NAMES = sorted(path.stem for path in EXPECTED.glob("*.csv"))
 
 
+@pytest.mark.ci
 def test_the_report_has_the_expected_tables(report: Report) -> None:
     assert sorted(report[0]) == NAMES and len(NAMES) >= 11
 

@@ -94,6 +94,7 @@ def test_unknown_error_bars_are_refused() -> None:
         Style("variance")
 
 
+@pytest.mark.slow
 def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs to which most sections apply."""
     make_grid(tmp_path, {"kl": 5, "js": 3}, experiment="gvi_uci")

@@ -32,6 +32,7 @@ def figures_of(folder: RunFolder) -> dict[str, Any]:
     return {name: draw() for name, draw in figure_functions(folder).items()}
 
 
+@pytest.mark.ci
 def test_the_page_holds_summary_calibration_and_figures(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     add_search(folder)

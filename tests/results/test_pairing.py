@@ -60,6 +60,7 @@ def test_repeated_splits_are_all_paired(tmp_path: Path) -> None:
     assert (pairs["splits"] == 4).all() and pairs.loc["rmse", "difference"] == 1
 
 
+@pytest.mark.slow
 def test_runs_in_two_folders_are_paired(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     make_run(first, fingerprint=["a", "b", "c", "d"], rmse=RMSE)

@@ -59,6 +59,7 @@ BATCHES = [3, pytest.param(10, marks=pytest.mark.slow)]
 """Numbers of batches of 2000 or 4000 data sets; 6000 have a standard error of 0.3 %."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", BATCHES)
 def test_the_level_holds_on_resampled_rows_of_equal_predictors(batches: int) -> None:
     """Data sets are resampled from centred differences of squared errors on real rows."""

@@ -73,6 +73,7 @@ def test_an_encrypted_address_needs_certificates(variables: dict[str, str], prob
     assert problem in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_cluster_computes_what_this_machine_does(
     tiny: Planner, tmp_path: Path, shared: bool

@@ -100,6 +100,7 @@ def a_sweep(tiny: Planner) -> list[Run]:
     return [replace(tiny("splits=2", f"seed={seed}"), workers=2) for seed in range(3)]
 
 
+@pytest.mark.slow
 def test_all_runs_of_a_sweep_share_processes(tiny: Planner) -> None:
     runs = a_sweep(tiny)
     with shared_engine(runs, SweepProgress(runs)) as engine:

@@ -73,6 +73,7 @@ def test_precisions_maximise_the_evidence_at_fixed_weights() -> None:
     assert logs.grad is not None and logs.grad.abs().max() < 1e-10
 
 
+@pytest.mark.slow
 def test_rounds_converge_to_the_evidence_of_the_linear_model() -> None:
     """Training and evidence agree on the joint maximum over both precisions."""
     method = Laplace(

@@ -46,6 +46,7 @@ def test_rectified_moments_and_derivatives_in_the_tails(alpha: float, variance: 
             assert value.item() == pytest.approx(float(truth), rel=1e-8, abs=1e-290)
 
 
+@pytest.mark.slow
 def test_forward_moments_against_monte_carlo() -> None:
     """With one hidden layer the moments are exact, since its units are independent."""
     mlp, samples = MLP((2, 6, 1)), 200_000

@@ -43,6 +43,7 @@ def test_only_valid_formulas_are_math() -> None:
     assert not is_math("$5 to $6\\foo$") and not is_math("$5")
 
 
+@pytest.mark.slow
 def test_every_file_is_written_with_fonts_of_type_42(tmp_path: Path) -> None:
     write_paper(make_paper_table(), ReportFolder(tmp_path))
     names = {"paper.tex", "paper.csv", "paper_rmse.pdf", "paper_log_likelihood.pdf"}

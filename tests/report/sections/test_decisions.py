@@ -156,6 +156,7 @@ def test_the_claim_about_chains() -> None:
         chains_lead(table[table["family"] != "hmc"])
 
 
+@pytest.mark.slow
 def test_sections_of_a_run(tmp_path: Path) -> None:
     words = ["dataset=diabetes", "method=bbb", "method.prior_precision=1", "search=none", *TINY]
     words += ["method.noise_precision=5", "workers=1"]

@@ -147,6 +147,7 @@ def test_panels_are_divided_evenly_among_few_figures() -> None:
     assert [place for part in even_chunks(range(17), 8) for place in part] == list(range(17))
 
 
+@pytest.mark.slow
 def test_many_curves_are_drawn_in_several_figures(tmp_path: Path) -> None:
     for k in range(curves.MAX_ROWS + 1):
         make_curve_run(tmp_path, scale=1.0, dataset="toy", method=f"m{k}")

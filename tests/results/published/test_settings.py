@@ -38,6 +38,7 @@ def test_every_method_with_known_settings_is_published() -> None:
     assert {name for methods in COUNTERPARTS.values() for name in methods} <= names
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("words", "method", "expected", "comparable"),
     [

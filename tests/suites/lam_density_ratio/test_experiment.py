@@ -71,6 +71,7 @@ class Killed(Exception):
     """Simulates a signal."""
 
 
+@pytest.mark.slow
 def test_a_killed_repetition_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

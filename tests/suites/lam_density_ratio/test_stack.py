@@ -76,6 +76,7 @@ def trained(one: Problem, *members: int) -> Stack:
     return stack
 
 
+@pytest.mark.slow
 @contrasts
 def test_a_stacked_replica_agrees_with_a_single_one(joint: bool) -> None:
     one = problem(joint, dtype=torch.float64)

@@ -36,6 +36,7 @@ def test_the_curve_has_a_row_per_evaluation_and_one_for_the_last_iteration() -> 
     assert stack.estimator.adam.steps == 3 + 6 * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [False, True])
 def test_resuming_a_state_gives_the_same_bits(joint: bool) -> None:
     settings = {"joint": joint, "iterations": 9, "evaluate_every": 3}

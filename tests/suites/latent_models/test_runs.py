@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
-from support.quick import slow_except
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
@@ -59,7 +58,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     return folder_of
 
 
-@pytest.mark.parametrize("kind", slow_except(SETTINGS, "distortion_rate"))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_figures_and_claims(kind: str, folders: Folders) -> None:
     folder, page = folders(kind), PAGES[kind]
     assert len(page.claims(folder)) == len(page.statements)
@@ -71,11 +71,10 @@ def test_figures_and_claims(kind: str, folders: Folders) -> None:
     assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stack"),
-    slow_except(
-        [("distortion_rate", Stack), ("semi_supervised", SemiSupervisedStack)], "distortion_rate"
-    ),
+    [("distortion_rate", Stack), ("semi_supervised", SemiSupervisedStack)],
 )
 def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     kind: str,

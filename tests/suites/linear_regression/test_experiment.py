@@ -123,6 +123,7 @@ def test_coordinate_ascent_converges_to_the_mean_field_optimum(tmp_path: Path) -
         assert learned[column].to_numpy() == pytest.approx(best[column].to_numpy(), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_other_data_give_another_run_and_a_repeated_command_only_reprints(command: Command) -> None:
     quick = ["run", EXPERIMENT, "training.epochs=2"]

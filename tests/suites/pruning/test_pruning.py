@@ -60,6 +60,7 @@ def test_share_removable() -> None:
     assert removable(curve, 1.0) == 1.0 and removable(curve - 1, 0.0) == 0.0
 
 
+@pytest.mark.slow
 def test_run_and_pages(tmp_path: Path) -> None:
     words = ["dataset=diabetes", "method=bbb", "method.prior_precision=1", "search=none", *TINY]
     words += ["method.noise_precision=5", "workers=1", f"outputs_dir={tmp_path}"]

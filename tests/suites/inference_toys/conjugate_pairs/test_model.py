@@ -43,6 +43,7 @@ def test_the_mean_agrees_with_sequential_updates() -> None:
     assert estimates[EVIDENCE] == pytest.approx(evidence) == pytest.approx(together.logpdf(X))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(*(st.floats(low, 9) for low in (0.1, 0.3, 0.05)))
 def test_closed_forms_agree_with_quadrature_for_any_prior(

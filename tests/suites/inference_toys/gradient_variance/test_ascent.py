@@ -19,6 +19,7 @@ from bnnbench.suites.inference_toys.maths import simulate_line
 MODEL = LinearModel(*simulate_line(20, 0.8, 4.0, seed=0), noise_precision=4.0, prior_precision=1.0)
 
 
+@pytest.mark.slow
 def test_every_estimator_converges_and_repetitions_differ() -> None:
     final = {}
     for name in ESTIMATORS:

@@ -138,6 +138,7 @@ def test_an_improper_cavity_is_skipped_and_counted(make_model: MakeModel) -> Non
     assert after.sites == pytest.approx(state.sites)
 
 
+@pytest.mark.slow
 def test_power_ep_interpolates_between_coordinate_ascent_and_ep(model: LinearModel) -> None:
     powers = np.array([1e-4, 0.5, 1.0])
     factors = Factors(model, exact=True, power=powers)
@@ -152,6 +153,7 @@ def test_power_ep_interpolates_between_coordinate_ascent_and_ep(model: LinearMod
     assert q.std[0] < q.std[1] < q.std[2]
 
 
+@pytest.mark.slow
 def test_black_box_alpha_at_low_power_is_variational_inference(
     model: LinearModel, prior: Belief
 ) -> None:

@@ -54,6 +54,7 @@ def test_advi_converges_to_the_optimum_of_its_family(model: LinearModel, full: b
     assert max(records) == BUDGET.steps and evidence_lower_bound(model, records[0]) < -40
 
 
+@pytest.mark.slow
 def test_the_score_function_converges_to_coordinate_ascent(model: LinearModel) -> None:
     path, records = run_cavi(model), black_box_vi(model, BUDGET)
     best, last = path[-1], records[BUDGET.steps]

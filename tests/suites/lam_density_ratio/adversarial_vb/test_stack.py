@@ -96,6 +96,7 @@ def test_sizes_are_those_of_the_thesis(
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_log_ratio_of_a_shifted_gaussian_is_found() -> None:
     """An encoder that returns its noise plus a constant has the log ratio of two Gaussians."""
     sizes, shift = Networks(pixels=4, latents=1, noise=1, width=0.1), 1.0
