@@ -10,7 +10,8 @@ import pytest
 
 pytestmark = pytest.mark.ci
 
-COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1", "splits=1")
+COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1", "splits=1",
+           "search.iterations=6", "training.epochs=2", "training.final_epochs=2")  # fmt: skip
 FIRST_FOLD = "experiment/folds.py"
 MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 30, 70
 
@@ -18,6 +19,7 @@ TRACE = """
 import sys
 from pathlib import Path
 import bnnbench
+import matplotlib.pyplot, pandas, skopt, torch  # before the profile, which slows imports down
 
 package = str(Path(bnnbench.__file__).parent) + "/"
 entered, importing, function = {}, 0, 1  # CO_OPTIMIZED: not the body of a class

@@ -32,8 +32,10 @@ def words(outputs: list[dict[str, Any]]) -> list[str]:
     return [word for text in bare for word in text.split() if not set(word) <= {"─"}]
 
 
-@pytest.mark.ci  # the whole protocol
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "name", [pytest.param("tour", marks=pytest.mark.slow), *sorted(NOTEBOOKS.keys() - {"tour"})]
+)
 def test_cells_reproduce_the_stored_outputs(command: Command, data: Path, name: str) -> None:
     notebook = NOTEBOOKS[name]
 

@@ -19,6 +19,7 @@ def outputs(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_pair_below_a_folder(command: Command, outputs: Path) -> None:
     code, out, _ = command("compare", str(outputs))
     assert code == 0 and "P(=)" in out and "wins, ties, losses" in out

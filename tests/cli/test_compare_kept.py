@@ -71,6 +71,7 @@ def test_runs_that_cannot_be_compared_are_named(command: Command, root: Path) ->
     assert code == 0 and "mine and 4 kept methods" in out and "free on boston" in err
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("option", "setting", "code"),
     [

@@ -105,6 +105,7 @@ def test_help_and_reports_import_nothing_heavy() -> None:
     assert out.stdout.strip() == "[]"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("line", "expected"),
     [("bnnbench re", {"report", "reproduce"}),

@@ -53,6 +53,7 @@ def test_a_single_run_ignores_the_sweep_of_its_experiment(tmp_path: Path) -> Non
     assert sweep is not None and [job.resolved()["seed"] for job in sweep.jobs] == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["run: {dir: elsewhere}", "job: {chdir: true}", "output_subdir: kept",
              "job: {env_set: {A: b}}"],

@@ -221,6 +221,7 @@ def test_a_bad_table_is_named(text: str) -> None:
     assert "bad.csv" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "module"), FILES)
 def test_errors_in_files_of_ones_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, module: str

@@ -31,6 +31,7 @@ every = pytest.mark.parametrize("one", DIVERGENCES, ids=lambda d: d.name)
 every_ratio = pytest.mark.parametrize("one", RATIOS, ids=lambda d: d.name)
 
 
+@pytest.mark.ci
 @every
 def test_the_contract_holds(one: Divergence) -> None:
     found = {check.name: check.run(one) for check in BY_THEMSELVES}

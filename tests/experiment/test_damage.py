@@ -37,6 +37,7 @@ def with_each(damages: list[Damage], first: str, *others: str) -> list[tuple[str
     return [*((first, damage) for damage in damages), *((name, flip_bit) for name in others)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "damage"),
     with_each(DAMAGES, "splits.csv", "search.csv", "predictions.npz", "record.json"),
@@ -56,6 +57,7 @@ def test_a_damaged_file_of_a_finished_run_is_written_again(
     assert path.read_bytes() == before and run_status(run).intact
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("suffix", "damage"), with_each(DAMAGES[:3], "json", "predictions.npz", "out_of_fold.npz")
 )
@@ -71,6 +73,7 @@ def test_a_damaged_unit_is_run_again_with_new_ones(
     assert_same_results(again.iloc[:1], table)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["splits.csv", "DONE", "work/split-00.json", "config.yaml"])
 def test_a_folder_in_the_place_of_a_file(tiny: Planner, name: str) -> None:
     """An empty folder is deleted; any other is named in an error and kept."""
@@ -123,6 +126,7 @@ def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage
     assert run_status(run).intact and folder.table("mine").read_text() == "found on the page\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", [truncate, clear, Path.unlink, lambda path: path.write_text("{}")]
 )

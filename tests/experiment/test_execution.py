@@ -51,6 +51,7 @@ def test_results_do_not_depend_on_workers(tiny: Planner, tmp_path: Path) -> None
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
+@pytest.mark.slow
 def test_the_page_is_written_when_the_workers_are_gone(tiny: Planner) -> None:
     """Their threads are gone too: figures are drawn in forks."""
     before, left = threading.active_count(), []

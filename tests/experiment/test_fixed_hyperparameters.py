@@ -67,6 +67,7 @@ def test_unknown_names_and_wrong_values_are_refused(given: dict[str, Any], key: 
         fixed_original_units(METHOD, given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "epochs", "dropout", "tau", "length_scale"),
     [("energy", 400, 0.05, 0.427114830213, 100), ("yacht", 400, 0.01, 0.541869562034, 10),

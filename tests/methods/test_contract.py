@@ -186,6 +186,7 @@ def one_step(method: StochasticMethod, data: TrainingSet) -> tuple[Any, ...]:
 # --- settings
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("option", METHODS)
 def test_every_setting_has_a_valid_range(option: str) -> None:
     """Booleans, whole numbers, words and intervals; `tests/test_constraints.py` tests each kind."""
@@ -252,6 +253,7 @@ def test_searched_hyperparameters_have_bounds(option: str) -> None:
 # --- presets
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("option", PRESETS)
 def test_a_preset_is_its_base_with_another_protocol(option: str) -> None:
     """The tests of the base therefore cover it; `test_estimators.py` covers those of libraries."""
@@ -266,6 +268,7 @@ def test_a_preset_is_its_base_with_another_protocol(option: str) -> None:
     assert preset == {name: value for name, value in base.items() if name != "label"}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("option", "small", "large", "final_epochs"),
     [("bbb_x1", 10, 5, 40), ("bbb_x2", 20, 10, 40), ("mc_dropout_x1", 1, 1, 400),

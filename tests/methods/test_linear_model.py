@@ -82,7 +82,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", slow_except(KNOWN, "bbb", "vadam, minibatches"))
+@pytest.mark.parametrize("name", slow_except(KNOWN, "bbb"))
 def test_posteriors_with_known_moments(name: str) -> None:
     known, (mean, precision) = KNOWN[name], exact_posterior()
     loc, scale = known.method.moments(fit(known.method, known.epochs, **known.training))

@@ -118,6 +118,7 @@ def test_function_drift_uses_the_jacobian() -> None:
         torch.testing.assert_close(moved, own @ jacobian - LAMBDA / N * one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", ["svgd", "function"])
 def test_noise_is_learned_from_the_data(drift: str) -> None:
     """The score is zero at `(n / 2 + shape) / (|e|^2 / 2 + rate)`."""

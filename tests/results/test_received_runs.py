@@ -78,6 +78,7 @@ TAMPERED: dict[str, Tamper] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", TAMPERED)
 def test_a_tampered_run_is_left_out_and_named(tmp_path: Path, name: str) -> None:
     make_run(tmp_path, method="bbb")

@@ -52,6 +52,7 @@ def test_a_damaged_file_is_reported_and_its_run_is_skipped(
     assert str(folder.root) in sentence and name in sentence and "damaged" in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncate, clear, overwrite])
 def test_a_damaged_calibration_table_is_recomputed(
     tmp_path: Path, damage: Callable[[Path], None]

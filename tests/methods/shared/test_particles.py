@@ -70,6 +70,7 @@ def test_one_particle_follows_its_score(name: str) -> None:
     torch.testing.assert_close(DRIFTS[name](drawn(3, 1, 4, seed=1), score, weight), score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRIFTS)
 def test_many_particles_have_the_moments_of_the_target(name: str) -> None:
     """For a correlated Gaussian in two dimensions; the mean is exact.

@@ -153,7 +153,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 }
 
 
-@pytest.mark.parametrize("name", slow_except(FIGURES, "splits", "predictions", "orders"))
+@pytest.mark.parametrize("name", slow_except(FIGURES, "predictions"))
 def test_text_is_neither_cut_off_nor_overlapping(name: str) -> None:
     assert layout_problems(FIGURES[name]()) == []
 

@@ -101,6 +101,7 @@ def test_missing_splits_and_doubtful_scores_are_marked(tmp_path: Path, word: str
     assert found.candidates[0].line["marks"] == marks(found)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dataset", sorted(set(read_edition().runs["dataset"])))
 def test_scores_of_our_runs_pass_and_with_wrong_units_or_sign_do_not(
     dataset: str, tmp_path: Path

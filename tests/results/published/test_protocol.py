@@ -24,6 +24,7 @@ def test_a_run_that_follows_the_protocol_has_no_differences(method: str) -> None
     assert protocol_differences(run(5, method=method, dataset="protein")) == ()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("dataset", "method", "family"),
     [

@@ -152,6 +152,7 @@ def test_saturation_is_judged_by_the_gains(folders: Folders) -> None:
     assert claim(with_score(run, "elbo", falls), "loses almost nothing") == "not confirmed"
 
 
+@pytest.mark.slow
 def test_the_front_is_judged_by_its_slopes(folders: Folders) -> None:
     run = read_run(folders("distortion_rate"))
     units = ["beta-0000_500", "beta-0001_000", "beta-0002_000"]

@@ -53,6 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return execute(make_run(tmp_path_factory.mktemp("outputs")), no_page)
 
 
+@pytest.mark.ci
 def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
     scores = pd.read_csv(folder.table(SCORES))
     units = scores["unit"].drop_duplicates().tolist()
