@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SUITE ?= small felekis_gvi
+# Keep compiled modules, because many tests start processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup run test ci slow bench reproduce lint docs clean
 

@@ -72,12 +72,18 @@ IN_CI = ("ivon", "mc_dropout", "swag", "vadam")
 """Methods whose updates are traced by `make ci`; the others are slow tests."""
 
 
-def quick_or_slow(case: Case) -> Any:
-    """Mark cases as slow, except for one of each class."""
-    return case if case in quick_cases() else pytest.param(case, marks=pytest.mark.slow)
+QUICK = ("bbb", "deep_ensemble", "gp", "laplace", "linear", "pbp", "sgld", "tagi", "vadam")
+"""Methods whose contract `make test` checks; `make ci` checks one of each class."""
 
 
-@pytest.fixture(scope="module", params=[quick_or_slow(case) for case in cases()], ids=str)
+def marked(case: Case) -> Any:
+    """Mark cases for CI, or as slow if another case of their class is checked."""
+    if case not in quick_cases():
+        return pytest.param(case, marks=pytest.mark.slow)
+    return case if case.option in QUICK else pytest.param(case, marks=pytest.mark.ci)
+
+
+@pytest.fixture(scope="module", params=[marked(case) for case in cases()], ids=str)
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param  # type: ignore[no-any-return]
 
@@ -241,6 +247,7 @@ def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
             assert loss(name).label == name
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("option", METHODS)
 def test_searched_hyperparameters_have_bounds(option: str) -> None:
     config = compose(f"method={option}", "likelihood=gaussian")
