@@ -229,6 +229,27 @@ def long_chains() -> str:
     )
 
 
+def second_sampler() -> str:
+    """Return diagnostics, scores and distances of NUTS and HMC, and the result of the rule."""
+    columns = {
+        "R-hat": ("r_hat", ".3f"), "bulk ESS": ("bulk_ess", ".0f"), "tail ESS": ("tail_ess", ".0f"),
+        "RMSE": ("rmse", ".3f"), "log-likelihood": ("log_likelihood", ".3f"), "W1": ("w1", ".4f"),
+        "function": ("w1_function", ".4f"), "energy distance": ("energy_distance", ".4f"),
+    }  # fmt: skip
+    parts = {"NUTS": "nuts", "HMC": "hmc", "NUTS against HMC": "between"}
+    rows = [
+        {"data set": row["dataset"], "draws": label}
+        | {
+            title: format(row[f"{key}_{part}"], digits) if f"{key}_{part}" in row else MISSING
+            for title, (key, digits) in columns.items()
+        }
+        | {"result": row["rule"] if part == "between" else MISSING}
+        for row in table("gold_nuts", "nuts").to_dict("records")
+        for label, part in parts.items()
+    ]
+    return to_markdown(rows)
+
+
 def chain_diagnostics() -> str:
     """Return the diagnostics of the HMC chains in the worst split of each data set."""
     chains = splits("gold_standard").query("method == 'hmc'")
@@ -431,8 +452,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         session, speed, attacks, glossary, deep_ensembles, paired_dropout, renyi_orders,
-        posterior_distances, converged_distances, long_chains, chain_diagnostics, exceptions,
-        toy_claims, seeds,
+        posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
+        exceptions, toy_claims, seeds,
         toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
         distorted_forecasts, best_methods, conformal_coverage,
     )
