@@ -83,7 +83,7 @@ def run_chain(
     Args:
         data: standardised training inputs `[N, D]`, targets `[N]`, and test inputs `[M, D]`.
         precisions: of the prior and the noise.
-        given: `warm_up`, `draws` and `depth`.
+        given: `warm_up`, `draws`, `depth` and `acceptance`.
         seed: of the chain.
 
     Returns:
@@ -100,6 +100,7 @@ def run_chain(
         dense_mass=[("second",)],
         init_strategy=init_to_uniform(radius=0.1),
         max_tree_depth=given.depth,
+        target_accept_prob=given.acceptance,
     )
     chain = MCMC(kernel, num_warmup=given.warm_up, num_samples=given.draws, progress_bar=False)
     key = jax.random.PRNGKey(seed)
@@ -121,13 +122,14 @@ def chains(
     train, test = standardised_inputs(table, split)
     targets = training_scaler(table, split).targets([table.targets[split.train]])[0].numpy()
     for seed in range(given.chains):
-        path = given.folder / f"{table.name}-{seed}.npz"
+        settings = f"{given.warm_up}-{given.draws}-{given.depth}-{given.acceptance}"
+        path = given.folder / f"{table.name}-{settings}-{seed}.npz"
         if not path.exists():
-            arrays = run_chain((train, targets, test), precisions, given, seed)
+            arrays: dict[str, Any] = run_chain((train, targets, test), precisions, given, seed)
             write_atomically(path, partial(np.savez, **arrays))
             print(f"{path}: {arrays['seconds']:.0f} s", flush=True)
-        with np.load(path) as arrays:
-            yield dict(arrays)
+        with np.load(path) as stored:
+            yield dict(stored)
 
 
 def scores(mixture: Mixture, table: Table, split: Split) -> tuple[float, float]:
@@ -198,8 +200,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reference")
     parser.add_argument("folder", type=Path)
-    for name, value in {"chains": 4, "warm_up": 500, "draws": 1000, "depth": 9}.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
+    settings = {"chains": 4, "warm_up": 500, "draws": 1000, "depth": 9, "acceptance": 0.8}
+    for name, value in settings.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
     given = parser.parse_args()
     os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
     reference = read_reference(given.reference)
