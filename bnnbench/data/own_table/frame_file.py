@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bnnbench.files import checksum, write_bytes
 from bnnbench.types import UserError
@@ -11,7 +12,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = {"separator": "comma", "decimal": ".", "encoding": "utf-8"}
+FORMAT: Mapping[str, Any] = {"separator": "comma", "decimal": ".", "encoding": "utf-8"}
 """Settings of `OwnTable` for the file."""
 
 
