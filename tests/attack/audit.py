@@ -75,7 +75,8 @@ class Watch:
             for listener in self.listeners:
                 listener(event, changes)
             path = path.parent.resolve() / path.name
-        own = any(path.is_relative_to(folder) for folder in OWN_FOLDERS)
+        compiled = "__pycache__" in path.parts  # the interpreter's cache of modules
+        own = compiled or any(path.is_relative_to(folder) for folder in OWN_FOLDERS)
         is_sibling = path.is_relative_to(self.folder.parent)
         if changes and not self.contains(path) and (is_sibling or not own):
             self.outside.append(str(path))
