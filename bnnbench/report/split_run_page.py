@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder, read_record
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.split_files import DIAGNOSIS, KIND
 from bnnbench.files import write_text
 from bnnbench.report.blocks import (
     Column,
@@ -54,7 +54,7 @@ from bnnbench.results.reader import (
     summarise,
     unconverged_splits,
 )
-from bnnbench.results.run_files import read_search, read_splits
+from bnnbench.results.run_files import read_search, read_splits, read_test_points
 from bnnbench.types import UserError
 
 Z_STATEMENT = (
@@ -278,12 +278,6 @@ def write_split_tables(folder: RunFolder) -> None:
         write_text(folder.table(run_files.CALIBRATION), table.to_csv(index=False))
 
 
-def read_test_points(folder: RunFolder, splits: pd.DataFrame) -> pd.DataFrame | None:
-    """Test points and predictions of the splits that did not diverge, if predictions were saved."""
-    points = run_files.read_predictions(folder)
-    return None if points is None else run_files.exclude_diverged(points, splits)
-
-
 def figure_functions(folder: RunFolder) -> FigureFunctions:
     """The figures that can be drawn from the run's files, the slowest first."""
     names, splits = read_record(folder).metadata, read_splits(folder)
@@ -301,7 +295,7 @@ def figure_functions(folder: RunFolder) -> FigureFunctions:
         )
         if {"input", "truth"} <= {*points} and (curve := read_curve(folder, names)):
             figures["curve"] = partial(curves.curves_figure, [curve], name)
-    diagnosis = run_files.read_diagnosis(folder)
+    diagnosis = run_files.read_arrays(folder, DIAGNOSIS)
     if diagnosis is not None and has_mixing_data(diagnosis):
         figures["mixing"] = partial(mixing_figure, diagnosis, name)
     objective = run_files.read_objective(folder)

@@ -23,7 +23,7 @@ import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
 from bnnbench.results.reader import Runs
-from bnnbench.results.run_files import exclude_diverged, read_out_of_fold, read_predictions
+from bnnbench.results.run_files import read_out_of_fold, read_test_points
 
 MIN_PIT = 1e-6
 """PIT values are clipped to `[MIN_PIT, 1 - MIN_PIT]`, where the logit is finite."""
@@ -211,9 +211,9 @@ def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None
 def run_calibration(runs: Runs, run: str) -> pd.DataFrame | None:
     """Return the calibration table of the run's page, recomputed if missing; None if impossible."""
     folder, table = runs.folders[run], runs.calibrations.get(run)
-    if table is None and (points := read_predictions(folder)) is not None:
-        valid = exclude_diverged(points, runs.splits[runs.splits["run"] == run])
-        table = calibration_table(valid, read_out_of_fold(folder))
+    splits = runs.splits[runs.splits["run"] == run]
+    if table is None and (points := read_test_points(folder, splits)) is not None:
+        table = calibration_table(points, read_out_of_fold(folder))
     return table
 
 

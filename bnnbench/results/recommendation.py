@@ -13,7 +13,7 @@ from bnnbench.results.calibration import pit_values, total_deviation
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.reader import Runs
-from bnnbench.results.run_files import exclude_diverged, read_predictions
+from bnnbench.results.run_files import read_test_points
 from bnnbench.results.significance import DECISION_PROBABILITY, ROPE, all_pairs
 from bnnbench.results.verdict import Verdict, find_verdicts
 
@@ -90,10 +90,9 @@ def coverage_by_deviation(runs: Runs, run: str) -> Coverage | None:
     Returns:
         None if the run has no predictions.
     """
-    points = read_predictions(runs.folders[run])
+    points = read_test_points(runs.folders[run], runs.splits[runs.splits["run"] == run])
     if points is None:
         return None
-    points = exclude_diverged(points, runs.splits[runs.splits["run"] == run])
     inside = np.abs(2 * pit_values(points) - 1) <= LEVEL
     order = np.argsort(total_deviation(points), kind="stable")
     low, middle, high = (float(inside[third].mean()) for third in np.array_split(order, 3))

@@ -137,17 +137,19 @@ def read_predictions(folder: RunFolder) -> pd.DataFrame | None:
     return read_arrays(folder, split_files.PREDICTIONS)
 
 
+def read_test_points(folder: RunFolder, splits: pd.DataFrame) -> pd.DataFrame | None:
+    """Read the predictions of those of the splits that did not diverge, if they were saved."""
+    points = read_predictions(folder)
+    valid = splits.loc[splits["diverged"] == 0, "split"]
+    return None if points is None else points[points["split"].isin(valid)]
+
+
 def read_out_of_fold(folder: RunFolder) -> pd.DataFrame | None:
     """Read the out-of-fold predictions of the training points, without diverged folds."""
     points = read_arrays(folder, split_files.OUT_OF_FOLD)
     if points is None:
         return None
     return points[[name for name in (*POINT_COLUMNS, FOLD) if name in points]].dropna()
-
-
-def read_fold_means(folder: RunFolder) -> pd.DataFrame | None:
-    """Read what the networks of each fold predict for the test points, if saved."""
-    return read_arrays(folder, split_files.FOLDS)
 
 
 def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
@@ -165,11 +167,6 @@ def read_objective(folder: RunFolder) -> pd.DataFrame | None:
     return None if table is None else table.assign(objective=table["loss"] + table["complexity"])
 
 
-def read_diagnosis(folder: RunFolder) -> pd.DataFrame | None:
-    """Read the method's diagnostics of its predictions, one row per test point, if any."""
-    return read_arrays(folder, split_files.DIAGNOSIS)
-
-
 def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
     """Read the calibration table of the run's page, by recalibration and split.
 
@@ -183,8 +180,3 @@ def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
     if not path.read_bytes().endswith(b"\n"):  # truncated
         raise damaged_file_error(path)
     return table
-
-
-def exclude_diverged(points: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:
-    """Return the test points of the splits that did not diverge."""
-    return points[points["split"].isin(splits.loc[splits["diverged"] == 0, "split"])]

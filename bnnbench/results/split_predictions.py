@@ -15,14 +15,9 @@ import pandas as pd
 from bnnbench.data import archive
 from bnnbench.data.uci import UCI
 from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.split_files import FOLDS
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
-from bnnbench.results.run_files import (
-    exclude_diverged,
-    read_fold_means,
-    read_out_of_fold,
-    read_predictions,
-    read_splits,
-)
+from bnnbench.results.run_files import read_arrays, read_out_of_fold, read_splits, read_test_points
 
 
 @dataclass(frozen=True)
@@ -56,14 +51,13 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
     Raises:
         UserError: if a file is damaged.
     """
-    points, held_out, folds = (
-        read(folder) for read in (read_predictions, read_out_of_fold, read_fold_means)
-    )
+    points = read_test_points(folder, read_splits(folder))
     if points is None:
         return
+    held_out, folds = read_out_of_fold(folder), read_arrays(folder, FOLDS)
     stored = read_mixtures(folder).mixture if has_mixtures(folder) else None
     inputs = None if stored is None else _inputs(read_record(folder).identity["dataset"])
-    for split, own in exclude_diverged(points, read_splits(folder)).groupby("split"):
+    for split, own in points.groupby("split"):
         mixture = _gaussians(own)
         if stored is not None:
             mixture = _with_moments(stored.select_points(own.index.to_numpy()), mixture)

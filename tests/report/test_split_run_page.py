@@ -20,12 +20,17 @@ from bnnbench.report.split_run_page import (
     SPLIT_RUN_PAGE,
     Z_STATEMENT,
     figure_functions,
-    read_test_points,
     run_notes,
     run_table,
 )
 from bnnbench.results.calibration import RECALIBRATIONS
-from bnnbench.results.run_files import CALIBRATION, read_out_of_fold, read_search, read_splits
+from bnnbench.results.run_files import (
+    CALIBRATION,
+    read_out_of_fold,
+    read_search,
+    read_splits,
+    read_test_points,
+)
 
 
 def figures_of(folder: RunFolder) -> dict[str, Any]:

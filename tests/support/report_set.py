@@ -22,13 +22,7 @@ from bnnbench.report.blocks import DataFile, Style, Table
 from bnnbench.report.report_writer import SECTIONS, section_functions
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.reader import read_runs
-from bnnbench.results.run_files import (
-    CALIBRATION,
-    exclude_diverged,
-    read_out_of_fold,
-    read_predictions,
-    read_splits,
-)
+from bnnbench.results.run_files import CALIBRATION, read_out_of_fold, read_splits, read_test_points
 from support.runs import add_arrays, divergence_metadata, make_points, make_run
 from support.synthetic_data import make_curve_run
 
@@ -94,10 +88,9 @@ def make_runs(outputs: Path) -> None:
 
 def add_calibration(folder: RunFolder) -> None:
     """Write the calibration table of the run's page."""
-    points = read_predictions(folder)
+    points = read_test_points(folder, read_splits(folder))
     assert points is not None
-    kept = exclude_diverged(points, read_splits(folder))
-    table = calibration_table(kept, read_out_of_fold(folder))
+    table = calibration_table(points, read_out_of_fold(folder))
     table.to_csv(folder.table(CALIBRATION), index=False)
 
 

@@ -48,8 +48,6 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index(["dataset", "label"]).join(both.add_prefix("score."))
 
 
-MEANS = [*THIRDS, "trend", "coverage", "u", "v"]
-
 COLUMNS = blocks.columns(
     {"Method": "{label}"},
     {

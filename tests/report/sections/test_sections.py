@@ -31,7 +31,7 @@ from bnnbench.report.sections import (
 )
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.reader import read_runs
-from bnnbench.results.run_files import CALIBRATION, exclude_diverged, read_predictions, read_splits
+from bnnbench.results.run_files import CALIBRATION, read_splits, read_test_points
 from bnnbench.results.run_filter import RunFilter
 
 
@@ -112,9 +112,9 @@ def test_calibration_is_that_of_the_runs_own_pages(tmp_path: Path) -> None:
     folder = make_run(tmp_path, times=5)
     assert not blocks(calibration.section, tmp_path)
     add_arrays(folder)
-    points = read_predictions(folder)
+    points = read_test_points(folder, read_splits(folder))
     assert points is not None
-    found = calibration_table(exclude_diverged(points, read_splits(folder)))
+    found = calibration_table(points)
     found.to_csv(folder.table(CALIBRATION), index=False)
     section = blocks(calibration.section, tmp_path)
     (table,) = tables(section)
