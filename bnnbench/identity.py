@@ -1,4 +1,8 @@
-"""The identity of a run: all settings of all components, except fields marked `no_identity`."""
+"""The identity of a run: all settings of all components, except fields marked `no_identity`.
+
+A class is identified by its attribute `identity_name`, so that its file can move. Classes outside
+the package need none: they are identified by their module and name.
+"""
 
 from __future__ import annotations
 
@@ -35,21 +39,34 @@ def is_identity(setting: Field[Any], component: Any) -> bool:
     return bool(setting.metadata.get("identity", True))
 
 
+def identity_name(cls: type) -> str:
+    """Return the name of a class in identities: its own `identity_name`, which is not inherited.
+
+    Raises:
+        TypeError: if a class of the package has none.
+    """
+    if "identity_name" in vars(cls):
+        return str(vars(cls)["identity_name"])
+    if cls.__module__.startswith("bnnbench."):
+        raise TypeError(f"{cls.__qualname__} needs a class attribute `identity_name`.")
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
 def identity_of(component: Any) -> Any:
     """Convert a component and those inside it to plain JSON values.
 
     Args:
         component: a dataclass, or a mapping, sequence or plain value inside one. A dataclass is
-            identified by its class and all fields except `no_identity` ones.
+            identified by its `identity_name` and all fields except `no_identity` ones.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: for anything else, or a class of the package without `identity_name`.
     """
     if is_dataclass(component) and not isinstance(component, type):
         cls = type(component)
         kept = [f.name for f in fields(cls) if is_identity(f, component)]
         settings = {name: getattr(component, name) for name in kept}
-        return {"class": f"{cls.__module__}.{cls.__qualname__}", **identity_of(settings)}
+        return {"class": identity_name(cls), **identity_of(settings)}
     if isinstance(component, Mapping):
         return {str(key): identity_of(value) for key, value in component.items()}
     if isinstance(component, list | tuple):

@@ -32,6 +32,7 @@ class Network(Checked):
         depth: number of hidden layers; 0 is a linear model.
     """
 
+    identity_name = "bnnbench.settings.Network"
     width: int | tuple[int, ...] = 50
     depth: Annotated[int, Whole(0)] = 1
     key: ClassVar[str] = "network"
@@ -71,6 +72,7 @@ class Training(Checked):
             `never`; ignored by methods with native training.
     """
 
+    identity_name = "bnnbench.settings.Training"
     epochs: Count = 40
     final_epochs: Count = 40
     batch_size: Annotated[int | str, Word("all", Whole())] = 32
@@ -120,6 +122,7 @@ class Evaluation(Checked):
             rows, with `out_of_fold`, for CV+ intervals; changes no result either.
     """
 
+    identity_name = "bnnbench.settings.Evaluation"
     samples: Count = 100
     out_of_fold: bool = True
     score_training_rows: bool = False

@@ -67,6 +67,26 @@ def test_classes_with_the_same_fields_differ() -> None:
     assert identity_of(Twin()) != identity_of(Inner())
 
 
+def test_a_class_is_identified_by_its_own_name() -> None:
+    """So its file can move, and a class that derives from it is another one."""
+
+    @dataclass(frozen=True)
+    class Moved:
+        identity_name = "there.Named"
+
+    class Derived(Moved):
+        pass
+
+    assert identity_of(Moved()) == {"class": "there.Named"}
+    assert identity_of(Derived())["class"].endswith("Derived")
+
+
+def test_a_class_of_the_package_needs_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Inner, "__module__", "bnnbench.methods.new")
+    with pytest.raises(TypeError, match="identity_name"):
+        identity_of(Inner())
+
+
 def test_infinity_is_a_string() -> None:
     ends = [identity_of(replace(BASE, loss=value)) for value in (math.inf, -math.inf)]
     assert [end["loss"] for end in ends] == ["inf", "-inf"]

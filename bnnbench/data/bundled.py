@@ -23,6 +23,7 @@ class Diabetes(Checked):
         split_seed: seed of the splits, independent of the run's seed.
     """
 
+    identity_name = "bnnbench.data.bundled.Diabetes"
     name: str = "diabetes"
     summary: str = no_identity("")
     n_splits: NumberOfSplits = 20

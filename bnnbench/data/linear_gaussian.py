@@ -35,6 +35,7 @@ class LinearGaussian(Checked):
         data_seed: seed of the inputs and noise, independent of the run's seed.
     """
 
+    identity_name = "bnnbench.data.linear_gaussian.LinearGaussian"
     name: str = "line"
     summary: str = no_identity("")
     rows: Annotated[int, Whole(2)] = 100

@@ -57,6 +57,7 @@ class OpenMLTask(Checked):
         categorical: how to treat text columns: `refuse` or `onehot`.
     """
 
+    identity_name = "bnnbench.data.openml_task.OpenMLTask"
     name: str = no_identity("openml")
     task: Annotated[int, Whole(1)] | None = None
     summary: str = no_identity("")

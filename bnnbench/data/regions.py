@@ -77,6 +77,7 @@ class Regions(Checked):
             follow the rows of the region in every test part.
     """
 
+    identity_name = "bnnbench.data.regions.Regions"
     source: Source
     region: Annotated[str, OneOf(*MIDDLE)] = GAP
     inside: Annotated[float, Between(0, 1, low_included=True)] = 0.1

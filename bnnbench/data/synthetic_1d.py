@@ -111,6 +111,7 @@ class GaussianProcessSample(Curve):
         noise_free_input: the input at which there is no noise.
     """
 
+    identity_name = "bnnbench.data.synthetic_1d.GaussianProcessSample"
     length_scale: Positive = 1.0
     noise: Annotated[float, Between(0, low_included=True)] = 0.3
     noise_free_input: Annotated[float, Finite()] = -2.0
@@ -147,6 +148,7 @@ class Sine(Curve):
         noise: standard deviation of the noise.
     """
 
+    identity_name = "bnnbench.data.synthetic_1d.Sine"
     noise: Annotated[float, Between(0, low_included=True)] = 0.3
 
     def function(self, x: np.ndarray) -> np.ndarray:

@@ -33,6 +33,7 @@ class UCI(Checked):
         base_url: the URL of the archive.
     """
 
+    identity_name = "bnnbench.data.uci.UCI"
     name: str
     summary: str = no_identity("")
     directory: str = no_identity("data")

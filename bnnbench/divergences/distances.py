@@ -39,6 +39,7 @@ def wasserstein2(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor)
 class Fisher(Divergence):
     """The Fisher-Rao distance, the thesis's F."""
 
+    identity_name = "bnnbench.divergences.distances.Fisher"
     between = staticmethod(fisher)
 
 
@@ -46,6 +47,7 @@ class Fisher(Divergence):
 class Wasserstein2(Divergence):
     """The squared 2-Wasserstein distance."""
 
+    identity_name = "bnnbench.divergences.distances.Wasserstein2"
     between = staticmethod(wasserstein2)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:

@@ -197,6 +197,7 @@ class AlphaJS(AlphaDivergence):
     The Monte Carlo estimate is unbiased.
     """
 
+    identity_name = "bnnbench.divergences.jensen_shannon.AlphaJS"
     alpha: Annotated[float, Between(MIN_ALPHA, 1, low_included=True, high_included=True)]
 
     @property
@@ -220,6 +221,8 @@ class AlphaJS(AlphaDivergence):
 @dataclass(frozen=True, kw_only=True)
 class JS(RatioDivergence):
     """The Jensen-Shannon divergence. The Monte Carlo estimate is unbiased and at most log 2."""
+
+    identity_name = "bnnbench.divergences.jensen_shannon.JS"
 
     @property
     def native(self) -> bool:

@@ -47,6 +47,7 @@ class KL(RatioDivergence):
     The Monte Carlo estimate is the mean of `log(q / p)`, which is unbiased.
     """
 
+    identity_name = "bnnbench.divergences.kl.KL"
     between = staticmethod(kl)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
@@ -65,6 +66,7 @@ class KLPriorPosterior(RatioDivergence):
     factor of more than `sqrt(2)`.
     """
 
+    identity_name = "bnnbench.divergences.kl.KLPriorPosterior"
     between = staticmethod(kl_prior_posterior)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
@@ -85,6 +87,7 @@ class Jeffreys(RatioDivergence):
     is infinite where that of `KLPriorPosterior` is.
     """
 
+    identity_name = "bnnbench.divergences.kl.Jeffreys"
     between = staticmethod(jeffreys)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:

@@ -45,6 +45,7 @@ class Prior(Checked, ABC):
 class Gaussian(Prior):
     """`Normal(0, 1 / precision)` (book, section 4.3)."""
 
+    identity_name = "bnnbench.divergences.priors.Gaussian"
     label: str = "gaussian"
 
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
@@ -55,6 +56,7 @@ class Gaussian(Prior):
 class Laplace(Prior):
     """The Laplace density of variance `1 / precision`: its scale is `1 / sqrt(2 precision)`."""
 
+    identity_name = "bnnbench.divergences.priors.Laplace"
     label: str = "laplace"
 
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
@@ -75,6 +77,7 @@ class ScaleMixture(Prior):
         ratio: standard deviation of the narrow component over that of the wide one, below 1.
     """
 
+    identity_name = "bnnbench.divergences.priors.ScaleMixture"
     label: str = "scale_mixture"
     fraction: Annotated[float, Between(0, 1)] = 0.5
     ratio: Annotated[float, Between(0, 1)] = 0.1

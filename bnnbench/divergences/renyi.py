@@ -133,6 +133,8 @@ class Renyi(AlphaDivergence):
     unbiased at 1.
     """
 
+    identity_name = "bnnbench.divergences.renyi.Renyi"
+
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return renyi(q_loc, q_scale, p_loc, p_scale, self.alpha)
 
@@ -149,6 +151,8 @@ class Renyi(AlphaDivergence):
 @dataclass(frozen=True, kw_only=True)
 class AlphaRenyi(Renyi):
     """`alpha` times Rényi's divergence, the thesis's alphaAR."""
+
+    identity_name = "bnnbench.divergences.renyi.AlphaRenyi"
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return alpha_renyi(q_loc, q_scale, p_loc, p_scale, self.alpha)
@@ -175,6 +179,8 @@ class Alpha(AlphaDivergence):
     The Monte Carlo estimate is a plain mean, which is unbiased. For a Gaussian prior its variance
     is finite only where `(2 alpha - 1) p_scale^2 + (2 - 2 alpha) q_scale^2 > 0`.
     """
+
+    identity_name = "bnnbench.divergences.renyi.Alpha"
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return alpha_divergence(q_loc, q_scale, p_loc, p_scale, self.alpha)
@@ -210,6 +216,7 @@ class ScaledAlpha(RatioDivergence):
 class Hellinger(ScaledAlpha):
     """The squared Hellinger distance. The Monte Carlo estimate is unbiased."""
 
+    identity_name = "bnnbench.divergences.renyi.Hellinger"
     alpha = 0.5
     factor = 0.25
     between = staticmethod(hellinger)
@@ -222,6 +229,7 @@ class ChiSquared(ScaledAlpha):
     Infinite, and reported as diverged, where q has at least twice the variance of the prior.
     """
 
+    identity_name = "bnnbench.divergences.renyi.ChiSquared"
     alpha = 2.0
     factor = 2.0
     between = staticmethod(chi2)

@@ -88,6 +88,7 @@ class TV(RatioDivergence):
     The Monte Carlo estimate is the mean of `max(0, 1 - p / q)`, which is unbiased.
     """
 
+    identity_name = "bnnbench.divergences.total_variation.TV"
     between = staticmethod(tv)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
@@ -113,6 +114,7 @@ def _density(x: Tensor) -> Tensor:
 class TVLower(Divergence):
     """The lower bound of the total variation distance, whose formula the thesis prints as TVU."""
 
+    identity_name = "bnnbench.divergences.total_variation.TVLower"
     between = staticmethod(tv_lower)
 
 
@@ -120,4 +122,5 @@ class TVLower(Divergence):
 class TVUpper(Divergence):
     """The upper bound of the total variation distance, whose formula the thesis prints as TVL."""
 
+    identity_name = "bnnbench.divergences.total_variation.TVUpper"
     between = staticmethod(tv_upper)

@@ -32,6 +32,8 @@ FINGERPRINTS = ("fingerprint", "training_fingerprint")
 class SplitExperiment(SplitPlan, Stackable):
     """One method on one data set (Cinelli et al. 2021, section 4.7.3)."""
 
+    identity_name = "bnnbench.experiment.split_experiment.SplitExperiment"
+
     def prepare(self) -> None:
         if self.iterations:
             self.search.load()

@@ -16,6 +16,7 @@ from bnnbench.types import Hyper, Prediction
 class Gaussian(Likelihood):
     """Homoscedastic noise: `Normal(output, 1 / noise_precision)`."""
 
+    identity_name = "bnnbench.likelihoods.gaussian.Gaussian"
     label: str = "gaussian"
     outputs: ClassVar[int] = 1
     hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision",)

@@ -29,6 +29,7 @@ class Heteroscedastic(Likelihood):
     BBB and Practical VI therefore start at a precision of 1000 instead of 10 with this likelihood.
     """
 
+    identity_name = "bnnbench.likelihoods.heteroscedastic.Heteroscedastic"
     label: str = "heteroscedastic"
     outputs: ClassVar[int] = 2
     hyper_names: ClassVar[tuple[str, ...]] = ()

@@ -33,6 +33,7 @@ class Beta(Loss):
         beta: greater than 1; larger values reduce the influence of outliers.
     """
 
+    identity_name = "bnnbench.losses.beta.Beta"
     label: str = "beta"
     beta: Annotated[float, Between(1)]
 

@@ -31,6 +31,7 @@ class Gamma(Loss):
         gamma: greater than 1; larger values reduce the influence of outliers.
     """
 
+    identity_name = "bnnbench.losses.gamma.Gamma"
     label: str = "gamma"
     gamma: Annotated[float, Between(1)]
 

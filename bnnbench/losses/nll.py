@@ -14,6 +14,7 @@ from bnnbench.losses.base import Loss, log_density
 class NLL(Loss):
     """`precision error^2 / 2 + log_scale + log(2 pi) / 2`."""
 
+    identity_name = "bnnbench.losses.nll.NLL"
     label: str = "nll"
 
     def value(self, error: Tensor, precision: Tensor) -> Tensor:

@@ -40,6 +40,8 @@ class BBAlphaDropout(MCDropout):
         alpha: any finite number; 0 is MC dropout.
     """
 
+    identity_name = "bnnbench.methods.bb_alpha_dropout.BBAlphaDropout"
+    family = "bb_alpha_dropout"
     alpha: Annotated[float, Finite()] = 0.5
     noise: Annotated[str, OneOf("bernoulli", "gaussian")] = "bernoulli"
     variants = ({"alpha": 1.0, "noise": "gaussian"},)

@@ -47,6 +47,8 @@ class BBB(SoftplusMethod):
             `exponential` gives minibatch j the weight 2^(M-j) / (2^M - 1) (section 4.3).
     """
 
+    identity_name = "bnnbench.methods.bbb.BBB"
+    family = "bbb"
     divergence: Divergence | StackedDivergences
     initial_precision: Positive = 10.0
     minibatch_weights: Annotated[str, OneOf("uniform", "exponential")] = "uniform"

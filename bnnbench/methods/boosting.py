@@ -42,6 +42,8 @@ class Boosting(EstimatorMethod):
         min_samples_leaf: rows per leaf.
     """
 
+    identity_name = "bnnbench.methods.boosting.Boosting"
+    family = "boosting"
     quantiles: Count = 9
     iterations: Count = 100
     learning_rate: Positive = 0.1

@@ -46,6 +46,8 @@ class CAVI(GaussianPosterior):
         prior_precision: of the weights, bias included, standardised units; None is searched.
     """
 
+    identity_name = "bnnbench.methods.cavi.CAVI"
+    family = "cavi"
     noise_precision: Positive | None = None
     prior_precision: Positive | None = None
     own_hyper_names = ("noise_precision", "prior_precision")

@@ -40,6 +40,8 @@ class DeepEnsemble(MAP):
             rows.
     """
 
+    identity_name = "bnnbench.methods.deep_ensemble.DeepEnsemble"
+    family = "deep_ensemble"
     members: Count = 5
     adversarial: bool = False
     adversarial_step: Positive = 0.01

@@ -76,6 +76,8 @@ class DVI(SoftplusMethod):
         initial_precision: of the posterior.
     """
 
+    identity_name = "bnnbench.methods.dvi.DVI"
+    family = "dvi"
     prior_precision: LearnablePrecision = None
     initial_precision: Positive = 100.0
     likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]

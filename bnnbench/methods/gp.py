@@ -38,6 +38,8 @@ class GP(EstimatorMethod):
         kernel_rows: rows used to fit the kernel, at cubic cost.
     """
 
+    identity_name = "bnnbench.methods.gp.GP"
+    family = "gp"
     kernel_rows: Annotated[int, Whole(10)] = 500
     max_rows = 2000
 

@@ -93,6 +93,8 @@ class HMC(ChainsMethod):
             prior, instead of from the usual, much smaller initial weights.
     """
 
+    identity_name = "bnnbench.methods.hmc.HMC"
+    family = "hmc"
     prior_precision: SampledPrecision = SAMPLED
     noise_precision: SampledPrecision = SAMPLED
     prior_gamma: ShapeAndRate = (1.0, 0.1)

@@ -53,6 +53,8 @@ class IVON(VariationalMethod):
             precision, `TYPICAL_PRECISION` is used.
     """
 
+    identity_name = "bnnbench.methods.ivon.IVON"
+    family = "ivon"
     initial_curvature: Positive = 0.5
 
     def init(self, task: FitTask) -> State:

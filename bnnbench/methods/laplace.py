@@ -79,6 +79,8 @@ class Laplace(GaussianMethod, MAP):
             initial precisions.
     """
 
+    identity_name = "bnnbench.methods.laplace.Laplace"
+    family = "laplace"
     curvature: Annotated[str, OneOf(*CURVATURES)] = "kronecker"
     last_layer: bool = False
     predictive: Annotated[str, OneOf("linearised", "sampled")] = "linearised"

@@ -56,6 +56,8 @@ class LastLayer(GaussianMethod):
             an average of minibatches that forgets with a rate of one epoch.
     """
 
+    identity_name = "bnnbench.methods.last_layer.LastLayer"
+    family = "last_layer"
     noise_precision: LearnablePrecision = None
     likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
     is_stochastic: ClassVar[bool] = False

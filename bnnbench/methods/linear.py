@@ -27,6 +27,9 @@ class Linear(EstimatorMethod):
     training settings have no effect.
     """
 
+    identity_name = "bnnbench.methods.linear.Linear"
+    family = "linear"
+
     def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> Mapping[str, Any]:
         from sklearn.linear_model import BayesianRidge
 

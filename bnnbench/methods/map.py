@@ -28,6 +28,9 @@ class MAP(StochasticMethod):
     `evaluation.samples` have no effect. Methods with several networks derive from this class.
     """
 
+    identity_name = "bnnbench.methods.map.MAP"
+    family = "map"
+
     @property
     def is_stochastic(self) -> bool:
         return False

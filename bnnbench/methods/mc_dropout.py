@@ -52,6 +52,8 @@ class MCDropout(StochasticMethod):
         bias_prior: whether the prior applies to biases too.
     """
 
+    identity_name = "bnnbench.methods.mc_dropout.MCDropout"
+    family = "mc_dropout"
     dropout: Annotated[float | None, Between(0, 1)] = None
     noise: Annotated[str, OneOf("bernoulli", "gaussian", "dropconnect")] = "bernoulli"
     weight_init: Annotated[str, OneOf("fan_in", "glorot")] = "fan_in"

@@ -64,6 +64,8 @@ class MILE(ChainsMethod):
         initial_step_size: s at the start.
     """
 
+    identity_name = "bnnbench.methods.mile.MILE"
+    family = "mile"
     prior_precision: Annotated[float | None, Between(0)] = None
     noise_precision: Annotated[float | None, Between(0)] = None
     warm_up: Annotated[int, Whole(0)] = 5000

@@ -62,6 +62,8 @@ class PBP(Method):
             `beta` of the noise. A sum that is not a proper distribution is skipped.
     """
 
+    identity_name = "bnnbench.methods.pbp.PBP"
+    family = "pbp"
     prior_update: Annotated[str, OneOf("ep", "adf")] = "ep"
     batch_size: Count = 1
     is_stochastic: ClassVar[bool] = False

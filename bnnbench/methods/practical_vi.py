@@ -52,6 +52,8 @@ class PracticalVI(VariationalMethod):
             `noise_precision (d output / d w)^2`, or the equivalent for another likelihood or loss.
     """
 
+    identity_name = "bnnbench.methods.practical_vi.PracticalVI"
+    family = "practical_vi"
     initial_precision: Positive = 10.0
     curvature: Annotated[str, OneOf("squared_gradient", "gauss_newton")] = "squared_gradient"
     variants = ({"curvature": "gauss_newton"},)

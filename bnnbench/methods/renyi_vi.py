@@ -77,6 +77,8 @@ class RenyiVI(VariationalMethod):
             from `Normal(0, 0.01)` and adds such noise to the log variances of the factor.
     """
 
+    identity_name = "bnnbench.methods.renyi_vi.RenyiVI"
+    family = "renyi_vi"
     alpha: Annotated[float, Between(-math.inf, low_included=True, high_included=True)] = 0.5
     noise_precision: LearnablePrecision = None
     initial_precision: Positive = E10

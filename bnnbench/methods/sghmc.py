@@ -66,6 +66,8 @@ class SGHMC(SGMCMC):
         adaptation_steps: steps of burn-in; set by `fit`.
     """
 
+    identity_name = "bnnbench.methods.sghmc.SGHMC"
+    family = "sghmc"
     step_size: Positive = 0.01
     friction: Annotated[float, Between(0, 1)] = 0.05
     adaptation_steps: int = no_identity(0)

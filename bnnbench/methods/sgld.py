@@ -79,6 +79,8 @@ class SGLD(SGMCMC):
         damping: of the preconditioner, keeps G finite for vanishing gradients.
     """
 
+    identity_name = "bnnbench.methods.sgld.SGLD"
+    family = "sgld"
     step_size: Positive = 14.0
     step_offset: Positive = 1000.0
     step_decay: Annotated[float, Between(0.5, 1, high_included=True)] = 0.55

@@ -86,6 +86,8 @@ class Sklearn(EstimatorMethod):
         virtual_ensembles: number of virtual ensembles of CatBoost; 0 for none.
     """
 
+    identity_name = "bnnbench.methods.sklearn.Sklearn"
+    family = "sklearn"
     estimator: Annotated[str, class_name]
     options: Annotated[Mapping[str, Any] | None, named_values] = field(default=None, hash=False)
     select_n_estimators: Annotated[str | None, OneOf(*SELECTIONS)] = None

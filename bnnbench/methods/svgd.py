@@ -101,6 +101,8 @@ class SVGD(MAP):
         noise_gamma: shape and rate of the prior of a learned `noise_precision`.
     """
 
+    identity_name = "bnnbench.methods.svgd.SVGD"
+    family = "svgd"
     particles: Count = 20
     drift: Annotated[str, OneOf(*DRIFTS, FUNCTION)] = "svgd"
     optimiser: Annotated[str, OneOf("adam", "adagrad")] = "adam"

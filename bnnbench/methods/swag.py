@@ -73,6 +73,8 @@ class SWAG(MAP):
         scale: factor of the covariance; 0 predicts with the averaged network.
     """
 
+    identity_name = "bnnbench.methods.swag.SWAG"
+    family = "swag"
     members: Count = 1
     burn_in: Annotated[float, Between(0, 1, low_included=True)] = 0.5
     step_size: Positive = 0.005

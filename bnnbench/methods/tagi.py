@@ -62,6 +62,8 @@ class TAGI(Method):
             reference program does, so that all but the first few are almost zero.
     """
 
+    identity_name = "bnnbench.methods.tagi.TAGI"
+    family = "tagi"
     noise_precision: Annotated[float | None, Between(0)] = None
     predicts_noise: bool = False
     output_gain: Positive = 1.0

@@ -36,6 +36,8 @@ class Vadam(VariationalMethod):
             mistake. A number below the prior precision is replaced by the prior precision.
     """
 
+    identity_name = "bnnbench.methods.vadam.Vadam"
+    family = "vadam"
     initial_precision: Positive | None = None
 
     def init(self, task: FitTask) -> State:

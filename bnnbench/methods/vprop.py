@@ -34,6 +34,8 @@ class Vprop(Vadam):
             to the published results (yacht, 40 epochs).
     """
 
+    identity_name = "bnnbench.methods.vprop.Vprop"
+    family = "vprop"
     square_root: bool = True
     variants = ({"square_root": False},)
 

@@ -16,6 +16,7 @@ from bnnbench.data import archive
 from bnnbench.data.uci import UCI
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.experiment.split_files import FOLDS
+from bnnbench.identity import identity_name
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
 from bnnbench.results.run_files import read_arrays, read_out_of_fold, read_splits, read_test_points
 
@@ -73,7 +74,7 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
 def _inputs(dataset: Mapping[str, Any]) -> np.ndarray | None:
     """Return the standardised inputs of a UCI set, or of the set that others are made from."""
     source = dataset.get("source", dataset)
-    is_uci = source["class"] == f"{UCI.__module__}.{UCI.__qualname__}"
+    is_uci = source["class"] == identity_name(UCI)
     return _uci_inputs(source["name"]) if is_uci else None
 
 

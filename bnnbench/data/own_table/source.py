@@ -89,6 +89,7 @@ class OwnTable(Checked):
         sheet: the sheet of a workbook; None means the first.
     """
 
+    identity_name = "bnnbench.data.own_table.source.OwnTable"
     name: str = "csv"
     path: str | None = no_identity(None)
     target: str | None = None

@@ -115,6 +115,8 @@ class Method(Checked, ABC):
     Attributes:
         label: name of the method in paths and tables.
         summary: one line for `bnnbench list`.
+        family: class attribute, shared by all presets of a method: `bbb` for `bbb_x2`. A class that
+            does not set its own, such as one from outside the package, has its full name.
         own_hyper_names: class attribute, the method's hyper-parameters besides the likelihood's.
         records_objective: class attribute, whether a fit can record its objective
             (`FitTask.trace_streams`).
@@ -132,6 +134,7 @@ class Method(Checked, ABC):
 
     label: str
     summary: str = no_identity("")
+    family: ClassVar[str]
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     records_objective: ClassVar[bool] = False
     linear_only: ClassVar[bool] = False
@@ -139,6 +142,11 @@ class Method(Checked, ABC):
     max_rows: ClassVar[int | None] = None
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     key: ClassVar[str] = "method"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "family" not in vars(cls):
+            cls.family = f"{cls.__module__}.{cls.__qualname__}"
 
     def __post_init__(self) -> None:
         for name in self.own_hyper_names:
@@ -150,16 +158,6 @@ class Method(Checked, ABC):
                     "no_field",
                 )
         super().__post_init__()
-
-    @property
-    def family(self) -> str:
-        """The name of its file, shared by all presets of a method: `bbb` for `bbb_x2`.
-
-        A class from outside `bnnbench` gives its full name, to avoid clashes with built-in names.
-        """
-        module = type(self).__module__
-        built_in = module.startswith("bnnbench.")
-        return module.rpartition(".")[2] if built_in else f"{module}.{type(self).__qualname__}"
 
     @property
     def hyper_names(self) -> tuple[str, ...]:

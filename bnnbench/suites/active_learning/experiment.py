@@ -63,6 +63,7 @@ class ActiveLearning(RepeatedArms):
         repetitions: see `Pools`.
     """
 
+    identity_name = "bnnbench.suites.active_learning.experiment.ActiveLearning"
     arms: Annotated[tuple[str, ...], ListOf(OneOf(*ARMS), order="distinct")]
     start: int = no_identity()
     additions: int = no_identity()

@@ -29,6 +29,7 @@ class Pools(Checked):
         seed: of the permutations.
     """
 
+    identity_name = "bnnbench.suites.active_learning.pools.Pools"
     source: Source
     start: Annotated[int, Whole(2)] = 20
     additions: Count = 9

@@ -109,6 +109,7 @@ class Wheel(Environment):
         noise: standard deviation of the rewards.
     """
 
+    identity_name = "bnnbench.suites.exploration.environments.Wheel"
     delta: Annotated[float, Between(0, 1)] = 0.9
     noise: Positive = 0.01
     label = "wheel"
@@ -153,6 +154,7 @@ class Classes(RowByRow):
     The reward of the right class is 1 and that of others 0.
     """
 
+    identity_name = "bnnbench.suites.exploration.environments.Classes"
     label = "table"
 
     def rewards(self, targets: np.ndarray) -> np.ndarray:
@@ -172,6 +174,7 @@ class Stock(RowByRow):
         shortage: cost of a missing unit.
     """
 
+    identity_name = "bnnbench.suites.exploration.environments.Stock"
     shortage: Positive = 9.0
     label = "price"
 
@@ -191,6 +194,7 @@ class Pool(Environment):
         rows: maximum number of rows, drawn from the data set.
     """
 
+    identity_name = "bnnbench.suites.exploration.environments.Pool"
     start: Annotated[int, Whole(2)] = 20
     best: Annotated[float, Between(0, 1)] = 0.05
     rows: Count = 2000
@@ -229,6 +233,7 @@ class Games(Checked):
         seed: of the repetitions; each has a generator seeded with `(seed, repetition)`.
     """
 
+    identity_name = "bnnbench.suites.exploration.environments.Games"
     environment: Environment
     source: Source | None
     repetitions: Annotated[int, Whole(2)] = 20

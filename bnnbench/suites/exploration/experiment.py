@@ -69,6 +69,7 @@ class Bandit(RepeatedArms):
         epsilon: probability of a random choice under the rule of this name.
     """
 
+    identity_name = "bnnbench.suites.exploration.experiment.Bandit"
     environment: Environment = no_identity()
     repetitions: int = no_identity()
     arms: Annotated[tuple[str, ...], ListOf(OneOf(*ARMS), order="distinct")]

@@ -39,7 +39,7 @@ MODEL_COLUMNS = ("depth", "width", "likelihood", "loss")
 PRECISIONS = ("prior_precision", "noise_precision")
 """Hyper-parameters of the model; others belong to the approximation."""
 
-PRIOR_SETTING, GAUSSIAN = "method.divergence.prior.class", "Gaussian"
+PRIOR_SETTING, GAUSSIAN = "method.divergence.prior", "gaussian"
 """The setting that selects the prior, and its value for methods without this setting."""
 
 DISTANCES = (
@@ -116,7 +116,7 @@ def model_difference(runs: Runs, reference: str, run: str) -> str | None:
     for name in MODEL_COLUMNS:
         if ours[name] != theirs[name]:
             return f"its {name} is {theirs[name]}, not {ours[name]}"
-    prior = str(theirs["settings"].get(PRIOR_SETTING, GAUSSIAN)).rpartition(".")[2]
+    prior = theirs["settings"].get(PRIOR_SETTING, GAUSSIAN)
     if prior != GAUSSIAN:
         return f"its prior is {prior}, not {GAUSSIAN}"
     reference_splits, run_splits = (_splits(runs, digest) for digest in (reference, run))

@@ -68,6 +68,7 @@ class Sprinkler(Stackable, HasSteps):
         device: `cpu` or `cuda`.
     """
 
+    identity_name = "bnnbench.suites.lam_density_ratio.experiment.Sprinkler"
     contrast: Annotated[str, OneOf(*names.CONTRASTS)]
     divergence: Annotated[str, OneOf(*names.DIVERGENCES)]
     estimator: Annotated[str, OneOf(*names.SYMBOLS)]

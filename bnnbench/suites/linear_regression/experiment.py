@@ -62,6 +62,7 @@ class LinearRegression(Experiment):
         loaded: the table, once `resolved`.
     """
 
+    identity_name = "bnnbench.suites.linear_regression.experiment.LinearRegression"
     dataset: Source
     method: Method
     network: Network

@@ -42,6 +42,7 @@ class Pruning(SplitExperiment):
         shares: of the weights that are removed.
     """
 
+    identity_name = "bnnbench.suites.pruning.experiment.Pruning"
     arms: Annotated[tuple[str, ...], ListOf(OneOf(*ARMS), order="distinct")]
     shares: Annotated[
         tuple[float, ...],

@@ -31,6 +31,7 @@ class RegionExperiment(SplitExperiment):
         inside: see `Regions`.
     """
 
+    identity_name = "bnnbench.suites.regions.experiment.RegionExperiment"
     region: str = no_identity(GAP)
     inside: float = no_identity(0.1)
     kind: ClassVar[str] = KIND

@@ -46,6 +46,7 @@ class ShiftedExperiment(SplitExperiment):
         strengths: see `Shifts`.
     """
 
+    identity_name = "bnnbench.suites.shifts.experiment.ShiftedExperiment"
     kinds: tuple[str, ...] = no_identity()
     strengths: tuple[float, ...] = no_identity()
     kind: ClassVar[str] = KIND

@@ -27,6 +27,7 @@ class Shifts(Checked):
         strengths: how far inputs move, in standard deviations of the training inputs.
     """
 
+    identity_name = "bnnbench.suites.shifts.made_rows.Shifts"
     source: Source
     kinds: Annotated[tuple[str, ...], ListOf(OneOf(*KINDS), order="distinct")] = KINDS
     strengths: Annotated[

@@ -63,7 +63,7 @@ def test_runs_of_another_model_are_excluded_with_a_reason(tmp_path: Path) -> Non
     make_approximation(tmp_path, "wide", 0.1, **{"hp.prior_precision": 2.0})
     make_approximation(tmp_path, "deep", 0.1, depth=2)
     make_approximation(tmp_path, "own", 0.1, **{"hp.noise_precision": np.nan})
-    prior = {"method__divergence__prior__class": "bnnbench.divergences.priors.Laplace"}
+    prior = {"method__divergence__prior": "laplace"}
     make_approximation(tmp_path, "pointed", 0.1, settings=prior)
     make_approximation(tmp_path, "strange", 0.1, fingerprint=["p", "q", "r", "s"])
     make_run(tmp_path, "bare", method="bbb", experiment="gold_standard")  # kept nothing
@@ -73,7 +73,7 @@ def test_runs_of_another_model_are_excluded_with_a_reason(tmp_path: Path) -> Non
         "wide": "its prior precision is 2, not 1",
         "deep": "its depth is 2, not 1",
         "own": "its noise precision is not fixed",
-        "pointed": "its prior is Laplace, not Gaussian",
+        "pointed": "its prior is laplace, not gaussian",
         "strange": "it has no split in common with the reference",
     }
 

@@ -76,6 +76,7 @@ class ClutterExperiment(TableExperiment):
     See `configs/experiment` for the settings; `seed` is that of random orders and samples.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.clutter.experiment.ClutterExperiment"
     theta: Annotated[float, Finite()]
     clutter_weight: Annotated[float, Between(0, 1)]
     clutter_variance: Annotated[float, Between(0, 1e6)]

@@ -49,6 +49,7 @@ class ConjugatePairs(TableExperiment):
     See `configs/experiment` for the settings.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.conjugate_pairs.experiment.ConjugatePairs"
     mean: Mean
     scale: Scale
     prior_mean: Mean

@@ -45,6 +45,7 @@ class EMFactory(TableExperiment):
     See `configs/experiment` for the settings; `seed` is that of the starts.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.em_factory.experiment.EMFactory"
     products: Annotated[int, Whole(3, maximum=1000)]
     beta: Annotated[float, Between(0, 1e6)]
     rate_shape: Annotated[float, Between(0, 1e6)]

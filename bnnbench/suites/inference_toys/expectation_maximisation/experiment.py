@@ -63,6 +63,9 @@ class ExpectationMaximisation(TableExperiment):
     See `configs/experiment` for the settings; `seed` is that of the starts.
     """
 
+    identity_name = (
+        "bnnbench.suites.inference_toys.expectation_maximisation.experiment.ExpectationMaximisation"
+    )
     weight: Annotated[float, Between(0, 1)]
     loc: Annotated[tuple[float, ...], ListOf(Between(-1e4, 1e4), length=2)]
     scale: Annotated[tuple[float, ...], ListOf(Between(0, 1e4), length=2)]

@@ -69,6 +69,7 @@ class GaussianMixture(TableExperiment):
     See `configs/experiment` for the settings; `seed` is that of the starts and minibatches.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.gaussian_mixture.experiment.GaussianMixture"
     few_means: Means
     few_points: Annotated[int, Whole(2)]
     many_means: Means

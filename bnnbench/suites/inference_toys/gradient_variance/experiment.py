@@ -96,6 +96,7 @@ class GradientVariance(TableExperiment):
     See `configs/experiment` for the settings; `seed` is that of the samples.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.gradient_variance.experiment.GradientVariance"
     seed: Annotated[int, Whole(0)]
     draws: Annotated[int, Whole(100, MAX_DRAWS)]
     scales: Annotated[tuple[float, ...], ListOf(Between(0))]

@@ -62,6 +62,7 @@ class KLShapes(TableExperiment):
     See `configs/experiment` for the settings.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.kl_shapes.experiment.KLShapes"
     separations: Annotated[tuple[float, ...], ListOf(Between(0, 8, low_included=True))]
     weights: Annotated[tuple[float, ...], ListOf(Between(0, 1))]
     scales: Annotated[tuple[float, ...], ListOf(Between(0.25, 10, low_included=True))]

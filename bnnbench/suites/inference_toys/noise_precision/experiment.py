@@ -65,6 +65,7 @@ class NoisePrecision(TableExperiment):
     See `configs/experiment` for the settings; `seed` is that of the random orders and samples.
     """
 
+    identity_name = "bnnbench.suites.inference_toys.noise_precision.experiment.NoisePrecision"
     rows: Annotated[int, Whole(2, MAX_ROWS)]
     weight: Real
     noise_precision: Positive

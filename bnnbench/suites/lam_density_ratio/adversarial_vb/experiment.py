@@ -63,6 +63,7 @@ class AdversarialVB(ImageExperiment):
         learning_rates: of all networks, for each number of latent variables; None for the thesis's.
     """
 
+    identity_name = "bnnbench.suites.lam_density_ratio.adversarial_vb.experiment.AdversarialVB"
     latents: Annotated[tuple[int, ...], ListOf(Whole(1, 1000), order="increasing")]
     divergences: Annotated[tuple[str, ...], ListOf(OneOf(*DIVERGENCES), order="distinct")]
     estimators: Annotated[tuple[str, ...], ListOf(OneOf(*names.SYMBOLS), order="distinct")]

@@ -54,6 +54,9 @@ class EstimatorParametrisations(TableExperiment):
         seed: seed of these points.
     """
 
+    identity_name = (
+        "bnnbench.suites.lam_density_ratio.theory.parametrisations.EstimatorParametrisations"
+    )
     q: Annotated[float, Between(0)]
     p: Annotated[float, Between(0)]
     points: Annotated[int, Whole()]

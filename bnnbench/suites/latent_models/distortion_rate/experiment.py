@@ -22,6 +22,7 @@ class DistortionRate(AutoencoderExperiment):
         betas: the factors.
     """
 
+    identity_name = "bnnbench.suites.latent_models.distortion_rate.experiment.DistortionRate"
     latents: Count
     betas: Annotated[
         tuple[float, ...], ListOf(Between(0.001, 1000, True), order="increasing", minimum=2)

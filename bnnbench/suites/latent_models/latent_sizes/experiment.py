@@ -38,6 +38,7 @@ class LatentSizes(AutoencoderExperiment):
             8, 32 and 128 otherwise.
     """
 
+    identity_name = "bnnbench.suites.latent_models.latent_sizes.experiment.LatentSizes"
     models: Annotated[tuple[str, ...], ListOf(OneOf(*MODELS), order="distinct")]
     latents: Annotated[tuple[int, ...] | None, ListOf(Whole(1, 1000), order="increasing")] = None
     kind: ClassVar[str] = "latent_sizes"

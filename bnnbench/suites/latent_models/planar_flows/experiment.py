@@ -23,6 +23,7 @@ class PlanarFlows(AutoencoderExperiment):
         training_samples: numbers of samples in the bounds that IWAEs maximise.
     """
 
+    identity_name = "bnnbench.suites.latent_models.planar_flows.experiment.PlanarFlows"
     latents: Annotated[int | None, Whole(1, 1000)] = None
     lengths: Annotated[tuple[int, ...], ListOf(Whole(0, 1000), order="increasing")]
     training_samples: Annotated[

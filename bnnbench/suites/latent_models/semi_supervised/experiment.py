@@ -74,6 +74,7 @@ class SemiSupervised(LatentModelExperiment):
             its accuracy is also recorded after `epochs`.
     """
 
+    identity_name = "bnnbench.suites.latent_models.semi_supervised.experiment.SemiSupervised"
     labels: Annotated[tuple[int, ...] | None, ListOf(Whole(), order="increasing")] = None
     batches: Annotated[tuple[str, ...], ListOf(OneOf(MIXED, PAIRED), order="distinct")]
     enumerated: Annotated[
