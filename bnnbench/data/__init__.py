@@ -18,10 +18,6 @@ class Source(Protocol):
     def name(self) -> str:
         """The label used in paths and tables."""
 
-    @property
-    def summary(self) -> str:
-        """One line: number of rows and columns, and the task."""
-
     def load(self) -> Table:
         """Load the table.
 

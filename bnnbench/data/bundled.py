@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from bnnbench.constraints import Checked, Seed
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
-from bnnbench.identity import no_identity
 from bnnbench.types import Table
 
 
@@ -17,7 +16,6 @@ class Diabetes(Checked):
 
     Attributes:
         name: the label used in paths and tables.
-        summary: one line about the set.
         n_splits: number of random train/test splits.
         test_fraction: fraction of the rows in each test part.
         split_seed: seed of the splits, independent of the run's seed.
@@ -25,7 +23,6 @@ class Diabetes(Checked):
 
     identity_name = "bnnbench.data.bundled.Diabetes"
     name: str = "diabetes"
-    summary: str = no_identity("")
     n_splits: NumberOfSplits = 20
     test_fraction: TestFraction = 0.1
     split_seed: Seed = 0

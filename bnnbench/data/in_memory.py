@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +25,6 @@ class InMemory:
     rows: int
     name: str = NAME
     table: Table | None = None
-    summary: ClassVar[str] = "rows in memory"
 
     @classmethod
     def of(cls, inputs: np.ndarray, targets: np.ndarray, features: Sequence[str]) -> InMemory:

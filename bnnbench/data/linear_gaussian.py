@@ -9,7 +9,6 @@ import numpy as np
 
 from bnnbench.constraints import Checked, Count, Finite, Positive, Seed, Whole
 from bnnbench.data.synthetic_1d import table_of_one_split
-from bnnbench.identity import no_identity
 from bnnbench.types import Table, UserError
 
 
@@ -24,7 +23,6 @@ class LinearGaussian(Checked):
 
     Attributes:
         name: the label used in paths and tables.
-        summary: one line about the set.
         rows: number of training rows.
         test_rows: number of test rows.
         intercept: intercept of the true line.
@@ -37,7 +35,6 @@ class LinearGaussian(Checked):
 
     identity_name = "bnnbench.data.linear_gaussian.LinearGaussian"
     name: str = "line"
-    summary: str = no_identity("")
     rows: Annotated[int, Whole(2)] = 100
     test_rows: Count = 100
     intercept: Annotated[float, Finite()] = 1.0

@@ -51,7 +51,6 @@ class OpenMLTask(Checked):
     Attributes:
         name: part of the label, unless it is `openml`, which stands for the name at OpenML.
         task: the number of the task at OpenML.
-        summary: one line about the table.
         directory: the data folder; the task is in its folder `openml/<task>`.
         missing: how to treat missing values: `refuse`, or `impute` the mean of the training rows.
         categorical: how to treat text columns: `refuse` or `onehot`.
@@ -60,7 +59,6 @@ class OpenMLTask(Checked):
     identity_name = "bnnbench.data.openml_task.OpenMLTask"
     name: str = no_identity("openml")
     task: Annotated[int, Whole(1)] | None = None
-    summary: str = no_identity("")
     directory: str = no_identity("data")
     missing: Annotated[str, OneOf(REFUSE, IMPUTE)] = REFUSE
     categorical: Annotated[str, OneOf(REFUSE, ONEHOT)] = REFUSE

@@ -88,11 +88,6 @@ class Regions(Checked):
         """The name of the data set and the region, which no published split has."""
         return f"{self.source.name}_{self.region}"
 
-    @property
-    def summary(self) -> str:
-        """One line about the data set."""
-        return self.source.summary
-
     def load(self) -> Table:
         """Load the table and split it.
 

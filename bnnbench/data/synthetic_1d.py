@@ -10,7 +10,6 @@ import numpy as np
 
 from bnnbench.constraints import Between, Checked, Finite, Positive, Seed, Whole
 from bnnbench.data.splits import MIN_TRAINING_ROWS
-from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
 
@@ -23,7 +22,6 @@ class Curve(Checked, ABC):
 
     Attributes:
         name: the label used in paths and tables.
-        summary: one line about the data.
         points: number of training points; their inputs are uniform between `low` and `high`.
         low: lower end of the training inputs.
         high: upper end of the training inputs.
@@ -34,7 +32,6 @@ class Curve(Checked, ABC):
     """
 
     name: str
-    summary: str = no_identity("")
     points: Annotated[int, Whole(MIN_TRAINING_ROWS)] = 40
     low: Annotated[float, Finite()] = -1.0
     high: Annotated[float, Finite()] = 1.0

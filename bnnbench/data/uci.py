@@ -24,7 +24,6 @@ class UCI(Checked):
 
     Attributes:
         name: a key of `archive.FOLDERS`.
-        summary: one line about the set.
         directory: the data folder, shared by all sets.
         features: column names in file order; empty means `column_<i>`.
         target: name of the target, with its unit.
@@ -35,7 +34,6 @@ class UCI(Checked):
 
     identity_name = "bnnbench.data.uci.UCI"
     name: str
-    summary: str = no_identity("")
     directory: str = no_identity("data")
     features: tuple[str, ...] = ()
     target: str = "target"

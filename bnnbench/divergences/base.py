@@ -23,7 +23,6 @@ from torch import Tensor
 
 from bnnbench.constraints import Checked, OneOf, Positive
 from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, Gaussian, Prior
-from bnnbench.identity import no_identity
 from bnnbench.types import UserError
 
 Pair = tuple[Tensor, Tensor]
@@ -43,7 +42,6 @@ class Divergence(Checked, ABC):
     """
 
     label: str
-    summary: str = no_identity("")
     weight: Positive = 1.0
     estimator: Annotated[str, OneOf("closed", "monte_carlo")] = "closed"
     prior: Prior = field(default_factory=Gaussian)

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, Checked
-from bnnbench.identity import no_identity
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -25,7 +24,6 @@ class Prior(Checked, ABC):
     """A density over one weight, centred at zero."""
 
     label: str
-    summary: str = no_identity("")
     key: ClassVar[str] = "prior"
 
     @abstractmethod

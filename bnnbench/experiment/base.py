@@ -21,7 +21,7 @@ import torch
 
 from bnnbench.experiment.lock import heartbeat, lock_group
 from bnnbench.experiment.run_folder import UnitStore
-from bnnbench.identity import identity_of, no_identity
+from bnnbench.identity import identity_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,11 @@ class Experiment(ABC):
 
     Attributes:
         label: name of the top folder of its runs.
-        summary: one line for `bnnbench list`.
         kind: class attribute, stored in the record of each run; determines its tables and page.
         unit_noun: class attribute, the word for a unit.
     """
 
     label: str
-    summary: str = no_identity("")
     kind: ClassVar[str]
     unit_noun: ClassVar[str] = "unit"
 

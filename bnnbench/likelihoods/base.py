@@ -13,7 +13,6 @@ from typing import ClassVar
 from torch import Tensor
 
 from bnnbench.constraints import Checked
-from bnnbench.identity import no_identity
 from bnnbench.losses.base import Loss
 from bnnbench.losses.nll import NLL
 from bnnbench.types import Hyper, Prediction
@@ -25,14 +24,12 @@ class Likelihood(Checked, ABC):
 
     Attributes:
         label: its name in paths and tables.
-        summary: one line for `bnnbench list`.
         loss: the training loss of a target under the Gaussian.
         outputs: class attribute, the number of network outputs `O`.
         hyper_names: class attribute, the hyper-parameters it adds to those of the method.
     """
 
     label: str
-    summary: str = no_identity("")
     loss: Loss = field(default_factory=NLL)
     outputs: ClassVar[int]
     hyper_names: ClassVar[tuple[str, ...]]

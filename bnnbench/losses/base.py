@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Checked
-from bnnbench.identity import no_identity
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -30,7 +29,6 @@ class Loss(Checked, ABC):
     """A loss with closed-form derivatives."""
 
     label: str
-    summary: str = no_identity("")
     key: ClassVar[str] = "loss"
 
     @abstractmethod

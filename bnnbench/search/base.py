@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from bnnbench.constraints import Checked, OneOf, Whole
-from bnnbench.identity import no_identity
 from bnnbench.settings import Dimension
 
 OBJECTIVES = ("per_point", "joint")
@@ -50,7 +49,6 @@ class Search(Checked, ABC):
 
     Attributes:
         label: its name.
-        summary: one line for `bnnbench list`.
         iterations: evaluations per split.
         folds: folds of the shuffled cross-validation in each evaluation.
         objective: log-likelihood to maximise, `per_point` or `joint`. The book does not specify it;
@@ -59,7 +57,6 @@ class Search(Checked, ABC):
     """
 
     label: str
-    summary: str = no_identity("")
     iterations: Annotated[int, Whole(0)] = 0
     folds: Annotated[int, Whole(2)] = 5
     objective: Annotated[str, OneOf(*OBJECTIVES)] = "per_point"

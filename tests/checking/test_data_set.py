@@ -29,7 +29,6 @@ class ExampleSource:
 
     change: Callable[[Table], Any] = lambda table: table
     name: str = "made"
-    summary: str = ""
 
     def load(self) -> Any:
         random = np.random.default_rng(1)

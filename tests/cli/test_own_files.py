@@ -35,7 +35,6 @@ from bnnbench.types import Table
 @dataclass(frozen=True)
 class Waves:
     name: str
-    summary: str = ""
 
     def load(self):
         x = np.random.RandomState(0).normal(size=(60, 2))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.config import compose
 from support.tiny_runs import finished, tiny_run
 
 from bnnbench.config.assemble import build
-from bnnbench.config.configs import GROUPS, config_folder, options, read_option
+from bnnbench.config.configs import GROUPS, config_folder, options
 
 OTHER_GROUPS = [group for group in GROUPS if group not in ("experiment", "method", "protocol")]
 
@@ -27,12 +26,6 @@ def test_every_folder_of_options_is_a_group() -> None:
     assert all(summary for group in GROUPS for summary in options(group).values())
 
 
-def test_every_option_has_a_summary() -> None:
-    for group in OTHER_GROUPS:
-        for name in options(group):
-            assert_summary({group: read_option(group, name)}, group, name)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", TOGETHER, ids="-".join)
 def test_every_option_composes(chosen: tuple[str, ...]) -> None:
@@ -40,20 +33,10 @@ def test_every_option_composes(chosen: tuple[str, ...]) -> None:
     assert compose(*(f"{group}={name}" for group, name in zip(OTHER_GROUPS, chosen, strict=True)))
 
 
-def assert_summary(config: dict[str, Any], group: str, name: str) -> None:
-    """Assert that the first comment of an option, its summary, agrees with its setting."""
-    first = options(group)[name]
-    summary = config[group].get("summary") if isinstance(config.get(group), dict) else None
-    if summary:
-        words = [w.rstrip(":") + ("," * w.endswith(":")) for w in first.split()[:2]]
-        assert summary.split()[:2] == words or summary == first
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", options("experiment"))
 def test_every_experiment_is_built_from_its_config(data: Path, name: str, tmp_path: Path) -> None:
     config = compose(f"experiment={name}", f"data_dir={data}", f"outputs_dir={tmp_path}")
-    assert_summary(config, "experiment", name)
     run = build(config)
     assert run.experiment.units() and not list(tmp_path.iterdir())
 

@@ -74,9 +74,9 @@ def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path)
 
 
 def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
-    words = ("run", "dataset.summary=my table (old)")
-    command.assert_refused(*words, setting="dataset.summary", code="syntax")
-    assert "\"dataset.summary='my table (old)'\"" in str(command.error)
+    words = ("run", "training.dtype=my table (old)")
+    command.assert_refused(*words, setting="training.dtype", code="syntax")
+    assert "\"training.dtype='my table (old)'\"" in str(command.error)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The configured data sets: protocols, summaries and light imports."""
+"""The configured data sets: protocols and light imports."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import sys
 import numpy as np
 import pytest
 from support.tables import SHAPES, configured_source
-
-from bnnbench.config.configs import config_folder
 
 
 @pytest.mark.parametrize("name", [*SHAPES, "diabetes"])
@@ -27,12 +25,6 @@ def test_configured_protocol(name: str) -> None:
         "noise_precision": [1.0, 5.0] if narrow else [0.0, 5.0],
         "prior_precision": [-3.0, 4.0] if narrow else [-4.0, 4.0],
     }
-
-
-@pytest.mark.parametrize("name", [*SHAPES, "diabetes", "csv"])
-def test_configuration_starts_with_its_summary(name: str) -> None:
-    first, *rest = (config_folder() / "dataset" / f"{name}.yaml").read_text().splitlines()
-    assert f"summary: {first.removeprefix('# ')}" in rest
 
 
 def test_the_data_layer_is_light_to_import() -> None:

@@ -27,7 +27,6 @@ class Own:
 
     table: Table
     name: str = "own"
-    summary: str = ""
 
     def load(self) -> Table:
         return self.table

@@ -9,6 +9,7 @@ import pytest
 from support.tables import SHAPES, UNREACHABLE_URL, assert_valid_splits, configured_source
 from support.user_errors import raises_user_error
 
+from bnnbench.config.configs import options
 from bnnbench.data.uci import UCI
 
 
@@ -20,7 +21,7 @@ def test_uci_set_loads_completely(name: str, data: Path) -> None:
     assert table.targets.shape == SHAPES[name][:1]
     assert table.inputs.dtype == table.targets.dtype == np.float64
     assert len(set(table.features)) == SHAPES[name][1]
-    assert f"{SHAPES[name][0]} x {SHAPES[name][1]}" in source.summary
+    assert f"{SHAPES[name][0]} x {SHAPES[name][1]}" in options("dataset")[name]
     assert_valid_splits(table, 5 if name == "protein" else 20)
     # The published splits hold out a tenth of the rows.
     assert all(abs(len(s.test) - len(table.targets) / 10) < 1 for s in table.splits)

@@ -42,7 +42,7 @@ def test_settings_without_effect_on_results_use_the_same_folder(
     moved = table_csv.parent / "elsewhere" / table_csv.name
     moved.parent.mkdir()
     moved.write_bytes(table_csv.read_bytes())
-    same = ("workers=auto", "figures=both", "splits=[0]", "experiment.summary=x")
+    same = ("workers=auto", "figures=both", "splits=[0]")
     for override in (*same, f"dataset.path={moved}"):
         assert tiny(override).folder == base, override
     orders = ["divergence=alpha_2"], ["divergence=alpha", "divergence.alpha=2"]

@@ -197,7 +197,7 @@ def one_step(method: StochasticMethod, data: TrainingSet) -> tuple[Any, ...]:
 def test_every_setting_has_a_valid_range(option: str) -> None:
     """Booleans, whole numbers, words and intervals; `tests/test_constraints.py` tests each kind."""
     method = Case(option).method
-    unchecked = {"label", "summary", "likelihood", "divergence", "adaptation_steps"}
+    unchecked = {"label", "likelihood", "divergence", "adaptation_steps"}
     assert constraints_of(type(method)).keys() == {f.name for f in fields(method)} - unchecked
     for name in constraints_of(type(method)):
         for wrong in (object(), "another", math.nan):
@@ -271,7 +271,8 @@ def test_a_preset_is_its_base_with_another_protocol(option: str) -> None:
     for key in ("protocol", *ESTIMATOR_KEYS):
         preset.pop(key, None)
         base.pop(key, None)
-    assert preset.pop("label") == option and preset.pop("summary") != base.pop("summary")
+    assert preset.pop("label") == option
+    assert options("method")[option] != options("method")[base_option(option)]
     assert preset == {name: value for name, value in base.items() if name != "label"}
 
 

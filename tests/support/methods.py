@@ -15,7 +15,7 @@ from bnnbench.methods.shared.contract import LEARNED, Method
 from support.config import compose, compose_only
 
 ESTIMATOR_KEYS = {"estimator", "options", "select_n_estimators", "virtual_ensembles"}
-PRESET_KEYS = {"defaults", "label", "summary", "protocol", *ESTIMATOR_KEYS}
+PRESET_KEYS = {"defaults", "label", "protocol", *ESTIMATOR_KEYS}
 
 
 @dataclass(frozen=True)

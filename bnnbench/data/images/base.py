@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.identity import no_identity
 
 BINARISATIONS = ("threshold", "stochastic", "none")
 
@@ -76,7 +75,6 @@ class ImageSource(Checked, ABC):
 
     Attributes:
         name: the label used in paths and tables.
-        summary: one line about the set.
         binarisation: `threshold`: 1 from half of the largest grey value on, which is how the values
             128 of 255 and 8 of 16 become 1; `stochastic`: drawn once, with the grey value as the
             probability of 1 (Larochelle & Murray 2011); `none`: grey values in [0, 1].
@@ -84,7 +82,6 @@ class ImageSource(Checked, ABC):
     """
 
     name: str
-    summary: str = no_identity("")
     binarisation: Annotated[str, OneOf(*BINARISATIONS)] = "threshold"
     binarisation_seed: Seed = 0
     key: ClassVar[str] = "images"

@@ -70,7 +70,6 @@ class OwnTable(Checked):
         name: the label used in paths and tables; `csv` stands for the stem of the file name.
         path: the file; `~` is the home folder.
         target: the column to predict.
-        summary: one line about the table.
         columns: the inputs to use; None means all.
         drop: the columns to exclude.
         missing: how to treat missing values: `refuse`, `drop` the row, or `impute` the mean of the
@@ -93,7 +92,6 @@ class OwnTable(Checked):
     name: str = "csv"
     path: str | None = no_identity(None)
     target: str | None = None
-    summary: str = no_identity("")
     columns: list[str] | None = None
     drop: list[str] | None = None
     missing: Annotated[str, OneOf(REFUSE, DROP, IMPUTE)] = REFUSE

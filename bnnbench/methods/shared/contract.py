@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from torch import Tensor
 
 from bnnbench.constraints import Between, Checked, ListOf, Word
-from bnnbench.identity import no_identity
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.nn import MLP
@@ -114,7 +113,6 @@ class Method(Checked, ABC):
 
     Attributes:
         label: name of the method in paths and tables.
-        summary: one line for `bnnbench list`.
         family: class attribute, shared by all presets of a method: `bbb` for `bbb_x2`. A class that
             does not set its own, such as one from outside the package, has its full name.
         own_hyper_names: class attribute, the method's hyper-parameters besides the likelihood's.
@@ -133,7 +131,6 @@ class Method(Checked, ABC):
     """
 
     label: str
-    summary: str = no_identity("")
     family: ClassVar[str]
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     records_objective: ClassVar[bool] = False

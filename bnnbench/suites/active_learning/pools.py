@@ -44,11 +44,6 @@ class Pools(Checked):
         """The name of the data set."""
         return self.source.name
 
-    @property
-    def summary(self) -> str:
-        """One line about the data set."""
-        return self.source.summary
-
     def load(self) -> Table:
         """Load the table and split it.
 

@@ -41,11 +41,6 @@ class Shifts(Checked):
         return self.source.name
 
     @property
-    def summary(self) -> str:
-        """One line about the data set."""
-        return self.source.summary
-
-    @property
     def variants(self) -> tuple[tuple[str, float], ...]:
         """The kind and the strength of each variant, in the order of their rows."""
         return tuple(

@@ -26,7 +26,7 @@ CPU = torch.device("cpu")
 class Symmetric:
     """Inputs that are symmetric around zero, with a smooth function as target."""
 
-    name, summary = "symmetric", ""
+    name = "symmetric"
 
     def load(self) -> Table:
         x = np.linspace(-3, 3, 60)

@@ -32,7 +32,7 @@ MAX_ERROR = 4 * math.sqrt(1 / (6 * ROWS))  # standard errors of an AUROC of 0.5
 class GaussianRows:
     """Inputs from a standard normal distribution; the target is the first plus noise."""
 
-    name, summary = "gaussian", ""
+    name = "gaussian"
 
     def load(self) -> Table:
         random = np.random.default_rng(0)
