@@ -42,7 +42,6 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench gold FILE                             distance of your predictions to the posterior
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
-  bnnbench export mlflow RUN                     write a run for MLflow or Weights & Biases
   bnnbench trust                                 use the project in this folder
   eval "$(bnnbench completion)"                  completion on Tab: a line for ~/.bashrc
 """
@@ -50,7 +49,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 COMMANDS = (
     *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
-    *("predict", "gold", "export", "trust", "completion"),
+    *("predict", "gold", "trust", "completion"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 
