@@ -11,13 +11,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.command import Command, result_folder
+from support.config import job_overrides
 
 import bnnbench.suites
 from bnnbench import discovery
 from bnnbench.cli.commands.list import METRICS, SUITES, parse_words
 from bnnbench.cli.commands.reproduce import find_sweeps
 from bnnbench.cli.main import build_parser
-from bnnbench.config.compose import initialise_hydra, job_overrides
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.config.overrides import quote_overrides
 from bnnbench.report.run_output import find_run_page
@@ -69,8 +69,7 @@ def test_every_run_composes(
     # protocol=auto counts the rows of this file.
     rows = "\n".join(f"{area},{area * area}" for area in range(50))
     Path("houses.csv").write_text(f"area,price\n{rows}\n")
-    with initialise_hydra():
-        assert job_overrides(quote_overrides(words))
+    assert job_overrides(*quote_overrides(words))
 
 
 def test_every_chosen_option_exists() -> None:

@@ -42,15 +42,14 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench gold FILE                             distance of your predictions to the posterior
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
-  bnnbench export mlflow RUN                     write a run for MLflow or Weights & Biases
   bnnbench trust                                 use the project in this folder
-  eval "$(bnnbench completion)"                  completion on Tab: a line for ~/.bashrc
+  eval "$(register-python-argcomplete bnnbench)" completion on Tab: a line for ~/.bashrc
 """
 
 
 COMMANDS = (
     *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
-    *("predict", "gold", "export", "trust", "completion"),
+    *("predict", "gold", "trust"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 
@@ -89,7 +88,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     check_address_space()
     _check_working_directory()
     if "_ARGCOMPLETE" in os.environ:  # called by the shell for completion
-        from bnnbench.cli.commands.completion import complete
+        from bnnbench.cli.completion import complete
 
         complete(build_parser())
     if "--version" in arguments:

@@ -243,18 +243,6 @@ def _class_name(config: DictConfig, plugin: str) -> str:
     return str(OmegaConf.select(config.hydra, f"{plugin}._target_")).rpartition(".")[2]
 
 
-def job_overrides(overrides: Sequence[str]) -> list[list[str]]:
-    """Return the overrides of each job that `bnnbench run -m OVERRIDES` starts.
-
-    Hydra must be initialised.
-
-    Raises:
-        HydraException: if they cannot be composed.
-    """
-    given = _parse(overrides)
-    return _split_jobs(given, _compose_shared(given))
-
-
 def sweep_jobs(
     overrides: Sequence[str], max_jobs: int | None = None, config_dir: str | None = None
 ) -> list[Job]:

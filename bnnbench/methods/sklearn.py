@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +78,7 @@ class Sklearn(EstimatorMethod):
 
     Attributes:
         estimator: full name of the class, which must be installed.
-        options: arguments of the class. A name that ends in `_path` must be that of a file.
+        options: arguments of the class.
         select_n_estimators: how to choose the option `n_estimators`, at most its value, by a fifth
             of the rows before the fit to all rows: by their `likelihood` (`staged_pred_dist`) or
             their `squared_error` (`staged_predict`); None keeps its value.
@@ -152,14 +151,6 @@ class Sklearn(EstimatorMethod):
             UserError: if it is not installed, or cannot be created with the options.
         """
         cls, options = self._regressor_class(), dict(self.options or {})
-        for name in options:
-            if name.endswith("_path") and not Path(str(options[name])).expanduser().is_file():
-                key = f"method.options.{name}"
-                raise UserError(
-                    f"{key} must be a file, not {options[name]!r}; nothing is downloaded.",
-                    key,
-                    "no_file",
-                )
         if "random_state" in inspect.signature(cls).parameters:
             options.setdefault("random_state", 0)
         try:
@@ -220,16 +211,11 @@ def _fit(method: Sklearn, x: np.ndarray, y: np.ndarray) -> Any:
 
 
 def _keywords(estimator: Any) -> dict[str, Any]:
-    """Return the arguments with which `predict` returns more than a mean; empty if there are none.
-
-    TabPFN needs `output_type` to return quantiles.
-    """
+    """Return the arguments with which `predict` returns more than a mean, if there are any."""
     known = inspect.signature(estimator.predict).parameters
     if "return_std" in known:
         return {"return_std": True}
-    if "quantiles" not in known:
-        return {}
-    return {"quantiles": LEVELS} | ({"output_type": "quantiles"} if "output_type" in known else {})
+    return {"quantiles": LEVELS} if "quantiles" in known else {}
 
 
 def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
@@ -249,8 +235,7 @@ def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
             noise = np.square(deviation)
         elif keywords:
             quantiles = np.asarray(estimator.predict(x, **keywords))
-            axis = 0 if "output_type" in keywords else 1  # TabPFN returns a list over levels
-            mean, noise = quantiles.mean(axis), quantiles.var(axis)
+            mean, noise = quantiles.mean(1), quantiles.var(1)
         else:
             mean = np.ravel(estimator.predict(x))
     noise = np.maximum(noise, MIN_VARIANCE)

@@ -64,17 +64,3 @@ def read_answers(folder: RunFolder) -> pd.DataFrame:
     numeric = COLUMNS[len(TEXT_COLUMNS) :]
     table = read_table(folder.table(ANSWERS), numeric, TEXT_COLUMNS, problem)
     return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
-
-
-def value_of(
-    answers: pd.DataFrame, quantity: str, approximation: str, setting: str | None = None
-) -> float:
-    """Return one number, or NaN if it is missing.
-
-    Without `setting`, the first row of any setting is taken.
-    """
-    selected = (answers["quantity"] == quantity) & (answers["approximation"] == approximation)
-    if setting is not None:
-        selected &= answers["setting"] == setting
-    values = answers.loc[selected, "value"]
-    return float(values.iloc[0]) if len(values) else nan

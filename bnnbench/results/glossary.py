@@ -73,8 +73,6 @@ def _flat(value: str | list[str]) -> Any:
 TERMS: tuple[Term, ...] = _read()
 """All terms, in reading order: scores, predictions, intervals, comparisons."""
 
-BY_KEY = {term.key: term for term in TERMS}
-
 
 def term_of(column: str) -> Term | None:
     """Return the entry for a table's column; a mean over splits has the entry of its quantity."""

@@ -51,10 +51,6 @@ class SavedTables:
         """Return the value of an answer, like `answer`."""
         return float(self.answer(quantity, approximation, setting)["value"])
 
-    def with_columns(self, table: str, **columns: Any) -> SavedTables:
-        """Return a copy with other columns in one table."""
-        return SavedTables({**self.tables, table: self.tables[table].assign(**columns)})
-
 
 def table_reader(
     numbers: Mapping[str, Iterable[str]], optional: Iterable[str] = ()

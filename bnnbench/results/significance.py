@@ -140,11 +140,6 @@ def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
     return compare_pairs(dataset_pairs(runs), rope)
 
 
-def pairs_between(first: Runs, second: Runs, rope: float = ROPE) -> pd.DataFrame:
-    """Compare every run of `first` with every run of `second` on the same data set."""
-    return compare_pairs(dataset_pairs(first, second), rope)
-
-
 def compare_pairs(
     pairs_by_dataset: Iterable[DatasetPairs],
     rope: float = ROPE,

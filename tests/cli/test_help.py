@@ -12,7 +12,7 @@ import pytest
 from support.command import Command
 
 from bnnbench import __version__
-from bnnbench.cli.commands.completion import complete
+from bnnbench.cli.completion import complete
 from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.cpp.library import library
@@ -53,7 +53,7 @@ def test_run_help(command: Command) -> None:
         "search.iterations=10",
         "engine=slurm engine.partition=cpu",
         "engine=dask engine.address=tcp://HOST:8786",
-        "bnnbench completion",
+        "register-python-argcomplete bnnbench",
     ):
         assert word in out
 
@@ -85,7 +85,7 @@ def test_an_option_without_its_value_does_not_take_an_override() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["reproduce", "report", "compare", "list", "check", "data", "trust", "completion"]
+    "name", ["reproduce", "report", "compare", "list", "check", "data", "trust"]
 )
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
@@ -121,7 +121,7 @@ def test_help_and_reports_import_nothing_heavy() -> None:
      ("bnnbench run -m method=bbb depth=", {"1", "2"}),
      ("bnnbench run engine=slurm engine.", {"engine.partition=", "engine.minutes="}),
      ("bnnbench run dataset.path=", {"t.csv"}),
-     ("bnnbench run -m method=bbb,va", {"bbb,vadam "}), ("bnnbench completion z", {"zsh "})],
+     ("bnnbench run -m method=bbb,va", {"bbb,vadam "})],
 )  # fmt: skip
 def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "outputs" / "uci").mkdir(parents=True)
@@ -179,9 +179,3 @@ def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     assert answers(line, tmp_path) == ["method.momentum="]
     assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
     assert "_base" not in answers("bnnbench run dataset=", tmp_path)
-
-
-def test_the_shell_code_is_printed(command: Command) -> None:
-    for shell in ("bash", "zsh", "fish"):
-        code, out, _ = command("completion", shell)
-        assert code == 0 and "_ARGCOMPLETE" in out and "bnnbench" in out

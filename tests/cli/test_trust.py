@@ -10,7 +10,7 @@ import pytest
 from support.command import Command
 
 from bnnbench import discovery
-from bnnbench.cli.commands.completion import complete
+from bnnbench.cli.completion import complete
 from bnnbench.cli.main import build_parser
 
 HOSTILE = "from pathlib import Path\nPath({!r}).touch()\n"
@@ -49,7 +49,7 @@ def test_version_help_and_completion_execute_nothing(
 ) -> None:
     if trusted:
         assert command("trust")[0] == 0
-    for words in ("--version", "--help", "report --help", "reproduce --help", "completion"):
+    for words in ("--version", "--help", "report --help", "reproduce --help"):
         assert command(*words.split())[0] == 0, words
     monkeypatch.setattr("argcomplete.CompletionFinder.__call__", lambda *_, **__: None)
     with suppress(SystemExit):

@@ -10,7 +10,7 @@ import pytest
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.answers import ANSWERS, COLUMNS, Answer, read_answers, value_of
+from bnnbench.results.answers import ANSWERS, COLUMNS, Answer, read_answers
 
 SAVED = (
     Answer("mean", "exact", 2.5),
@@ -31,14 +31,6 @@ def test_answers_are_read_as_they_were_saved(tmp_path: Path) -> None:
     read = [Answer(**row) for row in table.to_dict("records")]  # type: ignore[arg-type]
     assert read[1] == SAVED[1]
     assert read[0].setting == "" and isnan(read[0].exact) and isnan(read[0].published)
-
-
-def test_a_value_is_found_by_quantity_approximation_and_setting(tmp_path: Path) -> None:
-    table = read_answers(save_answers(tmp_path))
-    assert value_of(table, "mean", "exact") == 2.5
-    assert value_of(table, "mean", "EP") == 2.4
-    assert value_of(table, "mean", "EP", "power 0.5") == 2.3
-    assert isnan(value_of(table, "variance", "EP")) and isnan(value_of(table, "mean", "VB"))
 
 
 @pytest.mark.parametrize(

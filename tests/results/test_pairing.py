@@ -11,7 +11,7 @@ from support.runs import make_run
 from bnnbench.results.labels import labels
 from bnnbench.results.pairing import dataset_pairs, unpaired_messages
 from bnnbench.results.reader import Runs, read_runs
-from bnnbench.results.significance import all_pairs, describe_shared_splits, pairs_between
+from bnnbench.results.significance import all_pairs, compare_pairs, describe_shared_splits
 
 RMSE = np.array([3.0, 4.0, 5.0, 8.0])
 
@@ -67,15 +67,14 @@ def test_runs_in_two_folders_are_paired(tmp_path: Path) -> None:
     make_run(second, fingerprint=["c", "b", "a", "x"], rmse=[5.0, 4.0, 3.0, 0.0])
     make_run(second, method="vadam", fingerprint=["x", "y", "z", "a"])
     make_run(second, method="pbp", dataset="yacht")
-    pairs = pairs_between(read_runs(first), read_runs(second))
+    pairs = compare_pairs(dataset_pairs(read_runs(first), read_runs(second)))
     assert len(pairs) == 3 and describe_shared_splits(pairs) == "3 of 4 splits shared"
     assert pairs.set_index("metric").loc["rmse", "difference"] == 0
     by_dataset = dataset_pairs(read_runs(first), read_runs(second))
     (sentence,) = unpaired_messages(by_dataset, read_runs(second).scored["method"])
     assert "bbb_x1 and vadam" in sentence and "pbp" not in sentence
-    assert list(pairs_between(read_runs(second), read_runs(first))["dataset"].unique()) == [
-        "boston"
-    ]
+    other_way = compare_pairs(dataset_pairs(read_runs(second), read_runs(first)))
+    assert list(other_way["dataset"].unique()) == ["boston"]
 
 
 def test_many_unpaired_runs_are_counted_and_a_few_named(tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ def test_rows_and_answers_are_selected(folder: RunFolder) -> None:
     assert run["trace"]["part"].tolist() == ["a", ""] and run["extra"].empty
     assert run.rows("trace", part="a", step=0)["value"].tolist() == [3.0]
     assert run.value("mean", "EP") == 1.5 and run.value("mean", "EP", "K = 3") == 2.5
-    assert run.with_columns(ANSWERS, value=[4.0, 5.0]).value("mean", "EP") == 4.0
     with pytest.raises(NotTestable):
         run.answer("mean", "EP", "K = 4")
 

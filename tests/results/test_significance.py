@@ -17,15 +17,16 @@ from support.runs import make_run
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, printed_in
+from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.significance import (
     COLUMNS,
     add_names,
     all_pairs,
+    compare_pairs,
     compare_scores,
     correlated_t_test,
     not_credibly_worse,
-    pairs_between,
     tally,
     verdicts,
 )
@@ -166,7 +167,7 @@ def test_two_versions_of_the_same_run_are_compared(tmp_path: Path) -> None:
         make_run(tmp_path / name, rmse=rmse)
     first, second = read_runs(tmp_path / "before"), read_runs(tmp_path / "after")
     assert first.scored.index.tolist() == second.scored.index.tolist()
-    pairs = pairs_between(first, second).set_index("metric")
+    pairs = compare_pairs(dataset_pairs(first, second)).set_index("metric")
     assert pairs.loc["rmse", "difference"] == pytest.approx(30)
     assert pairs.loc["rmse", "p_worse"] > 0.99
 

@@ -80,6 +80,13 @@ def unresolved(*overrides: str) -> DictConfig:
     return config
 
 
+def job_overrides(*overrides: str) -> list[list[str]]:
+    """Return the overrides of each job of `bnnbench run -m`, given quoted overrides."""
+    with initialise_hydra():
+        given = product._parse(overrides)
+        return product._split_jobs(given, product._compose_shared(given))
+
+
 def compose_only(*overrides: str) -> dict[str, Any]:
     """Merge only the files of the given options, without Hydra.
 

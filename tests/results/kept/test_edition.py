@@ -16,9 +16,10 @@ from bnnbench.results.kept.candidates import Claims
 from bnnbench.results.kept.edition import SPLITS as KEPT_SPLITS
 from bnnbench.results.kept.edition import SUMS, Edition, editions, kept_runs, read_edition
 from bnnbench.results.kept.write import add, freeze, read_content, rows_digest
+from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.ranking import rankings
 from bnnbench.results.reader import read_runs
-from bnnbench.results.significance import pairs_between
+from bnnbench.results.significance import compare_pairs
 
 BY = Claims(by="A. Author")
 
@@ -50,7 +51,7 @@ def test_an_edition_equals_its_run_folders(tmp_path: Path) -> None:
 def test_a_run_equals_itself(tmp_path: Path) -> None:
     kept_run(tmp_path / "out")
     runs = kept_runs(edition_of(tmp_path / "out"))
-    pairs = pairs_between(runs, runs)
+    pairs = compare_pairs(dataset_pairs(runs, runs))
     assert len(pairs) == 3 and (pairs["splits"] == 20).all()
     assert (pairs["difference"] == 0).all() and (pairs["p_equivalent"] == 1).all()
 
@@ -60,7 +61,7 @@ def test_splits_are_paired_by_fingerprint_not_by_number(tmp_path: Path) -> None:
     kept = kept_runs(edition_of(tmp_path / "out"))
     table = pd.read_csv(folder.table(SPLITS))
     table.assign(split=table["split"].to_numpy()[::-1]).to_csv(folder.table(SPLITS), index=False)
-    pairs = pairs_between(read_runs(tmp_path / "out"), kept)
+    pairs = compare_pairs(dataset_pairs(read_runs(tmp_path / "out"), kept))
     assert np.allclose(pairs["difference"], 0, atol=1e-5) and (pairs["splits"] == 20).all()
 
 

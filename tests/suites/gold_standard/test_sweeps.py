@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from support.config import job_overrides
 
-from bnnbench.config.compose import initialise_hydra, job_overrides
 from bnnbench.suites.gold_standard import SUITE, WITH_OBJECTIVE
 
 
 @pytest.mark.parametrize("experiment", ["gold_standard", "gold_toy"])
 def test_sweeps_contain_all_suitable_methods(experiment: str) -> None:
-    with initialise_hydra():
-        jobs = job_overrides([f"experiment={experiment}"])
+    jobs = job_overrides(f"experiment={experiment}")
     names = {word.partition("=")[2] for job in jobs for word in job if word.startswith("method=")}
     assert {"vadam", "bbb", "map", "mc_dropout", "laplace", "deep_ensemble", "sgld"} <= names
     # The chains, methods that do not accept the model, and presets.
@@ -26,7 +25,6 @@ def test_chains_come_first() -> None:
 
 
 def test_the_methods_with_an_objective_are_those_of_the_experiment() -> None:
-    with initialise_hydra():
-        jobs = job_overrides(["experiment=gold_converged"])
+    jobs = job_overrides("experiment=gold_converged")
     names = {word.partition("=")[2] for job in jobs for word in job if word.startswith("method=")}
     assert names == {*WITH_OBJECTIVE.split(",")} and len(jobs) == 2 * len(names)

@@ -13,6 +13,7 @@ import pytest
 from support.config import compose
 from support.quick import slow_except
 from support.refusals import assert_refused
+from support.runs import with_columns
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
@@ -182,7 +183,7 @@ def test_other_numbers_change_verdicts(
     rows = run[table]
     is_other = rows[where[0]] == where[1] if where else pd.Series(True, rows.index)
     values = rows[value] if isinstance(value, str) else value
-    other = run.with_columns(table, **{column: rows[column].mask(is_other, values)})
+    other = with_columns(run, table, **{column: rows[column].mask(is_other, values)})
     before, after = verdicts(name, run), verdicts(name, other)
     assert [a[0] for a, b in zip(after, before, strict=True) if a != b] == changed
 

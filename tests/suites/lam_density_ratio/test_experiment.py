@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.config import job_overrides
 from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
-from bnnbench.config.compose import initialise_hydra, job_overrides
 from bnnbench.experiment import state_file
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
@@ -169,8 +169,7 @@ def test_schedules_are_those_of_the_thesis(
 
 def test_sweeps_of_the_reproduction() -> None:
     sweeps = [s.overrides.split() for s in SUITE.sweeps if s.experiment == "sprinkler"]
-    with initialise_hydra():
-        sizes = [len(job_overrides(["experiment=sprinkler", *words])) for words in sweeps]
+    sizes = [len(job_overrides("experiment=sprinkler", *words)) for words in sweeps]
     assert sizes == [2, 12, 2, 2, 6, 6, 1, 6]
     small = [(s.experiment, s.overrides) for s in SUITE.sweeps if "small" in s.sizes]
     assert [name for name, _ in small] == [

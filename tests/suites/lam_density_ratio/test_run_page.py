@@ -10,7 +10,7 @@ import pytest
 from support.sprinkler_runs import finished_run, sprinkler
 from support.user_errors import raises_user_error
 
-from bnnbench.results.answers import CLAIMS, read_answers, value_of
+from bnnbench.results.answers import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, STUCK
 from bnnbench.suites.lam_density_ratio.run_page import (
@@ -36,7 +36,8 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert row["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
     assert (row["exact"], row["published"]) == (1.3241, 1.3641)
     assert row["setting"] == "3 of 30 repetitions"
-    assert value_of(answers, SUCCESS_RATE, FINAL) == 1
+    rate = answers[answers["quantity"] == SUCCESS_RATE].set_index("approximation")
+    assert rate.at[FINAL, "value"] == 1
     assert set(PAGE.figures(folder)) == set(PAGE.captions) == {"learning_curves", "posteriors"}
     assert all(folder.figure(name, "png").stat().st_size > 5000 for name in PAGE.captions)
     assert set(pd.read_csv(folder.table(CLAIMS))["verdict"]) == {"not tested"}

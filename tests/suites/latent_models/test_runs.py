@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
+from support.runs import with_columns
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
@@ -137,7 +138,7 @@ def with_score(run: SavedRun, column: str, values: dict[str, float]) -> SavedRun
     scores = run[SCORES]
     noise = 1e-6 * scores["repetition"]
     column_values = scores["unit"].map(values).fillna(scores[column]) + noise
-    return SavedRun(run.with_columns(SCORES, **{column: column_values}).tables, run.folder)
+    return with_columns(run, SCORES, **{column: column_values})
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
+from support.runs import with_columns
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
@@ -22,7 +23,7 @@ from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.answers import read_answers
 from bnnbench.results.claims import check_claims
 from bnnbench.results.reader import read_runs
-from bnnbench.results.saved_run import CURVES, SCORES, SavedRun
+from bnnbench.results.saved_run import CURVES, SCORES
 from bnnbench.suites.lam_density_ratio import trainer
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
@@ -158,8 +159,7 @@ def test_means_are_judged_by_their_tests(folder: RunFolder) -> None:
 
 def with_scores(evidence: Evidence, **columns: object) -> Evidence:
     assert evidence.run is not None
-    tables = evidence.run.with_columns(SCORES, **columns).tables
-    return replace(evidence, run=SavedRun(tables, evidence.run.folder))
+    return replace(evidence, run=with_columns(evidence.run, SCORES, **columns))
 
 
 def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder) -> None:

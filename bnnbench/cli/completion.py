@@ -1,13 +1,10 @@
-"""`bnnbench completion`, and the completions that it enables in a shell.
-
-argcomplete completes commands and their options; Hydra completes the settings of `run`.
-"""
+"""Completion on Tab: of commands and options by argcomplete, of the settings of `run` by Hydra."""
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -16,31 +13,6 @@ from bnnbench.cli.commands.list import LISTABLE, metrics
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import built_in_suites
 from bnnbench.types import UserError
-
-SHELLS = ("bash", "zsh", "fish")
-
-SUMMARY = "print the shell code for completion on Tab"
-
-DESCRIPTION = """\
-Print the shell code that completes commands, options, settings and paths on Tab:
-
-  eval "$(bnnbench completion)"                 bash; a line for ~/.bashrc
-  eval "$(bnnbench completion zsh)"             zsh; a line for ~/.zshrc
-  bnnbench completion fish | source             fish
-"""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("shell", nargs="?", choices=SHELLS, default="bash", metavar="SHELL")
-
-
-def run(given: Namespace) -> int:
-    """Print the shell code."""
-    from argcomplete import shellcode
-
-    print(shellcode(["bnnbench"], shell=given.shell))
-    return 0
 
 
 def complete(parser: ArgumentParser) -> None:
