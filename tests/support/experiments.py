@@ -101,19 +101,6 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "shifted_posterior": REGIONS,
-    "pruning": Case(
-        REGIONS.settings,
-        fewer=REGIONS.fewer,
-        rounding=True,
-        wrong={
-            "experiment.arms=[size]": None,
-            "experiment.shares=[0,2]": None,
-            "experiment.shares=[0.5,0]": "not_increasing",
-            "method=laplace": "not_prunable",
-            "search: search=bayesian_optimisation method.prior_precision=null "
-            "dataset.protocol.fixed.prior_precision=null": "searched",
-        },
-    ),
     "active_learning": Case(
         ("dataset=diabetes", *FIXED[:1], *TINY_FIT, *own("repetitions=3", "additions=2", "pool=9"),
          "splits=2"),
