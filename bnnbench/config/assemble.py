@@ -14,7 +14,6 @@ from bnnbench.config.compose import Job
 from bnnbench.config.configs import GROUPS, config_folder, read_option
 from bnnbench.config.errors import not_a_mapping
 from bnnbench.config.instantiate import (
-    PACKAGES,
     Config,
     check_type,
     instantiate,
@@ -287,13 +286,11 @@ def assemble_experiment(config: Config, engine: EngineSettings | None = None) ->
     """
     check_groups(config)
     groups = available_inputs(config, engine)
-    used = getattr(target_class("experiment", groups["experiment"]), "__dataclass_fields__", ())
     chosen = {
         name: target_class(name, group)
         for name, group in groups.items()
         if isinstance(group, Mapping) and "_target_" in group
-        and (name in used or PACKAGES.get(name) != ("suites",))  # import no other suite
-    }  # fmt: skip
+    }
     if not issubclass(chosen["experiment"], Experiment):
         raise UserError(
             f"experiment._target_ must name a class that derives from Experiment, "

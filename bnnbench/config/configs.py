@@ -16,8 +16,7 @@ CONFIG_NAME = "run"
 
 GROUPS = (
     *("method", "dataset", "experiment", "divergence", "prior", "likelihood", "loss", "search"),
-    *("protocol", "depth", "images", "environment"),
-    *("device", "engine"),
+    *("protocol", "depth", "images", "device", "engine"),
 )
 """Config groups, in the order of lists."""
 

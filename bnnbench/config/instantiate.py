@@ -20,7 +20,6 @@ PACKAGES = {
     "method": ("methods",),
     "dataset": ("data",),
     "images": ("data",),
-    "environment": ("suites",),
     "experiment": ("experiment", "suites"),
     "divergence": ("divergences",),
     "prior": ("divergences",),

@@ -102,12 +102,12 @@ class HasSteps(Experiment):
     step_noun: ClassVar[str]
 
     @abstractmethod
-    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the finished and the total number of steps of a unit."""
 
     def progress(self, unit: str, store: UnitStore) -> float:
         """Return the finished fraction of a unit; override it where steps differ in cost."""
-        done, total = self.steps(unit, store)
+        done, total = self.count_steps(unit, store)
         return done / total
 
     @abstractmethod
@@ -185,7 +185,7 @@ class Member(NamedTuple):
     def steps(self, unit: str) -> tuple[int, int]:
         """Return the finished and the total number of steps of a unit."""
         if isinstance(self.experiment, HasSteps):
-            return self.experiment.steps(unit, self.store)
+            return self.experiment.count_steps(unit, self.store)
         return int(self.store.finished(unit)), 1
 
     def progress(self, unit: str) -> float:

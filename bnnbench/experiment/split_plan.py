@@ -258,7 +258,7 @@ class SplitPlan(HasSteps, HasPlan):
         metadata = {"experiment": self.label, **self.metadata()}
         return {name: metadata[name] for name in COLUMNS}
 
-    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Count the evaluations, and the final fit as one more step."""
         total = self.iterations + 1
         if store.finished(unit):
@@ -267,7 +267,7 @@ class SplitPlan(HasSteps, HasPlan):
 
     def progress(self, unit: str, store: UnitStore) -> float:
         """Weight evaluations and final fit by their estimated seconds."""
-        done, total = self.steps(unit, store)
+        done, total = self.count_steps(unit, store)
         if done == total:
             return 1.0
         final, whole = self._seconds(0), self._seconds(self.iterations)

@@ -101,19 +101,6 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "shifted_posterior": REGIONS,
-    "pruning": Case(
-        REGIONS.settings,
-        fewer=REGIONS.fewer,
-        rounding=True,
-        wrong={
-            "experiment.arms=[size]": None,
-            "experiment.shares=[0,2]": None,
-            "experiment.shares=[0.5,0]": "not_increasing",
-            "method=laplace": "not_prunable",
-            "search: search=bayesian_optimisation method.prior_precision=null "
-            "dataset.protocol.fixed.prior_precision=null": "searched",
-        },
-    ),
     "active_learning": Case(
         ("dataset=diabetes", *FIXED[:1], *TINY_FIT, *own("repetitions=3", "additions=2", "pool=9"),
          "splits=2"),
@@ -129,20 +116,19 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "bandit": Case(
-        (*FIXED[:1], *TINY_FIT, "environment.steps=12", "environment.batch=5", "splits=2",
-         *own("repetitions=3")),
+        (*FIXED[:1], *TINY_FIT, *own("steps=12", "batch=5", "repetitions=3"), "splits=2"),
         fewer=("splits=[1]",),
         wrong={
             "experiment.arms=[thompson]": "no_greedy",
             "experiment.repetitions=1": None,
-            "environment.delta=1": None,
-            "environment.noise=0": None,
-            "environment.steps=0": None,
-            "environment.memory=1": None,
-            "environment.actions: environment=table environment.actions=1": None,
-            "environment.shortage: environment=price environment.shortage=0": None,
-            "environment.best: environment=pool environment.best=0": None,
-            "environment.start: environment=pool environment.rows=50": "too_many_rows",
+            "experiment.delta=1": None,
+            "experiment.noise=0": None,
+            "experiment.steps=0": None,
+            "experiment.batch=0": None,
+            "experiment.epsilon=2": None,
+            "dataset=boston": "no_effect",
+            "search: search=bayesian_optimisation "
+            "experiment.fixed.prior_precision=null": "searched",
         },
     ),
     "linear_regression": Case(

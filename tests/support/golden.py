@@ -92,8 +92,8 @@ SWEEPS = {
     f"{FIXED}",
     "active_learning": "experiment=active_learning method=bbb,linear experiment.additions=2 "
     f"experiment.repetitions=2 {REST}",
-    "bandit": "experiment=bandit method=bbb,linear environment=wheel,pool environment.steps=30 "
-    f"environment.batch=10 experiment.repetitions=2 {REST}",
+    "bandit": "experiment=bandit method=bbb,linear experiment.steps=30 experiment.batch=10 "
+    f"experiment.repetitions=2 {REST}",
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }

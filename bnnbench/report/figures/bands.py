@@ -11,17 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
 
 
-def mean_curves(table: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Return the mean RMSE of each arm by the column `x`, and a band of its standard error."""
-    groups = table.groupby(["arm", x], sort=False)["rmse"]
-    mean, stderr = groups.mean(), groups.sem()
-    bands = {"centre": mean, "low": mean - stderr, "high": mean + stderr}
-    return pd.DataFrame(bands).reset_index()
-
-
-def bands_figure(
-    panels: Mapping[str, pd.DataFrame], x: str, y: str, baseline: str, logarithmic: bool = False
-) -> Figure:
+def bands_figure(panels: Mapping[str, pd.DataFrame], x: str, y: str, baseline: str) -> Figure:
     """Draw the curve of each arm, a panel per run.
 
     Args:
@@ -29,7 +19,6 @@ def bands_figure(
         x: name of the column and the horizontal axis.
         y: name of the vertical axis.
         baseline: the arm that is dashed.
-        logarithmic: whether the vertical axis is logarithmic.
     """
     arms = list(dict.fromkeys(arm for table in panels.values() for arm in table["arm"]))
     figure, places = small_multiples(len(panels), 3, (3.4, 2.4), (0.3, 0.7), 4.5)
@@ -40,7 +29,7 @@ def bands_figure(
             axes.plot(own[x], own["centre"], style, color=colour, label=arm)
             axes.fill_between(own[x], own["low"], own["high"], color=colour, alpha=0.2, lw=0)
         axes.set_title(title, fontsize="small", parse_math=False)
-        axes.set(xlabel=x, ylabel=y, yscale="log" if logarithmic else "linear")
+        axes.set(xlabel=x, ylabel=y)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=bool((own[x] % 1 == 0).all())))
     legend(figure, places)
     return figure

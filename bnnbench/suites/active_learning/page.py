@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.figures.bands import bands_figure, mean_curves
+from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import short_name
@@ -109,9 +109,17 @@ def run_notes(folder: RunFolder) -> list[str]:
     return [f"{lost} repetitions diverged and are left out."] if lost else []
 
 
+def mean_curves(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean RMSE of each arm by its labels, and a band of its standard error."""
+    groups = table.groupby(["arm", "labels"], sort=False)["rmse"]
+    mean, stderr = groups.mean(), groups.sem()
+    bands = {"centre": mean, "low": mean - stderr, "high": mean + stderr}
+    return pd.DataFrame(bands).reset_index()
+
+
 def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the RMSE of each rule against the number of labels, a panel per run."""
-    panels = {name: mean_curves(table, "labels") for name, table in tables.items()}
+    panels = {name: mean_curves(table) for name, table in tables.items()}
     return bands_figure(panels, "labels", "RMSE", RANDOM)
 
 
@@ -151,9 +159,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield from claims_blocks(check_claims(claims, table), "active_learning_claims")
     yield blocks.DataFile("active_learning", summary, "Summaries of all rules at full precision:")
     yield blocks.DataFile(
-        "label_curves",
-        _of_each_run(partial(mean_curves, x="labels"), table),
-        "Curves of the figures:",
+        "label_curves", _of_each_run(mean_curves, table), "Curves of the figures:"
     )
     yield blocks.DataFile("labels", table, "Scores after every label at full precision:")
 

@@ -36,8 +36,8 @@ SUITE = Suite(
         Sweep("active_learning", f"{PBP} dataset=yacht experiment.repetitions=10", ("small",)),
         Sweep("shifted_posterior", f"{NETWORKS} dataset=boston", ("small",)),
         Sweep("shifted_uci", "search=none method=gp,linear dataset=boston", ("small",)),
-        Sweep("bandit", f"{BANDIT} environment.delta=0.5 environment.steps=500 "
-              "environment.batch=25 experiment.repetitions=10", ("small",)),
+        Sweep("bandit", f"{BANDIT} experiment.delta=0.5 experiment.steps=500 "
+              "experiment.batch=25 experiment.repetitions=10", ("small",)),
         Sweep("region_posterior", f"{NETWORKS} {SETS}", ("full",)),
         Sweep("region_posterior", f"{NETWORKS} {SETS} {TAIL}", ("full",)),
         Sweep("region_posterior", f"{CHAINS} {SETS}", ("full",)),
@@ -48,7 +48,7 @@ SUITE = Suite(
         Sweep("active_learning", "method=hmc dataset=yacht,boston", ("full",)),
         Sweep("shifted_posterior", f"{NETWORKS} {SETS}", ("full",)),
         Sweep("shifted_uci", "search=none method=gp,linear dataset=yacht,boston", ("full",)),
-        Sweep("bandit", f"{BANDIT} environment.delta=0.5,0.9,0.95 experiment.repetitions=100",
+        Sweep("bandit", f"{BANDIT} experiment.delta=0.5,0.9,0.95 experiment.repetitions=100",
               ("full",)),
     ),
     single_report=True,

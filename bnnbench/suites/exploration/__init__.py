@@ -11,12 +11,10 @@ SUITE = Suite(
     name="exploration",
     summary="actions chosen by draws from a posterior or by its mean (small: minutes, full: hours)",
     sweeps=(
-        Sweep("bandit", f"{METHODS} environment.delta=0.5 environment.steps=500 "
-              "environment.batch=25", ("small",)),
-        Sweep("bandit", "environment=pool dataset=concrete method=gp,deep_ensemble", ("small",)),
-        Sweep("bandit", f"{METHODS} environment.delta=0.5,0.9,0.95 experiment.repetitions=100",
+        Sweep("bandit", f"{METHODS} experiment.delta=0.5 experiment.steps=500 "
+              "experiment.batch=25", ("small",)),
+        Sweep("bandit", f"{METHODS} experiment.delta=0.5,0.9,0.95 experiment.repetitions=100",
               ("full",)),
-        Sweep("bandit", f"{METHODS},gp environment=pool,table,price dataset=concrete", ("full",)),
     ),
     single_report=True,
 )  # fmt: skip

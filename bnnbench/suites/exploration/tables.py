@@ -4,10 +4,9 @@ from __future__ import annotations
 
 KIND = "bandit"
 
-POOL = "pool"
-"""The environment with another score."""
-
-UNIFORM, GREEDY, THOMPSON, EPSILON = "uniform", "greedy", "thompson", "epsilon"
+ARMS = UNIFORM, GREEDY, THOMPSON, EPSILON = "uniform", "greedy", "thompson", "epsilon"
+"""Which action is chosen: by chance, that with the largest mean, that with the largest value of a
+function drawn from the posterior, or greedy with a chance of a random one."""
 
 STEPS = "steps"
 """Table with a row per repetition, arm and step: `repetition`, `arm`, `step` (from 1), `action`,

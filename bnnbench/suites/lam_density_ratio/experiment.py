@@ -199,7 +199,7 @@ class Sprinkler(Stackable, HasSteps):
     def _replica(self, unit: str) -> Replica:
         return Replica(self._objective, self.seed, int(unit.rpartition("-")[2]))
 
-    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the numbers of iterations saved on disk and in total."""
         total = self._training.iterations + 1
         if store.finished(unit):

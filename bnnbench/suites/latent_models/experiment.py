@@ -212,7 +212,7 @@ class LatentModelExperiment(ImageExperiment):
         assert self.hidden is not None
         return Shape(load_images(self.images).pixels, self.hidden, latents, **sizes)
 
-    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the numbers of epochs saved on disk and in total."""
         total = self._epochs(self.settings[unit])
         return total if store.finished(unit) else max(saved_step(store, unit), 0), total

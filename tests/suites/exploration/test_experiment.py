@@ -24,42 +24,41 @@ from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.report.run_output import write_run_output
 from bnnbench.results.claims import check_claims
 from bnnbench.suites.exploration import experiment
-from bnnbench.suites.exploration.claims import claims
-from bnnbench.suites.exploration.environments import Game, Games, Wheel
 from bnnbench.suites.exploration.experiment import (
     Bandit,
     draw_functions,
     play,
     result_tables,
 )
-from bnnbench.suites.exploration.page import read_regret, run_table, section, summarise_arms
+from bnnbench.suites.exploration.page import claims, read_regret, run_table, section, summarise_arms
 from bnnbench.suites.exploration.tables import REGRET, STEPS
 from bnnbench.types import Prediction
 
 
 def small_run(outputs: Path, *overrides: str) -> Run:
-    base = ["experiment=bandit", *TINY[3:], "workers=1", "search=none", "environment.steps=18"]
-    own = ["environment.batch=6", "experiment.repetitions=2", f"outputs_dir={outputs}"]
+    base = ["experiment=bandit", *TINY[3:], "workers=1", "experiment.steps=18"]
+    own = ["experiment.batch=6", "experiment.repetitions=2", f"outputs_dir={outputs}"]
     return build(compose(*base, *own, *overrides))
 
 
-def parts(run: Run) -> tuple[Bandit, Game]:
-    plan = run.experiment
-    assert isinstance(plan, Bandit) and isinstance(plan.dataset, Games)
-    return plan, plan.dataset.game(0)
+def small_bandit(outputs: Path, *overrides: str) -> Bandit:
+    plan = small_run(outputs, *overrides).experiment
+    assert isinstance(plan, Bandit)
+    return plan
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.95])
-def test_regret_of_uniform_choices_on_the_wheel(delta: float) -> None:
+def test_regret_of_uniform_choices_on_the_wheel(tmp_path: Path, delta: float) -> None:
     """50 - (50 + 1.2 + 3) / 5 = 39.16 outside of delta, and 1.2 - (1.2 + 4) / 5 = 0.16 inside."""
-    game = Wheel(20_000, 50, delta=delta).game(None, False, np.random.RandomState(0))
-    contexts = game.table.inputs[::5, :2]
+    words = "experiment.steps=20000", f"experiment.delta={delta}"
+    table, regret = small_bandit(tmp_path, "method=map", *words).game(0)
+    contexts = table.inputs[::5, :2]
     outside = np.linalg.norm(contexts, axis=1) > delta
     area = 1 - delta**2
     assert abs(outside.mean() - area) < 4 * np.sqrt(area * (1 - area) / len(outside))
     expected = outside.mean() * 39.16 + (1 - outside.mean()) * 0.16
-    assert game.regret.mean() == pytest.approx(expected, rel=1e-12)
-    best = game.regret.reshape(-1, 5).argmin(1)
+    assert regret.mean() == pytest.approx(expected, rel=1e-12)
+    best = regret.argmin(1)
     assert (best[~outside] == 0).all()
     quadrants = 2 * (contexts[:, 0] > 0) + (contexts[:, 1] > 0)
     assert {len({*best[outside & (quadrants == k)]}) for k in range(4)} == {1}
@@ -68,39 +67,42 @@ def test_regret_of_uniform_choices_on_the_wheel(delta: float) -> None:
 
 def test_a_linear_bandit_acts_by_draws_in_closed_form(tmp_path: Path) -> None:
     """A second implementation of the whole game, with the same normal numbers."""
-    plan, game = parts(small_run(tmp_path, "method=linear"))
-    rows = game.candidates[range(6), [0, 1, 2, 3, 4, 0]].tolist()
+    plan = small_bandit(tmp_path, "method=linear")
+    table, _ = plan.game(0)
+    candidates = np.arange(18 * 5).reshape(18, 5)
+    rows = candidates[range(6), [0, 1, 2, 3, 4, 0]].tolist()
     for first in (6, 12):
-        x, y = game.table.inputs[rows], game.table.targets[rows]
+        x, y = table.inputs[rows], table.targets[rows]
         scale = np.where(x.std(0) > 1e-12, x.std(0), 1)
         features, response = (x - x.mean(0)) / scale, (y - y.mean()) / y.std()
         found = BayesianRidge().fit(features, response)
         identity = np.eye(features.shape[1])
         precision = found.alpha_ * features.T @ features + found.lambda_ * identity
         slopes = found.alpha_ * np.linalg.solve(precision, features.T @ response)
-        options = game.candidates[first : first + 6]
-        new = (game.table.inputs[options.ravel()] - x.mean(0)) / scale
+        options = candidates[first : first + 6]
+        new = (table.inputs[options.ravel()] - x.mean(0)) / scale
         streams = Streams([derive_seed(plan.seed, "bandit", 0, first, "choice")], (0,))
         streams.uniform(6, 5), streams.uniform(6)
         normals = streams.normal(6, 30)[:, 0].double().numpy()
         root = np.real(sqrtm(new @ np.linalg.solve(precision, new.T)))
         drawn = (new @ slopes + normals @ root).reshape(6, 6, 5)[range(6), range(6)]
         rows += options[range(6), drawn.argmax(1)].tolist()
-    assert play(plan, game, 0)["thompson"] == rows
+    assert play(plan, table, 0)["thompson"] == [row % 5 for row in rows]
 
 
 def test_a_constant_variance_acts_like_the_mean(tmp_path: Path) -> None:
-    plan, game = parts(small_run(tmp_path, "method=map"))
-    chosen = play(plan, game, 0)
+    plan = small_bandit(tmp_path, "method=map")
+    table, regret = plan.game(0)
+    chosen = play(plan, table, 0)
     assert chosen["thompson"] == chosen["greedy"] != chosen["uniform"]
-    tables, uniform = result_tables(game, chosen, 0), game.regret[game.candidates].mean()
+    tables = result_tables(table, regret, chosen, 0)
     assert len(tables[STEPS]) == 3 * 18
     for row in tables[REGRET]:
-        assert row["share"] == pytest.approx(row["regret"] / (18 * uniform))
+        assert row["share"] == pytest.approx(row["regret"] / (18 * regret.mean()))
 
 
 def test_a_context_has_one_network_for_all_actions(tmp_path: Path) -> None:
-    plan, _ = parts(small_run(tmp_path, "method=deep_ensemble"))
+    plan = small_bandit(tmp_path, "method=deep_ensemble")
     loc = torch.randn(3, 2, 4, dtype=torch.float64)
     unused: Any = None
     fits = Fits(unused, unused, Prediction(loc, torch.zeros(1), torch.ones(1)), unused)
@@ -109,38 +111,21 @@ def test_a_context_has_one_network_for_all_actions(tmp_path: Path) -> None:
 
 
 def test_only_rewards_of_choices_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not chosen changes nothing; with a memory, fits have no more rows than that."""
-    settings = ("method=bbb", "environment.memory=8", "experiment.arms=[greedy,thompson,epsilon]")
-    plan, game = parts(small_run(tmp_path, *settings))
-    before, refit, sizes = play(plan, game, 0), experiment.refit, []
+    """What was not chosen changes nothing; fits have the rows that were chosen before."""
+    plan = small_bandit(tmp_path, "method=bbb", "experiment.arms=[greedy,thompson,epsilon]")
+    table, _ = plan.game(0)
+    before, refit, sizes = play(plan, table, 0), experiment.refit, []
 
     def recorded(fitting: Any, table: Any, rows: Any, *rest: Any) -> Fits:
         sizes.append([len(own) for own in rows])
         return refit(fitting, table, rows, *rest)
 
     monkeypatch.setattr(experiment, "refit", recorded)
-    targets = game.table.targets.copy()
-    targets[np.setdiff1d(range(len(targets)), [*before.values()])] += 100
-    assert play(plan, replace(game, table=replace(game.table, targets=targets)), 0) == before
-    assert sizes == [[6] * 3, [8] * 3]
-
-
-@pytest.mark.slow
-def test_environments_from_a_data_set(tmp_path: Path) -> None:
-    _, table = parts(small_run(tmp_path, "method=linear", "environment=table"))
-    rewards = table.reward.reshape(-1, 5)
-    assert (rewards.sum(1) == 1).all() and np.ptp(rewards.sum(0)) <= len(rewards) / 20
-    _, price = parts(small_run(tmp_path, "method=linear", "environment=price"))
-    assert (price.reward <= 0).all() and (price.regret.reshape(-1, 5).min(1) == 0).all()
-    plan, pool = parts(small_run(tmp_path, "method=linear", "environment=pool"))
-    chosen, targets = play(plan, pool, 0), pool.table.targets
-    best = np.flatnonzero(pool.reward)
-    assert len(best) == 23 and targets[best].min() >= np.delete(targets, best).max()
-    assert not {*pool.start} & {*best} and pool.reward.sum() == pytest.approx(1)
-    for row in result_tables(pool, chosen, 0)[REGRET]:
-        rows = chosen[row["arm"]]
-        assert len({*rows, *pool.start}) == 18 + 20
-        assert row["reward"] == pytest.approx(len({*rows} & {*best}) / 23)
+    rows = np.arange(18) * 5 + [*before.values()]
+    targets = table.targets.copy()
+    targets[np.setdiff1d(range(len(targets)), rows)] += 100
+    assert play(plan, replace(table, targets=targets), 0) == before
+    assert sizes == [[6] * 3, [12] * 3]
 
 
 def test_summary_and_claims_of_known_regrets() -> None:

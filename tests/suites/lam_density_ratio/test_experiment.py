@@ -92,7 +92,7 @@ def test_a_killed_repetition_is_resumed(
             execute(run, no_page)
     unit, state = "repetition-00", run.store.file("repetition-00", state_file.SUFFIX)
     assert state_file.iteration(state) == 4
-    assert run.experiment.steps(unit, run.store) == (5, 7)
+    assert run.experiment.count_steps(unit, run.store) == (5, 7)
     assert run.experiment.progress(unit, run.store) == pytest.approx(5 / 7)
 
     restarted: list[int] = []
@@ -101,7 +101,7 @@ def test_a_killed_repetition_is_resumed(
     )
     assert_same_tables(execute(run, no_page), whole)
     assert restarted == [5, 6, *range(7)]  # the second repetition from its start
-    assert run.experiment.steps(unit, run.store) == (7, 7)
+    assert run.experiment.count_steps(unit, run.store) == (7, 7)
     assert "damaged" not in capsys.readouterr().err
 
 

@@ -95,7 +95,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     with patch.object(stack, "train_epoch", train_or_die), pytest.raises(KeyboardInterrupt):
         execute(run, no_page)
     unit = run.experiment.units()[0]
-    assert run.experiment.steps(unit, run.store) == (2, 4)
+    assert run.experiment.count_steps(unit, run.store) == (2, 4)
 
     def record(self: Stack, epoch: int) -> None:
         trained.append(epoch)

@@ -192,7 +192,7 @@ class AdversarialVB(ImageExperiment):
         rate = len(finished) / len(scores)
         return [*answers, Answer(names.SUCCESS_RATE, name, rate, label)]
 
-    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the numbers of iterations saved on disk and in total."""
         total = (self.iterations or 0) + 1
         return total if store.finished(unit) else saved_step(store, unit) + 1, total
