@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bnnbench.constraints import check_bool, check_choice, check_int
+from bnnbench.constraints import TrueOrFalse, check_choice, check_int
 from bnnbench.experiment.base import Experiment, HasPlan, HasSteps, Member, Stackable
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
@@ -51,7 +51,7 @@ class Run:
 
     def __post_init__(self) -> None:
         check_int("workers", self.workers)
-        check_bool("resume", self.resume)
+        TrueOrFalse()("resume", self.resume)
         check_choice("figures", self.figures, tuple(FIGURE_FORMATS))
 
     @cached_property  # reads all data, and progress needs it twice a second
