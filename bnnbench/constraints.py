@@ -59,23 +59,10 @@ def check_between(
         raise UserError(f"{key} must be a number {edge} {low:g}{top}, not {value!r}.", key)
 
 
-def check_finite(key: str, value: Any) -> None:
-    """Raise `UserError` unless `value` is a finite number."""
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not real or not math.isfinite(value):
-        raise UserError(f"{key} must be a finite number, not {value!r}.", key)
-
-
 def check_choice(key: str, value: Any, options: tuple[str, ...]) -> None:
     """Raise `UserError` unless `value` is one of `options`."""
     if value not in options:
         raise UserError(f"{key} must be one of {', '.join(options)}, not {value!r}.", key)
-
-
-def check_bool(key: str, value: Any) -> None:
-    """Raise `UserError` unless `value` is true or false."""
-    if not isinstance(value, bool):
-        raise UserError(f"{key} must be true or false, not {value!r}.", key)
 
 
 def check_name(key: str, value: Any) -> None:
@@ -135,7 +122,9 @@ class Finite:
     """A finite number."""
 
     def __call__(self, key: str, value: Any) -> None:
-        check_finite(key, value)
+        real = isinstance(value, Real) and not isinstance(value, bool)
+        if not real or not math.isfinite(value):
+            raise UserError(f"{key} must be a finite number, not {value!r}.", key)
 
 
 @dataclass(frozen=True)
@@ -143,7 +132,8 @@ class TrueOrFalse:
     """True or false."""
 
     def __call__(self, key: str, value: Any) -> None:
-        check_bool(key, value)
+        if not isinstance(value, bool):
+            raise UserError(f"{key} must be true or false, not {value!r}.", key)
 
 
 @dataclass(frozen=True, init=False)

@@ -10,13 +10,13 @@ from bnnbench.constraints import (
     Between,
     Checked,
     Count,
+    Finite,
     ListOf,
     OneOf,
     Positive,
     Whole,
     Word,
     check_between,
-    check_finite,
     check_int,
 )
 from bnnbench.identity import no_identity, optional_identity
@@ -142,7 +142,7 @@ class Dimension:
 
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
-            check_finite(f"bounds.{self.name}", bound)
+            Finite()(f"bounds.{self.name}", bound)
         check_between(f"bounds.{self.name}", self.low, 0)
         if not self.high > self.low:
             raise UserError(

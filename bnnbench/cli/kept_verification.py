@@ -16,7 +16,7 @@ from bnnbench.config.compose import single_job
 from bnnbench.config.configs import find_options
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.provenance import changed_files
+from bnnbench.experiment.provenance import describe_other_code
 from bnnbench.experiment.run import Run
 from bnnbench.results.kept.edition import SCORES, Edition
 from bnnbench.results.run_files import read_splits
@@ -34,11 +34,11 @@ class Verification:
     Attributes:
         table: a row per split and score: `split`, `score`, `kept`, `now` and `difference`, the
             relative difference.
-        changed: files of the code that changed since the run was kept.
+        other_code: description of the code that computed the kept run; empty if it is this code.
     """
 
     table: pd.DataFrame
-    changed: Sequence[str]
+    other_code: str
 
     @property
     def equal(self) -> bool:
@@ -72,7 +72,7 @@ def verify_run(edition: Edition, run: str, splits: int) -> Verification:
     ])  # fmt: skip
     difference = (table["now"] / table["kept"] - 1).abs()
     (before,), (code,) = edition.runs.loc[run, "code_versions"], again.record.code_versions
-    return Verification(table.assign(difference=difference), changed_files(before, code))
+    return Verification(table.assign(difference=difference), describe_other_code(before, code))
 
 
 def same_run(kept: Mapping[str, Any], digest: str, splits: Sequence[int], outputs: Path) -> Run:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 
-from bnnbench.experiment.lock import heartbeat, lock_group
+from bnnbench.experiment.lock import lock_group
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import identity_of
 
@@ -236,7 +236,7 @@ class Task:
             return
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)  # momenta of dead units decay into denormals: slow
-        with heartbeat(), lock_group([member.store for member in self.runs], self.units[0]):
+        with lock_group([member.store for member in self.runs], self.units[0]):
             # Another process may have finished it in the meantime.
             if not self.finished():
                 self.run_group(cores)

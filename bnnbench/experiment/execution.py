@@ -11,7 +11,7 @@ from pathlib import Path
 from bnnbench.cpp.library import ensure_library
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.engines.base import Engine
-from bnnbench.experiment.lock import heartbeat, lock_tables, lock_units
+from bnnbench.experiment.lock import lock_tables, lock_units
 from bnnbench.experiment.progress import SweepProgress, watch
 from bnnbench.experiment.provenance import as_yaml, write_environment
 from bnnbench.experiment.run import (
@@ -132,7 +132,7 @@ def compute_units(
     """Compute all tasks and show their progress."""
     if work.tasks:
         runs = work.tasks[0].runs
-        with watch(run, sweep), lock_stack(run, runs) as locked, heartbeat():
+        with watch(run, sweep), lock_stack(run, runs) as locked:
             tasks = [task.restricted_to(locked) for task in work.tasks]
             engine.finish(tasks, while_waiting)
 

@@ -1,189 +1,34 @@
-"""Locks that name their holder and are released when its process or machine dies.
+"""Locks of units and tables, which the kernel releases when their process ends, also by `kill -9`.
 
-On one machine the lock of the kernel decides; it is released when its process ends. Machines that
-share a folder may not see each other's locks (NFS with local locks), so the holder also writes a
-note next to the lock: host, process and time. It touches the note regularly; a note that has not
-been touched for `EXPIRES_AFTER` seconds belongs to a dead process and is ignored.
+Next to each lock is a note with its holder, only for the message to other processes.
 
-The kernel keeps the lock of a process that is suspended or waits for a lost disk. If all holders of
-a lock run a `heartbeat`, such a lock expires like the note.
-
-Two machines that take over from a third at the same moment may both get the lock. This must be
-harmless: units are written atomically and are bit-identical whoever computes them.
+Machines that share a folder may not see each other's locks (NFS with local locks) and may then
+compute the same unit. This is harmless: units are written atomically and are bit-identical whoever
+computes them.
 """
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import platform
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.files import READ_ERRORS
+from bnnbench.notes import one_line
 from bnnbench.types import UserError
-
-HEARTBEAT_INTERVAL = 10.0
-"""Seconds between two touches of a note."""
-
-EXPIRES_AFTER = 6 * HEARTBEAT_INTERVAL
-"""Seconds after which an untouched note is ignored."""
-
-POLL_INTERVAL = 0.2  # seconds
-SUFFIX = ".holder"
-
-_notes: set[Path] = set()
-"""Notes of all locks that this process holds."""
-
-
-@dataclass(frozen=True)
-class Holder:
-    """The process that holds a lock.
-
-    Attributes:
-        host: the machine's name.
-        pid: process number on that machine.
-        since: time, ISO 8601 in UTC.
-    """
-
-    host: str
-    pid: int
-    since: str
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.host} since {self.since}"
-
-
-class LockTaken(Exception):
-    """Another process holds the lock.
-
-    Attributes:
-        holder: description of that process.
-    """
-
-    def __init__(self, holder: Holder | None) -> None:
-        self.holder = str(holder) if holder else "an unknown process"
-        super().__init__(self.holder)
-
-
-@contextmanager
-def acquire(path: Path, timeout: float = 0.0, has_heartbeat: bool = False) -> Iterator[None]:
-    """Hold a lock until the end of the block.
-
-    Args:
-        path: the lock file, which is not deleted; its note is deleted at the end.
-        timeout: seconds to wait for the current holder.
-        has_heartbeat: whether all holders run a `heartbeat`; a suspended one then loses the lock.
-
-    Raises:
-        LockTaken: if another process still holds it.
-    """
-    note, deadline = note_of(path), time.monotonic() + timeout
-    lock = FileLock(path)
-    _acquire_kernel_lock(lock, path, deadline, has_heartbeat)
-    try:
-        _write_note(path, note, deadline)
-        _notes.add(note)
-        yield
-    finally:
-        if note in _notes:
-            _notes.discard(note)
-            note.unlink(missing_ok=True)
-        lock.release()
-
-
-@contextmanager
-def heartbeat() -> Iterator[None]:
-    """Touch the notes of this process in a thread until the end of the block.
-
-    Without it they expire after `EXPIRES_AFTER` seconds, enough to write tables and figures.
-    """
-    stop = threading.Event()
-    thread = threading.Thread(target=_touch_notes, args=(stop,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def note_of(path: Path) -> Path:
-    """Return the path of the note of a lock."""
-    return path.with_name(f"{path.name}{SUFFIX}")
-
-
-def read_note(note: Path) -> Holder | None:
-    """Return the holder of a lock; None if there is none or the note is unreadable."""
-    try:
-        return Holder(**json.loads(note.read_text()))
-    except READ_ERRORS:
-        return None
-
-
-def _acquire_kernel_lock(lock: FileLock, path: Path, deadline: float, has_heartbeat: bool) -> None:
-    """Acquire the lock of the kernel, or ignore it if its holder is suspended."""
-    note = note_of(path)
-    while True:
-        with suppress(Timeout):
-            lock.acquire(timeout=max(0.0, min(1.0, deadline - time.monotonic())))
-            return
-        if has_heartbeat and _age(path, note) >= EXPIRES_AFTER:
-            return
-        if time.monotonic() >= deadline:
-            raise LockTaken(read_note(note))
-
-
-def _touch_notes(stop: threading.Event) -> None:
-    while not stop.wait(HEARTBEAT_INTERVAL):
-        for note in [*_notes]:
-            with suppress(OSError):  # the folder may be unavailable for a moment
-                os.utime(note)
-
-
-def _write_note(path: Path, note: Path, deadline: float) -> None:
-    """Write the note as soon as there is no valid note of another machine."""
-    this_host = platform.node()
-    ours = Holder(this_host, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"))
-    while True:
-        try:
-            with note.open("x") as file:  # only one process can create it, also on NFS
-                file.write(json.dumps(asdict(ours)))
-            return
-        except FileExistsError:
-            theirs = read_note(note)
-        except OSError:  # a full disk leaves an empty file
-            note.unlink(missing_ok=True)
-            raise
-        # A note of this machine is stale: otherwise the kernel lock would still be held.
-        if (theirs is not None and theirs.host == this_host) or _age(path, note) >= EXPIRES_AFTER:
-            note.unlink(missing_ok=True)
-        elif time.monotonic() >= deadline:
-            raise LockTaken(theirs)
-        else:
-            time.sleep(POLL_INTERVAL)
-
-
-def _age(path: Path, note: Path) -> float:
-    """Return the seconds since a note was touched, by the clock of the file system."""
-    try:
-        os.utime(path)
-        return path.stat().st_mtime - note.stat().st_mtime
-    except FileNotFoundError:  # just deleted
-        return 0.0
-
 
 LOCK_TIMEOUT = 600.0
 """Seconds to wait for a process that is about to end, such as the orphan of a killed run, or that
-writes tables; longer than the lock of a dead machine is valid."""
+writes tables; longer than a server of NFS 4 keeps the lock of a dead machine."""
+
+UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+"""Errors of a file system without locks."""
 
 
 @contextmanager
@@ -195,7 +40,7 @@ def lock_units(store: UnitStore, units: Iterable[str]) -> Iterator[None]:
     """
     with ExitStack() as locks:
         for unit in units:
-            locks.enter_context(_lock(store.folder, f"{unit}.lock", unit, timeout=0.0))
+            locks.enter_context(_lock(store.folder, f"{unit}.lock", unit, 0.0))
         yield
 
 
@@ -204,8 +49,7 @@ def lock_group(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
     """Lock a group of units of some runs, after waiting for another process that works on it.
 
     An orphan of a killed run may finish its last evaluation, or an engine may have handed out the
-    group twice. Runs are locked in a fixed order, which rules out deadlocks. Call it within a
-    `heartbeat`, since a suspended process loses its group.
+    group twice. Runs are locked in a fixed order, which rules out deadlocks.
 
     Args:
         stores: of the runs.
@@ -218,7 +62,7 @@ def lock_group(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
         for store in sorted(stores, key=lambda store: store.folder.root):
             store.folder.create()
             name = f"{unit}.working.lock"
-            locks.enter_context(_lock(store.folder, name, unit, has_heartbeat=True))
+            locks.enter_context(_lock(store.folder, name, unit, LOCK_TIMEOUT))
         yield
 
 
@@ -228,26 +72,50 @@ def lock_tables(folder: RunFolder) -> AbstractContextManager[None]:
     Raises:
         UserError: if another process holds the lock for longer than `LOCK_TIMEOUT`.
     """
-    return _lock(folder, "tables.lock", "its tables")
+    return _lock(folder, "tables.lock", "its tables", LOCK_TIMEOUT)
+
+
+def note_of(path: Path) -> Path:
+    """Return the path of the note of a lock."""
+    return path.with_name(f"{path.name}.holder")
 
 
 @contextmanager
-def _lock(
-    folder: RunFolder,
-    name: str,
-    what: str,
-    timeout: float = LOCK_TIMEOUT,
-    has_heartbeat: bool = False,
-) -> Iterator[None]:
-    """Hold a lock in the folder `work` of a run until the end of the block."""
+def _lock(folder: RunFolder, name: str, what: str, timeout: float) -> Iterator[None]:
+    """Hold a lock in the folder `work` of a run until the end of the block.
+
+    The file of the lock is not deleted, which would let two processes lock different files.
+    """
+    path = folder.work / name
+    note = note_of(path)
     with ExitStack() as locks:
         try:
-            locks.enter_context(acquire(folder.work / name, timeout, has_heartbeat))
-        except LockTaken as error:
+            locks.enter_context(FileLock(path, timeout=timeout))
+        except Timeout:
             raise UserError(
-                f"another bnnbench process is working in {folder.root} ({what}): {error.holder}; "
-                "wait until it ends and repeat the command (the lock of a dead machine expires "
-                f"after {EXPIRES_AFTER:.0f} s).",
+                f"another bnnbench process is working in {folder.root} ({what}): {_holder(note)}; "
+                "wait until it ends and repeat the command.",
                 code="locked",
             ) from None
-        yield
+        except (OSError, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno not in UNSUPPORTED:
+                raise
+            raise UserError(
+                f"outputs_dir: the file system of {folder.root} does not support locks; choose a "
+                "folder on another file system with outputs_dir=DIR.",
+                "outputs_dir",
+                "no_locks",
+            ) from None
+        try:
+            note.write_text(f"process {os.getpid()} on {platform.node()}")
+            yield
+        finally:
+            note.unlink(missing_ok=True)
+
+
+def _holder(note: Path) -> str:
+    """Return the text of a note."""
+    try:
+        return one_line(note.read_text())
+    except READ_ERRORS:
+        return "an unknown process"

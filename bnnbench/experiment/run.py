@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bnnbench.constraints import check_bool, check_choice, check_int
+from bnnbench.constraints import TrueOrFalse, check_choice, check_int
 from bnnbench.experiment.base import Experiment, HasPlan, HasSteps, Member, Stackable
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
-from bnnbench.experiment.provenance import changed_files, code_version_of
+from bnnbench.experiment.provenance import code_version_of, describe_other_code
 from bnnbench.experiment.run_folder import (
     FIGURE_FORMATS,
     Done,
@@ -23,6 +23,7 @@ from bnnbench.experiment.run_folder import (
     read_record,
 )
 from bnnbench.identity import digest
+from bnnbench.notes import join_words
 from bnnbench.types import UserError
 
 
@@ -50,7 +51,7 @@ class Run:
 
     def __post_init__(self) -> None:
         check_int("workers", self.workers)
-        check_bool("resume", self.resume)
+        TrueOrFalse()("resume", self.resume)
         check_choice("figures", self.figures, tuple(FIGURE_FORMATS))
 
     @cached_property  # reads all data, and progress needs it twice a second
@@ -140,7 +141,11 @@ def check_can_add_units(run: Run) -> None:
 def updated_record(run: Run) -> Record:
     """Return the record of a run that also lists the code versions of its existing units."""
     before = recorded_code_versions(run) if run.store.units() else []
-    new = [version for version in run.record.code_versions if version not in before]
+    new = [
+        version
+        for version in run.record.code_versions
+        if all(describe_other_code(old, version) for old in before)
+    ]
     return replace(run.record, code_versions=(*before, *new))
 
 
@@ -162,7 +167,7 @@ class RunStatus:
         files: damaged files of the run.
         units: finished units with damaged files.
         missing_figures: requested figures that were drawn before and are missing.
-        changed: source files that have changed since the existing units were computed.
+        other_code: descriptions of other code versions that computed existing units.
     """
 
     run: Run
@@ -170,7 +175,7 @@ class RunStatus:
     files: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     missing_figures: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
+    other_code: tuple[str, ...] = ()
 
     @property
     def intact(self) -> bool:
@@ -196,11 +201,11 @@ class RunStatus:
             when = datetime.fromisoformat(self.done.finished).astimezone()
             drawn = f"; {', '.join(self.missing_figures)} drawn" if self.missing_figures else ""
             messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
-        if self.changed:
+        if self.other_code:
             what = "this run" if self.done else "part of this run"
-            files = ", ".join(self.changed)
             messages.append(
-                f"{files} changed since {what} was computed; add resume=false to run it again"
+                f"{what} was computed with {join_words(self.other_code)}; add resume=false to run "
+                "it again"
             )
         return messages
 
@@ -214,17 +219,18 @@ def run_status(run: Run) -> RunStatus:
     files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
     finished = [unit for unit in run.experiment.units() if store.finished(unit)]
     units = tuple(unit for unit in finished if not store.intact(unit))
-    changed: list[str] = []
+    other: list[str] = []
     if done or store.units():
         (now,) = run.record.code_versions
-        changed = [file for old in recorded_code_versions(run) for file in changed_files(old, now)]
+        other = [describe_other_code(old, now) for old in recorded_code_versions(run)]
     figures = (
         run.folder.figure(name, suffix)
         for name in (done.figures if done else ())
         for suffix in FIGURE_FORMATS[run.figures]
     )
     missing = tuple(figure.name for figure in figures if not figure.exists())
-    return RunStatus(run, done, tuple(files), units, missing, tuple(dict.fromkeys(changed)))
+    other_code = tuple(dict.fromkeys(filter(None, other)))
+    return RunStatus(run, done, tuple(files), units, missing, other_code)
 
 
 def stack_of(run: Run, sweep: Sequence[Run]) -> tuple[Run, ...]:

@@ -73,7 +73,7 @@ def test_splits_of_a_kept_run_are_computed_again(
     add = ("kept", "add", str(tmp_path / "out"), "--by", "me", "--edition", edition)
     assert command(*add)[0] == 0
     code, out, _ = command(*words)
-    assert code == 0 and out.count(" rmse ") == 1 and "code that changed" not in out
+    assert code == 0 and out.count(" rmse ") == 1 and "was computed with" not in out
     table = run.splits.assign(rmse=run.splits["rmse"] * 1.001)
     table.to_csv(run.folder.table("splits"), index=False)
     add_checksums(run.folder, "splits.csv")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ import pytest
 from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment import provenance
-from bnnbench.experiment.provenance import changed_files, code_version_of
-from bnnbench.experiment.run import run_status
-from bnnbench.experiment.run_folder import read_record
+from bnnbench.experiment.provenance import code_version_of, describe_other_code
+from bnnbench.experiment.run import run_status, updated_record
+from bnnbench.experiment.run_folder import read_record, write_record
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
 METHOD = """
@@ -23,10 +23,17 @@ from bnnbench.methods.map import MAP
 
 @dataclass(frozen=True, kw_only=True)
 class Mine(MAP):
-    '''{words}'''
-
     def complexity(self, posterior, streams):
-        return {factor} * super().complexity(posterior, streams)  # {words}
+        return {factor} * super().complexity(posterior, streams)
+"""
+
+DERIVED = """
+from dataclasses import dataclass
+from my_base import Mine
+
+@dataclass(frozen=True, kw_only=True)
+class Derived(Mine):
+    pass
 """
 
 
@@ -41,30 +48,48 @@ def written(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str)
     (folder / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, name, raising=False)
-    provenance._parsed.cache_clear()
+    provenance._source.cache_clear()
     return __import__(name)
 
 
-def test_the_code_version_covers_classes_and_their_bases(
+def test_the_code_version_covers_the_users_classes_and_their_bases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def one(words: str, factor: int, folder: str) -> dict[str, Any]:
-        text = METHOD.format(words=words, factor=factor)
-        module = written(tmp_path / folder, monkeypatch, "my_method", text)
-        return code_version_of(Holder(module.Mine(label="mine")))
+    def one(factor: int, folder: str) -> dict[str, Any]:
+        base = METHOD.format(factor=factor)
+        written(tmp_path / folder, monkeypatch, "my_base", base)
+        module = written(tmp_path / folder, monkeypatch, "my_method", DERIVED)
+        return code_version_of(Holder(module.Derived(label="mine")))
 
-    first, retold, other = one("a", 1, "a"), one("other words", 1, "b"), one("a", 2, "c")
-    assert {"my_method", "bnnbench.methods.map", "bnnbench.methods.shared.contract"} <= first[
-        "modules"
-    ].keys()
-    assert {"bnnbench.cpp", "bnnbench.nn", "bnnbench.methods.shared.trainer"} <= set(
-        first["modules"]
-    ), "what the classes import counts, too"
-    assert changed_files(first, retold) == [], "comments and docstrings do not count"
-    assert changed_files(first, other) == ["my_method.py"]
-    assert changed_files({}, other) == [], "the earlier code is unknown"
-    old = {**first, "version": "0.0.1"}
-    assert changed_files(old, first) == [f"bnnbench 0.0.1 to {first['version']}"]
+    first, same, other = one(1, "a"), one(1, "b"), one(2, "c")
+    assert first == same and first["own"] is not None
+    assert describe_other_code(first, same) == ""
+    assert describe_other_code(first, other) == "another version of your own code"
+
+
+def test_the_package_has_one_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cpp/a.cpp", "cpp/a.h", "nn.py", "methods/vi/bbb.py", "cli/main.py", "forks.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(provenance, "PACKAGE", tmp_path)
+    monkeypatch.setattr(provenance, "NUMERIC", ("methods", "nn"))
+
+    def edited(name: str) -> bool:
+        before = provenance._package_digest.__wrapped__()
+        (tmp_path / name).write_text("edited")
+        return bool(before != provenance._package_digest.__wrapped__())
+
+    assert all(map(edited, ("cpp/a.cpp", "cpp/a.h", "nn.py", "methods/vi/bbb.py")))
+    assert not edited("cli/main.py") and not edited("forks.py")
+
+
+def test_descriptions_of_code_versions() -> None:
+    now = {"version": "0.1.0", "commit": "abc", "digest": "1", "own": None}
+    edited, older = {**now, "digest": "2"}, {"version": "0.0.1", "modules": {"bnnbench.nn": "0"}}
+    assert describe_other_code({**now, "commit": "def+"}, now) == ""
+    found = describe_other_code(edited, now)
+    assert found == "another version of the code (bnnbench 0.1.0, commit abc)"
+    assert describe_other_code(older, now) == "another version of the code (bnnbench 0.0.1)"
 
 
 def test_the_status_of_a_finished_run_reports_changed_code(
@@ -76,13 +101,16 @@ def test_the_status_of_a_finished_run_reports_changed_code(
     status = run_status(run)
     assert status.intact and len(status.messages) == 1
     (before,) = read_record(folder).code_versions
-    edited = {**before, "modules": {**before["modules"], "bnnbench.methods.vadam": "0"}}
+    edited = {**before, "digest": "0"}
     monkeypatch.setattr("bnnbench.experiment.run.code_version_of", lambda experiment: edited)
     status = run_status(tiny("splits=1"))
-    assert status.changed == ("bnnbench/methods/vadam.py",) and len(status.messages) == 2
+    (other,) = status.other_code
+    assert other.startswith("another version of the code (bnnbench ")
+    assert status.messages[1].startswith(f"this run was computed with {other}; add resume=false")
     # A run with new units keeps the code versions of the earlier ones.
     status = run_status(tiny("splits=2"))
-    assert status.changed == ("bnnbench/methods/vadam.py",) and len(status.messages) == 1
+    (message,) = status.messages
+    assert message.startswith(f"part of this run was computed with {other}; add resume=false")
     finished(tiny("splits=2"))
     assert read_record(folder).code_versions == [before, edited]
     assert run_status(tiny("splits=2", "resume=false")).messages == []
@@ -102,25 +130,23 @@ def test_resume_false_repeats_the_requested_units(tiny: Planner) -> None:
     assert folder.finished() and run.complete()
 
 
-def test_local_imports_of_a_users_module_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_commit_of_the_same_code_is_not_reported(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Imports of bnnbench and of libraries do not; they have versions."""
-    helper = "import json\nfrom bnnbench import nn\nWIDTH = {}\n"
-    package = {"__init__": "", "layers": "from . import sizes\n", "sizes": helper}
+    folder, _ = finished(tiny("splits=1"))
+    (before,) = read_record(folder).code_versions
+    monkeypatch.setattr(provenance, "_commit", lambda: "0123")
+    assert tiny("splits=2").record.code_versions[0]["commit"] == "0123"
+    assert run_status(tiny("splits=2")).other_code == ()
+    finished(tiny("splits=2"))
+    assert read_record(folder).code_versions == [before]
 
-    def one(width: int, folder: str) -> dict[str, Any]:
-        for name, text in package.items():
-            (tmp_path / folder / "my_parts").mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / "my_parts" / f"{name}.py").write_text(text.format(width))
-            monkeypatch.delitem(sys.modules, f"my_parts.{name}", raising=False)
-        monkeypatch.delitem(sys.modules, "my_parts", raising=False)
-        text = f"from my_parts import layers\n{METHOD.format(words='', factor=1)}"
-        module = written(tmp_path / folder, monkeypatch, "my_method", text)
-        return code_version_of(module.Mine(label="mine"))
 
-    before = one(3, "a")
-    own = {name for name in before["modules"] if not name.startswith("bnnbench.")}
-    assert own == {"my_method", "my_parts", "my_parts.layers", "my_parts.sizes"}
-    assert changed_files(before, one(3, "b")) == []
-    assert changed_files(before, one(4, "c")) == ["my_parts/sizes.py"]
+def test_records_of_older_code_are_read(tiny: Planner) -> None:
+    """They list the hash of each module."""
+    run = tiny("splits=1")
+    folder, _ = finished(run)
+    older = {"version": "0.1.0", "modules": {"bnnbench.nn": "0123"}}
+    write_record(folder, replace(read_record(folder), code_versions=[older]))
+    assert run_status(run).other_code == ("another version of the code (bnnbench 0.1.0)",)
+    assert updated_record(run).code_versions == (older, *run.record.code_versions)

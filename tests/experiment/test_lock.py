@@ -1,148 +1,147 @@
-"""Locks: their holders, and how they expire."""
+"""Locks: their holders, and how they are released."""
 
 from __future__ import annotations
 
-import json
+import errno
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from support.tiny_runs import Planner
-from support.user_errors import assert_user_error
+from support.user_errors import assert_user_error, raises_user_error
 
 from bnnbench.experiment import lock
-from bnnbench.experiment.lock import (
-    EXPIRES_AFTER,
-    LockTaken,
-    acquire,
-    heartbeat,
-    lock_units,
-    note_of,
-    read_note,
-)
+from bnnbench.experiment.lock import lock_group, lock_tables, lock_units, note_of
+from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.types import UserError
 
-ELSEWHERE = {"host": "node17", "pid": 4711, "since": "2026-11-22T05:00:00+00:00"}
+HOLD = """
+import sys, time
+from pathlib import Path
+from bnnbench.experiment.lock import lock_units
+from bnnbench.experiment.run_folder import RunFolder, UnitStore
+with lock_units(UnitStore(RunFolder(Path(sys.argv[1]))), ["a"]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
 
 
-def taken_elsewhere(path: Path, untouched: float = 0.0) -> Path:
-    """Write the note of another machine, last touched some seconds ago."""
-    note = note_of(path)
-    note.write_text(json.dumps(ELSEWHERE))
-    then = time.time() - untouched
-    os.utime(note, (then, then))
-    return note
+@pytest.fixture
+def store(tmp_path: Path) -> UnitStore:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    return UnitStore(folder)
 
 
-def test_the_note_names_the_holder_until_the_block_ends(tmp_path: Path) -> None:
-    path = tmp_path / "a.lock"
-    with acquire(path):
-        holder = read_note(note_of(path))
-        assert holder and holder.pid == os.getpid() and holder.since.endswith("+00:00")
-        who = rf"^process {os.getpid()} on {holder.host} since 20"
-        with pytest.raises(LockTaken, match=who), acquire(path):
-            raise AssertionError("acquired twice")
-        assert read_note(note_of(path)) == holder, "a failed attempt leaves the note"
-    assert read_note(note_of(path)) is None
-    with acquire(path):
-        pass
+@contextmanager
+def another_process(store: UnitStore) -> Iterator[subprocess.Popen[str]]:
+    """Start a process that holds the lock of unit `a`, and kill it at the end of the block."""
+    words = [sys.executable, "-c", HOLD, str(store.folder.root)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout and process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
 
 
-def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_process_is_free_at_once(store: UnitStore) -> None:
     """Its note is left behind and must be ignored."""
-    path = tmp_path / "a.lock"
-    child = os.fork()
-    if not child:
-        with acquire(path):
-            os._exit(9)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    assert read_note(note_of(path)) is not None
-    began = time.monotonic()
-    with acquire(path):
-        assert time.monotonic() - began < 5
-        assert read_note(note_of(path)).pid == os.getpid()  # type: ignore[union-attr]
-
-
-def test_the_lock_of_another_machine_expires_with_its_note(tmp_path: Path) -> None:
-    path = tmp_path / "a.lock"
-    note = taken_elsewhere(path, untouched=EXPIRES_AFTER - 5)
-    with (
-        pytest.raises(LockTaken, match="process 4711 on node17 since 2026-11-22T05:00"),
-        acquire(path),
-    ):
-        pass
-    assert read_note(note).host == "node17"  # type: ignore[union-attr]
-    taken_elsewhere(path, untouched=EXPIRES_AFTER + 5)
-    with acquire(path):
-        assert read_note(note).host != "node17"  # type: ignore[union-attr]
+    note = note_of(store.file("a", "lock"))
+    with another_process(store) as process:
+        with raises_user_error(code="locked") as error, lock_units(store, ["b", "a"]):
+            raise AssertionError("all units or none")
+        assert f"(a): process {process.pid} on {os.uname().nodename};" in str(error.value)
+        with lock_units(store, ["b"]):
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert str(process.pid) in note.read_text()
+        with lock_units(store, ["a"]):
+            assert str(os.getpid()) in note.read_text()
     assert not note.exists()
 
 
-def test_an_unreadable_note_counts_until_it_expires(tmp_path: Path) -> None:
-    path = tmp_path / "a.lock"
-    note_of(path).touch()
-    with pytest.raises(LockTaken, match="unknown process"), acquire(path):
+def test_the_lock_of_a_suspended_process_is_kept(store: UnitStore) -> None:
+    with another_process(store) as process:
+        process.send_signal(signal.SIGSTOP)
+        with raises_user_error(code="locked"), lock_units(store, ["a"]):
+            raise AssertionError("acquired twice")
+
+
+def test_a_lock_without_a_note_is_held(store: UnitStore) -> None:
+    with (
+        FileLock(store.file("a", "lock")),
+        pytest.raises(UserError, match="an unknown process"),
+        lock_units(store, ["a"]),
+    ):
+        raise AssertionError("acquired twice")
+
+
+def test_a_group_waits_for_an_orphan(store: UnitStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    orphan = FileLock(store.file("a", "working.lock"), thread_local=False)
+    orphan.acquire()
+    threading.Timer(0.5, orphan.release).start()
+    began = time.monotonic()
+    with lock_group([store], "a"):
+        assert 0.4 < time.monotonic() - began < 30
+        monkeypatch.setattr(lock, "LOCK_TIMEOUT", 0.1)
+        with raises_user_error(code="locked"), lock_group([store], "a"):
+            raise AssertionError("acquired twice")
+
+
+def test_tables_are_locked(store: UnitStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "LOCK_TIMEOUT", 0.1)
+    with (
+        lock_tables(store.folder),
+        pytest.raises(UserError, match=r"\(its tables\)"),
+        lock_tables(store.folder),
+    ):
+        raise AssertionError("acquired twice")
+
+
+def test_a_full_disk_leaves_no_empty_note(
+    store: UnitStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, text: str) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"), lock_units(store, ["a"]):
+        pass
+    monkeypatch.undo()
+    assert not note_of(store.file("a", "lock")).exists()
+    with lock_units(store, ["a"]):
         pass
 
 
-def test_a_suspended_process_loses_a_lock_with_heartbeat(tmp_path: Path) -> None:
-    """Although the kernel keeps its lock."""
-    path = tmp_path / "a.lock"
-    with acquire(path):
-        then = time.time() - EXPIRES_AFTER - 5
-        os.utime(note_of(path), (then, then))
-        with pytest.raises(LockTaken, match=f"process {os.getpid()} "), acquire(path):
-            pass
-        with (
-            acquire(path, has_heartbeat=True),
-            pytest.raises(LockTaken),
-            acquire(path, has_heartbeat=True),
-        ):
-            raise AssertionError("its note was just touched")
+def test_a_file_system_without_locks_is_named(
+    store: UnitStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
 
-
-def test_a_waiting_process_gets_a_released_lock(tmp_path: Path) -> None:
-    path = tmp_path / "a.lock"
-    note = taken_elsewhere(path)
-    threading.Timer(0.3, note.unlink).start()
-    with acquire(path, timeout=30):
-        assert read_note(note).pid == os.getpid()  # type: ignore[union-attr]
-
-
-def test_a_heartbeat_touches_all_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "HEARTBEAT_INTERVAL", 0.01)
-    before = threading.active_count()
-    with acquire(tmp_path / "a.lock"), acquire(tmp_path / "b.lock"):
-        notes = [note_of(tmp_path / name) for name in ("a.lock", "b.lock")]
-        for note in notes:
-            os.utime(note, (0, 0))
-        with heartbeat():
-            until = time.monotonic() + 30
-            while any(note.stat().st_mtime == 0 for note in notes):
-                assert time.monotonic() < until
-                time.sleep(0.01)
-        assert threading.active_count() == before
-
-
-def test_a_full_disk_leaves_no_empty_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> str:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(lock.json, "dumps", full)
-    with pytest.raises(OSError, match="No space"), acquire(tmp_path / "a.lock"):
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    with raises_user_error("outputs_dir", "no_locks"), lock_units(store, ["a"]):
         pass
-    assert not note_of(tmp_path / "a.lock").exists()
 
 
-def test_a_unit_locked_by_another_machine_is_refused(tiny: Planner) -> None:
+def test_a_locked_unit_of_a_run_is_refused(tiny: Planner) -> None:
     run = tiny("splits=2")
     run.folder.create()
-    taken_elsewhere(run.store.file("split-01", "lock"))
-    with pytest.raises(UserError) as error, lock_units(run.store, run.experiment.units()):
-        raise AssertionError("all units or none")
-    assert_user_error(error, code="locked")
-    assert "(split-01): process 4711 on node17" in str(error.value)
-    run.store.discard(["split-01"])
-    assert note_of(run.store.file("split-01", "lock")).exists(), "locks are not discarded"
+    with lock_units(run.store, ["split-01"]):
+        with pytest.raises(UserError) as error, lock_units(run.store, run.experiment.units()):
+            raise AssertionError("all units or none")
+        assert_user_error(error, code="locked")
+        run.store.discard(["split-01"])
+        files = {run.store.file("split-01", "lock"), note_of(run.store.file("split-01", "lock"))}
+        assert all(file.exists() for file in files), "locks are not discarded"

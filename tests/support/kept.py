@@ -16,8 +16,8 @@ from bnnbench.results.kept.edition import FINGERPRINTS, find_edition
 from bnnbench.results.published.protocol import search_bounds
 from support.runs import METADATA, make_run, metadata_of
 
-CODE = {"version": "0.1.0", "modules": {"bnnbench.methods.bbb": "0123456789abcdef"}}
-OTHER_CODE = {"version": "0.1.0", "modules": {"bnnbench.methods.bbb": "fedcba9876543210"}}
+CODE = {"version": "0.1.0", "commit": "abc", "digest": "0123456789abcdef", "own": None}
+OTHER_CODE = {**CODE, "digest": "fedcba9876543210"}
 
 SETTINGS = {"method__class": "bnnbench.methods.bbb.BBB", "table__content": "0123"}
 

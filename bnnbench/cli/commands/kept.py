@@ -194,8 +194,8 @@ def run_verify(given: argparse.Namespace) -> int:
     formats = {"kept": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
     stdout().print(_table(f"run {given.kept_run}", found.table.assign(**texts)))
-    if found.changed:
-        print(f"code that changed since: {', '.join(found.changed)}")
+    if found.other_code:
+        print(f"the kept run was computed with {found.other_code}")
     print("the scores agree" if found.equal else "the scores differ")
     return 0 if found.equal else 1
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.experiment.base import Member, Task
-from bnnbench.experiment.provenance import changed_files, code_version_of
+from bnnbench.experiment.provenance import code_version_of, describe_other_code
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.files import checksum, write_bytes
 from bnnbench.types import Table, UserError
@@ -222,11 +222,9 @@ def _check_code(required: Mapping[str, Any], experiment: Any) -> None:
     name = checksum(json.dumps(required, sort_keys=True).encode())
     if name in _accepted:
         return
-    other = changed_files(required, code_version_of(experiment))
+    other = describe_other_code(code_version_of(experiment), required)
     if other:
         raise UserError(
-            f"the code on {platform.node()} differs in {', '.join(other)}; install the same "
-            "bnnbench there.",
-            code="code_differs",
+            f"{platform.node()} has {other}; install the same code there.", code="code_differs"
         )
     _accepted.add(name)

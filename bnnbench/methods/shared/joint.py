@@ -1,8 +1,4 @@
-"""Joint predictive distributions: how the predictions of several inputs depend on each other.
-
-This is a module of its own, which no method imports, so that it is not part of the code version of
-runs that need no joint predictions.
-"""
+"""Joint predictive distributions: how the predictions of several inputs depend on each other."""
 
 from __future__ import annotations
 

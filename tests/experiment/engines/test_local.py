@@ -16,7 +16,7 @@ from support.tiny_runs import SCORES, Planner, finished, no_page
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine, TaskReference
 from bnnbench.experiment.execution import execute, make_tasks, shared_engine
-from bnnbench.experiment.lock import acquire
+from bnnbench.experiment.lock import lock_group
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run, run_status
 from bnnbench.experiment.run_folder import read_record
@@ -42,7 +42,7 @@ def test_a_finished_task_ignores_locks(tiny: Planner) -> None:
     finished(run)
     (task,) = tasks(run)
     before = run.store.file("split-00", "json").stat().st_mtime_ns
-    with acquire(run.store.file("split-00", "working.lock")):
+    with lock_group([run.store], "split-00"):
         task.run()
     assert task.finished() and run.store.file("split-00", "json").stat().st_mtime_ns == before
 
