@@ -12,6 +12,7 @@ from typing import Any
 from bnnbench.cli.commands.list import LISTABLE, metrics
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import built_in_suites
+from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
 from bnnbench.types import UserError
 
 
@@ -51,6 +52,7 @@ def complete(parser: ArgumentParser) -> None:
     _offer(commands["report"], "methods", several(named["method"]))
     _offer(commands["report"], "datasets", several(named["dataset"]))
     _offer(commands["report"], "metric", several(metrics()))
+    _offer(commands["report"], "sections", several((*DEFAULT_SECTIONS, *FURTHER_SECTIONS, ALL)))
     _offer(commands["report"], "output_dir", DirectoriesCompleter())
     _offer(commands["recommend"], "methods", several(named["method"]))
     _offer(commands["compare"], "paths", DirectoriesCompleter())

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.report.section_names import FURTHER_SECTIONS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ KEPT_OPTION: dict[str, Any] = {
     "edition, or of a named one or its folder",
 }
 """Arguments of `--with`."""
+
+SECTIONS_OPTION: dict[str, Any] = {
+    "metavar": "NAME,NAME", "type": split_names, "default": (),
+    "help": f"also show these sections: {', '.join(FURTHER_SECTIONS)}; all: every section",
+}  # fmt: skip
+"""Arguments of `--sections`."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

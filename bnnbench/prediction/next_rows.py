@@ -8,8 +8,8 @@ import pandas as pd
 from bnnbench.constraints import check_int
 from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.experiment.acquisition import choose_by_distance, choose_by_variance
+from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.experiment.model import Model
-from bnnbench.methods.shared.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.prediction.final_model import FinalModel
 from bnnbench.prediction.intervals import check_all_finite
 from bnnbench.types import UserError

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import pandas as pd
 
 from bnnbench.constraints import check_choice
+from bnnbench.report.section_names import check_sections
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_filter import RunFilter
 
@@ -92,15 +93,18 @@ class Style:
             those of the methods that ran.
         run_filter: the metrics to show and the order of methods and data sets.
         kept: the kept results to compare with (`kept.comparison.parse_kept`); empty for none.
+        sections: names of sections to show besides the default ones (`section_names`).
     """
 
     error_bars: str = "stderr"
     all_published: bool = False
     run_filter: RunFilter = field(default_factory=RunFilter)
     kept: str = ""
+    sections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("--error-bars", self.error_bars, tuple(ERROR_BARS))
+        check_sections(self.sections)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Writes the report over many runs, with every section that applies to them."""
+"""Writes the report over many runs, with the sections to show that apply to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -12,22 +12,28 @@ from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
 from bnnbench.files import write_text
 from bnnbench.forks import run_both
-from bnnbench.report.blocks import Block, DataFile, FigureBlock, SectionFunction, Style
+from bnnbench.report.blocks import (
+    Block,
+    DataFile,
+    FigureBlock,
+    Heading,
+    Paragraph,
+    SectionFunction,
+    Style,
+)
 from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.report.run_output import run_details
+from bnnbench.report.section_names import hidden_sections
 from bnnbench.report.sections import (
     calibration,
-    conditional_coverage,
     curves,
     divergence_orders,
     information_criteria,
     interval_coverage,
-    joint,
     kept_results,
     leaderboard,
-    newsvendor,
     objective,
     proper_scores,
     ranking,
@@ -42,49 +48,61 @@ from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs, require_scores
 
-SECTIONS: tuple[SectionFunction, ...] = (
-    verdict.section,
-    scores.section,
-    significance.section,
-    results.section,
-    ranking.section,
-    time_against_score.section,
-    kept_results.section,
-    divergence_orders.section,
-    spread.section,
-    calibration.section,
-    proper_scores.section,
-    conditional_coverage.section,
-    newsvendor.section,
-    joint.section,
-    objective.section,
-    curves.section,
-    interval_coverage.section,
-    information_criteria.section,
-    leaderboard.section,
+SECTIONS: Mapping[str, SectionFunction] = {
+    "verdict": verdict.section,
+    "scores": scores.section,
+    "differences": significance.section,
+    "results": results.section,
+    "ranks": ranking.section,
+    "time": time_against_score.section,
+    "kept": kept_results.section,
+    "orders": divergence_orders.section,
+    "spread": spread.section,
+    "calibration": calibration.section,
+    "intervals": proper_scores.section,
+    "objective": objective.section,
+    "curves": curves.section,
+    "coverage": interval_coverage.section,
+    "criteria": information_criteria.section,
+    "published": leaderboard.section,
+}
+"""The generic sections by name, in the order in which they are printed.
+
+`kept` and `published` are not in `section_names`, because options of their own ask for them.
+"""
+
+NOT_SHOWN = (
+    "Not shown: {}. Show those that apply to these runs with bnnbench report --sections NAME,NAME, "
+    "or --sections all."
 )
-"""The generic sections, in the order in which they are printed."""
 
 MIN_PARALLEL_RUNS = 50
 """From this number of runs on, collecting run details takes longer than starting a process."""
 
 
-def section_functions(runs: Runs) -> Iterator[SectionFunction]:
-    """The generic sections, then those of the suites that present some of the runs."""
-    yield from SECTIONS
+def section_functions(runs: Runs, style: Style) -> Iterator[SectionFunction]:
+    """The generic sections to show, then those of the suites that present some of the runs."""
+    hidden = hidden_sections(style.sections)
+    yield from (section for name, section in SECTIONS.items() if name not in hidden)
     for page in plugins("page", runs.experiments):
         yield from getattr(page, "SECTIONS", ())
 
 
 def build_sections(runs: Runs, style: Style) -> list[Block]:
-    """Return the blocks of every section that applies to the runs.
+    """Return the blocks of every section to show that applies to the runs.
+
+    The last paragraph names the generic sections that are not shown.
 
     Raises:
         UserError: if none applies.
     """
-    blocks = [block for section in section_functions(runs) for block in section(runs, style)]
+    sections = section_functions(runs, style)
+    blocks = [block for section in sections for block in section(runs, style)]
     if not blocks:
         require_scores(runs)
+    hidden = hidden_sections(style.sections)
+    if hidden and len(runs.scored):
+        blocks += [Heading("Further sections"), Paragraph(NOT_SHOWN.format(", ".join(hidden)))]
     return blocks
 
 

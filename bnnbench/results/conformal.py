@@ -12,13 +12,13 @@ and guarantees a coverage of at least `2 level - 1` (Barber, Candès, Ramdas & T
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
-from bnnbench.results.calibration import isotonic, pit_values, total_deviation
+from bnnbench.results.calibration import total_deviation
 from bnnbench.results.split_predictions import SplitPredictions
 
 LEVEL = 0.9
@@ -30,14 +30,7 @@ ROUNDING_ERROR = 1e-9
 BAND = 0.95
 """Probability of the band of coverage."""
 
-RAW, ISOTONIC, CQR, CV_PLUS = "raw", "isotonic", "cqr", "cv+"
-
-WIDTHS: Mapping[str, Callable[[pd.DataFrame], np.ndarray]] = {
-    "constant": lambda points: np.ones(len(points)),
-    "total": total_deviation,
-    "epistemic": lambda points: np.sqrt(points["epistemic_variance"].to_numpy()),
-}
-"""What the width of a split conformal interval is proportional to, by name of the interval."""
+RAW, CONSTANT, CQR, CV_PLUS = "raw", "constant", "cqr", "cv+"
 
 MAX_ARRAY_ELEMENTS = 4_000_000
 """Maximum size of an intermediate array (32 MB)."""
@@ -101,23 +94,19 @@ def cv_plus(
 def interval_ends(predictions: SplitPredictions) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield the name and both ends, relative to the predictive means, of every kind of interval.
 
-    `raw` is the central interval of a Gaussian with the total variance, `isotonic` the same after
-    recalibration. Then, if there are out-of-fold predictions: split conformal intervals with
-    each of `WIDTHS`; `cqr`, `raw` widened by the same amount at both ends everywhere (conformalised
-    quantile regression; Romano, Patterson & Candès, NeurIPS 2019, section 4); and, if predictions
-    of the folds' networks were saved, `cv+`.
+    `raw` is the central interval of a Gaussian with the total variance. Then, if there are
+    out-of-fold predictions: `constant`, the split conformal interval; `cqr`, `raw` widened by the
+    same amount at both ends everywhere (conformalised quantile regression; Romano, Patterson &
+    Candès, NeurIPS 2019, section 4); and, if predictions of the folds' networks were saved, `cv+`.
     """
     points, held_out = predictions.points, predictions.held_out
     levels, deviation = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]), total_deviation(points)
     yield RAW, *np.outer(ndtri(levels), deviation)
     if held_out.empty:
         return
-    yield ISOTONIC, *np.outer(ndtri(isotonic(pit_values(held_out)).inverse(levels)), deviation)
     residuals = (held_out["target"] - held_out["mean"]).abs().to_numpy()
-    for name, widths in WIDTHS.items():
-        if (widths(held_out) > 0).all():
-            radius = conformal_radius(residuals / widths(held_out)) * widths(points)
-            yield name, -radius, radius
+    radius = np.full(len(points), conformal_radius(residuals))
+    yield CONSTANT, -radius, radius
     half = ndtri(levels[1])
     margin = conformal_radius(residuals - half * total_deviation(held_out))
     radius = np.maximum(half * deviation + margin, 0)
@@ -125,6 +114,26 @@ def interval_ends(predictions: SplitPredictions) -> Iterator[tuple[str, np.ndarr
     if predictions.fold_means is not None:
         ends = cv_plus(residuals, held_out["fold"].to_numpy(), predictions.fold_means)
         yield CV_PLUS, *(end - points["mean"].to_numpy() for end in ends)
+
+
+def split_intervals(predictions: SplitPredictions) -> list[dict[str, Any]]:
+    """Return a row per kind of interval.
+
+    Columns: `split`, `interval`; the `coverage`, mean `width` and interval `score` of the test
+    points; and the numbers of `points` and of `calibration` points.
+    """
+    points = predictions.points
+    error = (points["target"] - points["mean"]).to_numpy()
+    rows = []
+    for name, low, high in interval_ends(predictions):
+        outside = np.maximum(low - error, 0) + np.maximum(error - high, 0)
+        rows.append({
+            "split": predictions.split, "interval": name,
+            "coverage": (outside == 0).mean(), "width": (high - low).mean(),
+            "score": (high - low + 2 / (1 - LEVEL) * outside).mean(),
+            "points": len(points), "calibration": len(predictions.held_out),
+        })  # fmt: skip
+    return rows
 
 
 def in_coverage_band(

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bnnbench.data import archive
-from bnnbench.data.uci import UCI
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import FOLDS
-from bnnbench.identity import identity_name
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
 from bnnbench.results.run_files import read_arrays, read_out_of_fold, read_splits, read_test_points
 
@@ -30,9 +23,6 @@ class SplitPredictions:
         points: the M test points, as in `predictions.npz`.
         mixture: their predictive mixtures; Gaussians with the same moments if they were not saved.
         held_out: out-of-fold predictions of the training points; empty if they were not saved.
-        saved: whether the mixtures were saved.
-        inputs: standardised inputs, `[M, D]`, if mixtures were saved and the data set is one of the
-            UCI sets in the data folder (`BNNBENCH_DATA`); else None.
         fold_means: predictive means of the networks of K folds, `[M, K]`; None if they were not
             saved, or a fold diverged.
     """
@@ -41,8 +31,6 @@ class SplitPredictions:
     points: pd.DataFrame
     mixture: Mixture
     held_out: pd.DataFrame
-    saved: bool = False
-    inputs: np.ndarray | None = None
     fold_means: np.ndarray | None = None
 
 
@@ -57,36 +45,14 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
         return
     held_out, folds = read_out_of_fold(folder), read_arrays(folder, FOLDS)
     stored = read_mixtures(folder).mixture if has_mixtures(folder) else None
-    inputs = None if stored is None else _inputs(read_record(folder).identity["dataset"])
     for split, own in points.groupby("split"):
         mixture = _gaussians(own)
         if stored is not None:
             mixture = _with_moments(stored.select_points(own.index.to_numpy()), mixture)
         held = pd.DataFrame() if held_out is None else held_out[held_out["split"] == split]
-        asked = None if inputs is None else inputs[own["row"]]
         means = None if folds is None else folds.loc[own.index].filter(like="fold_").to_numpy()
         means = None if means is None or np.isnan(means).any() else means
-        yield SplitPredictions(
-            int(str(split)), own, mixture, held, stored is not None, asked, means
-        )
-
-
-def _inputs(dataset: Mapping[str, Any]) -> np.ndarray | None:
-    """Return the standardised inputs of a UCI set, or of the set that others are made from."""
-    source = dataset.get("source", dataset)
-    is_uci = source["class"] == identity_name(UCI)
-    return _uci_inputs(source["name"]) if is_uci else None
-
-
-@cache
-def _uci_inputs(name: str) -> np.ndarray | None:
-    """Return the standardised inputs of a UCI set, None unless its files are intact."""
-    folder = Path(os.environ.get("BNNBENCH_DATA") or "data")
-    if not all(status.ok for status in archive.verify([name], folder)):
-        return None
-    inputs = UCI(name, directory=str(folder)).load().inputs
-    deviation = inputs.std(0)
-    return (inputs - inputs.mean(0)) / np.where(deviation > 0, deviation, 1)
+        yield SplitPredictions(int(str(split)), own, mixture, held, means)
 
 
 def _gaussians(points: pd.DataFrame) -> Mixture:

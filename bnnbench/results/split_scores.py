@@ -8,19 +8,15 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.split_files import PREDICTIONS
-from bnnbench.results.conditional_coverage import split_coverage
-from bnnbench.results.joint_predictions import split_joint
+from bnnbench.results.conformal import split_intervals
 from bnnbench.results.labels import labels
-from bnnbench.results.newsvendor import split_costs
 from bnnbench.results.proper_scores import split_proper_scores
 from bnnbench.results.reader import Runs
 from bnnbench.results.split_predictions import SplitPredictions, split_predictions
 
 SCORES: Mapping[str, Callable[[SplitPredictions], list[dict[str, Any]]]] = {
-    "conditional_coverage": split_coverage,
-    "newsvendor": split_costs,
+    "intervals": split_intervals,
     "proper_scores": split_proper_scores,
-    "joint": split_joint,
 }
 """Functions that return rows with the scores of a split, by name of their table."""
 

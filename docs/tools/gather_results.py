@@ -19,6 +19,7 @@ from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
+from bnnbench.report.section_names import ALL
 from bnnbench.results.reader import Runs, read_runs
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -36,9 +37,10 @@ def gather(experiment: Path, target: Path) -> None:
     target.mkdir(parents=True)
     use_published_protocols()
     runs = read_runs(experiment)
-    if any(section(runs, Style()) for section in section_functions(runs)):
+    style = Style(sections=(ALL,))
+    if any(section(runs, style) for section in section_functions(runs, style)):
         with tempfile.TemporaryDirectory() as folder:
-            write_report(runs, output_dir=Path(folder))
+            write_report(runs, style, Path(folder))
             copy_tables(Path(folder), target)
         store_splits(runs, target)
     else:

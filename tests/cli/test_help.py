@@ -121,7 +121,8 @@ def test_help_and_reports_import_nothing_heavy() -> None:
      ("bnnbench run -m method=bbb depth=", {"1", "2"}),
      ("bnnbench run engine=slurm engine.", {"engine.partition=", "engine.minutes="}),
      ("bnnbench run dataset.path=", {"t.csv"}),
-     ("bnnbench run -m method=bbb,va", {"bbb,vadam "})],
+     ("bnnbench run -m method=bbb,va", {"bbb,vadam "}),
+     ("bnnbench report --sections ranks,sp", {"ranks,spread "})],
 )  # fmt: skip
 def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "outputs" / "uci").mkdir(parents=True)

@@ -86,6 +86,8 @@ MISTAKES = {
     "an unused name": (["--style", "paper", "--rename", "x=X"], "--rename", "unknown_name"),
     "a name in a report": (["--rename", "pbp=PBP"], "--rename", None),
     "all published values": (["--style", "paper", "--all-published"], "--all-published", None),
+    "an unknown section": (["--sections", "ranks,ranking"], "--sections", "unknown_name"),
+    "sections of a paper": (["--style", "paper", "--sections", "ranks"], "--sections", None),
     "a missing file": (
         ["--published-values", "nowhere.csv"], "--published-values", "unreadable",
     ),

@@ -20,8 +20,9 @@ from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.report import report_writer, sections
-from bnnbench.report.blocks import Heading, Style
+from bnnbench.report.blocks import Heading, Paragraph, Style
 from bnnbench.report.report_writer import SECTIONS, build_sections, section_functions, write_report
+from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.run_files import CALIBRATION
 
@@ -32,12 +33,40 @@ TRACE = {"split": [0, 0], "epoch": [1, 2], "loss": [2.0, 1.0], "complexity": [0.
 
 def test_generic_sections_come_before_those_of_suites() -> None:
     modules = {f"{sections.__name__}.{name}" for _, name, _ in iter_modules(sections.__path__)}
-    assert {section.__module__ for section in SECTIONS} == modules
-    assert len(SECTIONS) == len(modules) and SECTIONS[0].__module__.endswith(".verdict")
+    generic = list(SECTIONS.values())
+    assert {section.__module__ for section in generic} == modules
+    assert len(generic) == len(modules) and generic[0].__module__.endswith(".verdict")
     suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
     every_kind = {sweep.experiment for suite in discovery.suites() for sweep in suite.sweeps}
     runs = Runs(Path(), dict.fromkeys(every_kind, NO_LABELS), pd.DataFrame(), {})
-    assert list(section_functions(runs)) == [*SECTIONS, *suites] and len(suites) > 4
+    everything = Style(sections=(ALL,))
+    assert list(section_functions(runs, everything)) == [*generic, *suites] and len(suites) > 4
+
+
+def test_further_sections_are_shown_if_they_are_named() -> None:
+    """Those of suites, of kept results and of published values are not named."""
+    runs = Runs(Path(), {"splits": NO_LABELS}, pd.DataFrame(), {})
+    names = {function: name for name, function in SECTIONS.items()}
+
+    def shown(*named: str) -> list[str]:
+        found = section_functions(runs, Style(sections=named))
+        return [names[function] for function in found if function in names]
+
+    default = ["verdict", "scores", "differences", "results", "time", "kept", "calibration"]
+    assert shown() == shown("time") == [*default, "published"] and shown(ALL) == [*SECTIONS]
+    assert {*shown("ranks", "spread")} - {*shown()} == {"ranks", "spread"}
+    assert {*SECTIONS} == {*DEFAULT_SECTIONS, *FURTHER_SECTIONS, "kept", "published"}
+    with raises_user_error("--sections", "unknown_name"):
+        Style(sections=("ranks", "ranking"))
+
+
+def test_the_last_line_names_the_sections_that_are_not_shown(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    runs = read_runs(tmp_path)
+    last = build_sections(runs, Style(sections=("ranks",)))[-1]
+    assert isinstance(last, Paragraph) and "--sections all" in last.text
+    assert "ranks" not in last.text and ": orders, spread, " in last.text
+    assert not isinstance(build_sections(runs, Style(sections=(ALL,)))[-1], Paragraph)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +82,7 @@ def test_only_suites_that_present_some_of_the_runs_add_sections(
     kind: str, label: str, suites: set[str]
 ) -> None:
     runs = Runs(Path(), {kind: pd.DataFrame({"experiment": [label]})}, pd.DataFrame(), {})
-    added = [*section_functions(runs)][len(SECTIONS) :]
+    added = [*section_functions(runs, Style(sections=(ALL,)))][len(SECTIONS) :]
     modules = {section.__module__ for section in added if "suites" in section.__module__}
     assert {module.split(".")[2] for module in modules} == suites
 
@@ -116,7 +145,8 @@ def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             return path
 
         monkeypatch.setattr(RunFolder, kind, counting)
-    headings = [b for b in build_sections(read_runs(tmp_path), Style()) if isinstance(b, Heading)]
+    style = Style(sections=(ALL,))
+    headings = [b for b in build_sections(read_runs(tmp_path), style) if isinstance(b, Heading)]
     assert len([one for one in headings if one.level < 3]) == 14
     assert {Path(name).name for name, count in opened.items() if count} == {
         "splits.csv", "calibration.csv", "predictions.npz", "training.npz", "objective.npz",

@@ -20,6 +20,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OUT_OF_FOLD
 from bnnbench.report.blocks import DataFile, Style, Table
 from bnnbench.report.report_writer import SECTIONS, section_functions
+from bnnbench.report.section_names import ALL
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.reader import read_runs
 from bnnbench.results.run_files import CALIBRATION, read_out_of_fold, read_splits, read_test_points
@@ -96,12 +97,12 @@ def add_calibration(folder: RunFolder) -> None:
 
 def read_report(outputs: Path) -> tuple[dict[str, pd.DataFrame], Numbers]:
     """Return every table of the report by name, and the printed numbers of generic sections."""
-    runs, tables, numbers = read_runs(outputs), {}, []
-    for build in section_functions(runs):
-        for block in build(runs, Style()):
+    runs, style, tables, numbers = read_runs(outputs), Style(sections=(ALL,)), {}, []
+    for build in section_functions(runs, style):
+        for block in build(runs, style):
             if isinstance(block, DataFile):
                 tables[block.name] = block.table.apply(without_prose)
-            elif isinstance(block, Table) and build in SECTIONS:
+            elif isinstance(block, Table) and build in SECTIONS.values():
                 numbers.append(printed_numbers(block))
     return tables, numbers
 

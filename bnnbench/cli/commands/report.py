@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
-from bnnbench.cli.report_options import KEPT_OPTION
+from bnnbench.cli.report_options import KEPT_OPTION, SECTIONS_OPTION
 from bnnbench.discovery import built_in_suites
 from bnnbench.notes import note
 from bnnbench.types import UserError
@@ -24,7 +24,8 @@ SUMMARY = "collect finished runs in tables and figures"
 
 DESCRIPTION = """\
 Collect every finished run at or below PATH, and below MORE, in tables and figures, written to
-PATH/report:
+PATH/report. It shows the verdict, scores, paired differences, a table, time against score,
+calibration, and the sections of a publication for its own runs:
 
   report.html         a self-contained page for the browser: the verdict, figures, differences to
                       any baseline, sortable tables, published results, a page for every run
@@ -34,30 +35,33 @@ PATH/report:
   glossary.md         definitions and formulas of all columns
   comparisons.csv     every pair of methods, by the correlated t-test
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
-  proper_scores.csv, intervals.csv
-                      scores of intervals, quantiles and tails, PIT histograms; conformal intervals
   rmse, log_likelihood (.png, .pdf)
                       means and intervals, best first, one panel per data set; published values as
                       diamonds
   difference_* (.png, .pdf)
                       paired differences to the best run, with intervals of the correlated t-test
-  ranks.csv, ranks (.png, .pdf)
-                      mean ranks over data sets, and which methods do not differ significantly
   time_against_score.csv, time_* (.png, .pdf)
                       scores against seconds per split, and the Pareto front
-  curves.csv, sigma.csv, curves*, sigma (.png, .pdf)
-                      for synthetic data with one input: mean and bands inside and outside the
-                      training range, and targets within k standard deviations
-  orders.csv, orders*, boxes_*, objectives (.png, .pdf)
-                      for runs with a family of divergences: scores against its order, spread over
-                      splits by depth, objectives by epoch
   kept_comparison.csv, kept_* (.png, .pdf)
                       with --with kept: each run and the kept results of its track, ranks, and
                       scores against CPU time relative to a reference fit
   published.csv       with --all-published or --published-values: all published values and ours
   published_splits.csv
                       with --all-published: our runs and published scores of the same splits
-  criteria.csv        BIC, AIC and HQC of runs that scored their training rows
+
+Further sections, with --sections NAME,NAME or --sections all:
+
+  ranks       ranks.csv, ranks: mean ranks over data sets, and which methods do not differ
+              significantly
+  orders      orders.csv, orders*: scores against the order of a family of divergences
+  spread      boxes_*: scores over splits, by divergence and depth
+  intervals   proper_scores.csv, intervals.csv: scores of intervals, quantiles and tails, PIT
+              histograms; conformal intervals
+  objective   objectives: objectives by epoch, of runs that saved them
+  curves      curves.csv, curves*: for synthetic data with one input, mean and bands inside and
+              outside the training range
+  coverage    sigma.csv, sigma: for the same data, targets within k standard deviations
+  criteria    criteria.csv: BIC, AIC and HQC of runs that scored their training rows
 
 Unfinished runs are left out, and so are damaged ones, which are named. Nothing is trained, so a
 report can be written at any time. With --style paper the command writes instead
@@ -76,6 +80,9 @@ examples:
   bnnbench report outputs/uci           one experiment
   bnnbench report outputs ../theirs     runs of several folders; the report is in outputs/report
   bnnbench report --open                open report.html in the browser
+  bnnbench report --sections ranks,spread
+                                        also show these sections
+  bnnbench report --sections all        show every section
   bnnbench report --error-bars std      error bars show standard deviations
   bnnbench report --all-published       compare with all published values on these data sets
   bnnbench report --with kept           compare with kept results, with ranks and a Pareto plot
@@ -113,6 +120,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "of the same methods, in a table for each data set and score",
     )
     parser.add_argument("--with", dest="kept", default="", **KEPT_OPTION)
+    parser.add_argument("--sections", **SECTIONS_OPTION)
     parser.add_argument(
         "--output-dir",
         metavar="DIR",
@@ -138,7 +146,7 @@ def run(given: Namespace) -> int:
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
-        for option in ("all_published", "refresh", "open", "kept"):
+        for option in ("all_published", "refresh", "open", "kept", "sections"):
             if getattr(given, option):
                 name = "--with" if option == "kept" else f"--{option.replace('_', '-')}"
                 raise UserError(f"{name} does not work with --style paper.", name)
@@ -148,7 +156,8 @@ def run(given: Namespace) -> int:
     from bnnbench.cli.console import open_in_browser
     from bnnbench.report.blocks import Style
 
-    style = Style(given.error_bars, given.all_published, run_filter, given.kept)
+    sections = given.sections
+    style = Style(given.error_bars, given.all_published, run_filter, given.kept, sections)
     values, refresh = given.published_values, given.refresh
     page = write_and_show(given.path, style, given.output_dir, None, values, refresh, given.others)
     if given.open:
@@ -190,7 +199,7 @@ def write_and_show(
 
     Args:
         path: an outputs folder, or any folder inside one.
-        style: what it shows; everything if not given.
+        style: what it shows; the default sections of all runs if not given.
         output_dir: where to write; `path/report` if not given.
         labels: of the experiments to include; all of them if not given.
         published_values: a file of further published values.

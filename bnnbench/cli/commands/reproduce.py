@@ -92,6 +92,8 @@ def run(given: Namespace) -> int:
     """
     from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.console import all_diverged_message, show_run
+    from bnnbench.report import section_names
+    from bnnbench.report.blocks import Style
     from bnnbench.run_all import run_all
 
     sweeps = find_sweeps(given.name)
@@ -106,8 +108,9 @@ def run(given: Namespace) -> int:
         return 0
     errors: list[UserError] = []
     run_all([run for some in runs for run in some], show_run, errors.append, note)
+    style = Style(sections=(section_names.ALL,))
     for report in _report_folders(sweeps, runs):
-        write_and_show(report.path, output_dir=report.output_dir, labels=report.labels)
+        write_and_show(report.path, style, report.output_dir, report.labels)
     messages = [
         all_diverged_message(f"every run of experiment={sweep.experiment}", _finished(some))
         for sweep, some in zip(sweeps, runs, strict=True)

@@ -1,4 +1,5 @@
 """The generic sections of a report, one module each: its table, its figure and `section`.
 
-`report_writer.SECTIONS` lists them in order. Suites append their own (see `bnnbench.discovery`).
+`report_writer.SECTIONS` names them in order, and `section_names` says which are shown by default.
+Suites append their own (see `bnnbench.discovery`).
 """

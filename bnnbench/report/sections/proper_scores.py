@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.results.conformal import BAND, CQR, CV_PLUS, RAW, in_coverage_band
+from bnnbench.results.conformal import BAND, CONSTANT, CQR, CV_PLUS, RAW, in_coverage_band
 from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.proper_scores import LEVEL, PIT_COLUMNS, QUANTILES, TAIL
 from bnnbench.results.reader import Runs
 from bnnbench.results.split_scores import split_scores
 
-INTERVALS = {RAW: "central", "constant": "split", CQR: "CQR", CV_PLUS: "CV+"}
+INTERVALS = {RAW: "central", CONSTANT: "split", CQR: "CQR", CV_PLUS: "CV+"}
 """Printed names of intervals."""
 
 
@@ -62,17 +62,16 @@ INTERVAL_COLUMNS = blocks.columns(
 
 
 def with_band(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `INTERVALS` with `in_band`, whether conformal coverage is in its band.
+    """Return the intervals with `in_band`, whether conformal coverage is in its band.
 
     Args:
-        table: rows of `split_coverage`.
+        table: rows of `split_intervals`.
     """
-    rows = table[table["interval"].isin([*INTERVALS])]
-    calibrated = rows[rows["interval"] != RAW]
+    calibrated = table[table["interval"] != RAW]
     covered = (calibrated["coverage"] * calibrated["points"]).round()
     sizes = calibrated["points"].to_numpy(), calibrated["calibration"].to_numpy()
     inside = pd.Series(in_coverage_band(covered.to_numpy(), *sizes), calibrated.index)
-    return rows.assign(in_band=inside.astype(float))
+    return table.assign(in_band=inside.astype(float))
 
 
 def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -93,7 +92,7 @@ def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Scores and intervals of every run with predictions."""
     tables = runs.cached(split_scores)
-    scores, intervals = tables["proper_scores"], tables["conditional_coverage"]
+    scores, intervals = tables["proper_scores"], tables["intervals"]
     if scores.empty:
         return
     columns = [*(metric.key for metric in COMPUTED), *PIT_COLUMNS]

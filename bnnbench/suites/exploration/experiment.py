@@ -11,12 +11,12 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Positive, Whole, check_settings
 from bnnbench.data.in_memory import InMemory
+from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.experiment.repetitions import Fits, RepeatedArms, refit
 from bnnbench.experiment.run_folder import Rows
 from bnnbench.identity import no_identity
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import Method
-from bnnbench.methods.shared.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.suites.exploration import tables
 from bnnbench.suites.exploration.tables import ARMS, EPSILON, GREEDY, KIND, THOMPSON, UNIFORM

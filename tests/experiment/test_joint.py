@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -14,14 +11,13 @@ from sklearn.linear_model import BayesianRidge
 from support.linear_model import ADAM_TO_CONVERGENCE, exact_posterior, fit
 from support.methods import METHODS, Case, build_method
 from support.quick import slow_except
-from support.user_errors import raises_user_error
 from torch import Tensor
 
+from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.methods.gp import GP
 from bnnbench.methods.laplace import Laplace
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
@@ -125,17 +121,3 @@ def test_draws_are_functions(name: str) -> None:
     rows = torch.cat([ends, ends.mean(1, keepdim=True)], 1)
     loc = predictions(method, posterior, streams, rows).loc
     assert torch.allclose(loc[..., 2], loc[..., :2].mean(-1), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("method", "settings", "error"),
-    [
-        ("pbp", {}, "method"),
-        ("vadam", {}, "method"),
-        ("laplace", {"predictive": "sampled"}, "method.predictive"),
-    ],
-)
-def test_other_methods_are_refused(method: str, settings: dict[str, Any], error: str) -> None:
-    chosen = replace(build_method(Case(method)), **settings)
-    with raises_user_error(error, "no_joint_covariance"):
-        joint_covariance(chosen, None, NEW)  # type: ignore[arg-type]

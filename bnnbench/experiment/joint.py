@@ -19,7 +19,6 @@ from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.methods.svgd import SVGD
 from bnnbench.nn import forward, outer_factors
-from bnnbench.types import UserError
 
 DRAWS, COVARIANCE, MARGINALS = "draws", "covariance", "marginals"
 
@@ -63,14 +62,9 @@ def joint_covariance(method: Method, posterior: Posterior, inputs: Tensor) -> Te
         inputs: standardised, `[R, M, D]`.
 
     Raises:
-        UserError: for other methods.
+        NotImplementedError: for other methods.
     """
-    raise UserError(
-        f"method={method.label} has no joint covariance of its predictions; use method=gp, linear, "
-        "laplace or last_layer.",
-        "method",
-        "no_joint_covariance",
-    )
+    raise NotImplementedError(method.label)
 
 
 @joint_covariance.register
@@ -101,18 +95,7 @@ def _(method: GP, posterior: Posterior, inputs: Tensor) -> Tensor:
 
 @joint_covariance.register
 def _(method: Laplace | LastLayer, posterior: Posterior, inputs: Tensor) -> Tensor:
-    """Return `J S J'`, J the gradients of the mean output at the mode and S the covariance.
-
-    Raises:
-        UserError: if the predictive distribution is not linearised.
-    """
-    if method.is_stochastic:
-        raise UserError(
-            "method.predictive=sampled has no joint covariance of its predictions; use "
-            "method.predictive=linearised.",
-            "method.predictive",
-            "no_joint_covariance",
-        )
+    """Return `J S J'`, J the gradients of the mean output at the mode and S the covariance."""
     loc = posterior.state["loc"][None].double()
     outputs, tape = forward(posterior.mlp, loc, inputs.double())
     d_outputs = torch.zeros_like(outputs)

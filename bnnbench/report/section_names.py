@@ -1,0 +1,39 @@
+"""Names of the generic sections of a report, for `--sections`. Nothing slow is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from bnnbench.types import UserError
+
+DEFAULT_SECTIONS = ("verdict", "scores", "differences", "results", "time", "calibration")
+"""Sections that every report shows."""
+
+FURTHER_SECTIONS = (
+    "ranks", "orders", "spread", "intervals", "objective", "curves", "coverage", "criteria",
+)  # fmt: skip
+"""Sections that a report shows if they are named."""
+
+ALL = "all"
+"""Names every section."""
+
+
+def check_sections(names: Collection[str]) -> None:
+    """Reject names that are not those of sections.
+
+    Raises:
+        UserError: for the first one.
+    """
+    available = (*DEFAULT_SECTIONS, *FURTHER_SECTIONS, ALL)
+    for name in names:
+        if name not in available:
+            raise UserError(
+                f"--sections: unknown section {name!r} (available: {', '.join(available)}).",
+                "--sections",
+                "unknown_name",
+            )
+
+
+def hidden_sections(named: Collection[str]) -> tuple[str, ...]:
+    """Return the sections that a report leaves out, given those that are named."""
+    return () if ALL in named else tuple(name for name in FURTHER_SECTIONS if name not in named)
