@@ -24,6 +24,13 @@ READ_ERRORS = (
 """Errors raised when a damaged file is read and its content is used."""
 
 
+def shipped_folder(name: str) -> Path:
+    """Return a folder of the repository: inside the package in a wheel, else next to it."""
+    package = Path(__file__).parent
+    inside = package / name
+    return inside if inside.is_dir() else package.parent / name
+
+
 def raise_disk_error(error: BaseException) -> None:
     """Raise an input/output error of the disk again: the file itself may be intact."""
     if isinstance(error, OSError) and error.errno == errno.EIO:

@@ -6,7 +6,6 @@ from support import one_thread  # isort: skip  # before torch is imported
 
 import gc
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -23,7 +22,6 @@ from support.tiny_runs import Planner, tiny_run
 
 from bnnbench import forks
 from bnnbench.config.published_protocol import use_published_protocols
-from bnnbench.data import archive
 
 torch.set_num_threads(one_thread.THREADS)
 
@@ -56,23 +54,6 @@ def without_figures() -> Iterator[None]:
     """Do not draw the figures of runs and reports."""
     with no_figures(), no_report_figures():
         yield
-
-
-@pytest.fixture
-def data() -> Path:
-    """Return the folder in BNNBENCH_DATA, or skip the test if it is not set."""
-    folder = os.environ.get("BNNBENCH_DATA")
-    if not folder:
-        pytest.skip("BNNBENCH_DATA is not set")
-    return Path(folder)
-
-
-@pytest.fixture
-def yacht(data: Path, tmp_path: Path) -> Path:
-    """Return a data folder that contains only yacht."""
-    folder = tmp_path / "uci"
-    archive.fetch(["yacht"], folder, source=data)
-    return folder
 
 
 @pytest.fixture

@@ -52,11 +52,10 @@ def test_generated_numbers_are_up_to_date() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_code_of_the_scikit_learn_page_runs(
-    yacht: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mapie")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BNNBENCH_DATA", str(yacht))
     page = (DOCS / "how_to" / "scikit_learn.md").read_text()
     names: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):

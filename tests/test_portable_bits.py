@@ -80,7 +80,7 @@ def test_a_search_and_a_fit_have_the_same_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_methods_have_the_same_bits_on_four_data_sets(data: Path, tmp_path: Path) -> None:
+def test_methods_have_the_same_bits_on_four_data_sets(tmp_path: Path) -> None:
     assert_same_bits(
         tmp_path, f"method={PORTABLE}", "dataset=yacht,boston,energy,wine", "splits=[0,1]",
         "search.iterations=12", "training.epochs=5", "training.final_epochs=5",
@@ -88,7 +88,7 @@ def test_methods_have_the_same_bits_on_four_data_sets(data: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_pbp_has_the_same_bits_on_all_data_sets(data: Path, tmp_path: Path) -> None:
+def test_pbp_has_the_same_bits_on_all_data_sets(tmp_path: Path) -> None:
     sets = "yacht,boston,energy,wine,concrete,kin8nm,naval,power,protein"
     assert_same_bits(
         tmp_path, "method=pbp", f"dataset={sets}", "splits=[0]", "training.final_epochs=5"

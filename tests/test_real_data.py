@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,6 @@ from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.results.published.values import COUNTERPARTS, published_values
-
-pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBENCH_DATA is unset")
 
 
 @pytest.mark.slow

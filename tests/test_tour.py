@@ -36,7 +36,7 @@ def words(outputs: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize(
     "name", [pytest.param("tour", marks=pytest.mark.slow), *sorted(NOTEBOOKS.keys() - {"tour"})]
 )
-def test_cells_reproduce_the_stored_outputs(command: Command, data: Path, name: str) -> None:
+def test_cells_reproduce_the_stored_outputs(command: Command, name: str) -> None:
     notebook = NOTEBOOKS[name]
 
     def shell(line: str) -> str:

@@ -56,8 +56,6 @@ def complete(parser: ArgumentParser) -> None:
     _offer(commands["report"], "output_dir", DirectoriesCompleter())
     _offer(commands["recommend"], "methods", several(named["method"]))
     _offer(commands["compare"], "paths", DirectoriesCompleter())
-    for command in _commands(commands["data"]).values():
-        _offer(command, "names", _data_sets)
     CompletionFinder()(parser, always_complete_options=False)
 
 
@@ -100,12 +98,6 @@ def _config_dir(words: Sequence[str]) -> str | None:
     except UserError:  # the value is missing
         return None
     return given if given is not None and os.path.isdir(given) else None
-
-
-def _data_sets(**_: Any) -> Sequence[str]:
-    from bnnbench.data.archive import FOLDERS
-
-    return list(FOLDERS)
 
 
 def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:

@@ -48,7 +48,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 
 COMMANDS = (
-    *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
+    *("reproduce", "list", "check", "report", "show", "compare", "kept", "recommend"),
     *("predict", "gold", "trust"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.discovery import plugin_configs, project
+from bnnbench.files import shipped_folder
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
@@ -62,10 +63,8 @@ class Option:
 
 
 def config_folder() -> Path:
-    """Return `configs`: inside the package in a wheel, next to it in a checkout."""
-    package = Path(__file__).parents[1]
-    inside = package / "configs"
-    return inside if inside.is_dir() else package.parent / "configs"
+    """Return the folder `configs` of bnnbench."""
+    return shipped_folder("configs")
 
 
 def config_folders() -> tuple[Folder, ...]:

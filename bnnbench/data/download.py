@@ -111,7 +111,7 @@ def unwritable(directory: Path, error: OSError) -> UserError | OSError:
     reason = error.strerror or "Permission denied"  # pooch drops the errno of this error only
     return UserError(
         f"cannot write data files to {directory} ({reason}); choose a writable folder with "
-        "data_dir=DIR, or with --dir DIR in `bnnbench data fetch`.",
+        "data_dir=DIR.",
         setting="data_dir",
         code="not_writable",
     )

@@ -1,4 +1,4 @@
-"""Random train/test splits, the choice of the splits to run, and fingerprints of both."""
+"""Published and random train/test splits, the choice of splits to run, and fingerprints."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ MIN_TRAINING_ROWS = 5  # one for each cross-validation fold
 
 NumberOfSplits = Annotated[int, Whole(1, MAX_SPLITS)]
 TestFraction = Annotated[float, Between(0, 1)]
+
+
+def published_splits(n_rows: int, n_splits: int) -> tuple[Split, ...]:
+    """Return the splits of the UCI sets of Hernández-Lobato & Adams (2015).
+
+    One generator permutes the rows for each split in turn. The first `round(0.9 * n_rows)` rows
+    are for training, the others for testing.
+    """
+    random, n_train = np.random.RandomState(1), round(0.9 * n_rows)
+    orders = [random.choice(n_rows, n_rows, replace=False) for _ in range(n_splits)]
+    return tuple(Split(k, order[:n_train], order[n_train:]) for k, order in enumerate(orders))
 
 
 def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -> tuple[Split, ...]:

@@ -1,106 +1,75 @@
-"""The UCI regression sets, with the 20 published splits (protein: 5) or with random ones."""
+"""The nine UCI regression sets, which are part of the package, with their published splits."""
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
-from os.path import expanduser
-from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from bnnbench.constraints import Checked, Seed, check_folder
-from bnnbench.data import archive
-from bnnbench.data.splits import NumberOfSplits, seeded_splits
-from bnnbench.identity import no_identity
-from bnnbench.types import Split, Table, UserError
+from bnnbench.constraints import Checked, OneOf, Seed
+from bnnbench.data.errors import invalid
+from bnnbench.data.splits import NumberOfSplits, published_splits, seeded_splits
+from bnnbench.files import shipped_folder
+from bnnbench.types import Table
 
 TEST_FRACTION = 0.1  # as in the published splits
+
+N_SPLITS = {
+    **dict.fromkeys(("boston", "concrete", "energy", "kin8nm", "naval", "power"), 20),
+    **{"protein": 5, "wine": 20, "yacht": 20},
+}
+"""Number of published splits of each set."""
 
 
 @dataclass(frozen=True)
 class UCI(Checked):
-    """A published set in `<directory>/<folder>/data/`, downloaded on first use.
+    """A set of `data/uci`, whose README states its source, licence and known flaws.
 
     Attributes:
-        name: a key of `archive.FOLDERS`.
-        directory: the data folder, shared by all sets.
-        features: column names in file order; empty means `column_<i>`.
-        target: name of the target, with its unit.
+        name: a key of `N_SPLITS`.
+        features: names of the inputs, in the order of the columns.
+        target: name of the target, the last column, with its unit.
         seeded_splits: number of random splits; None uses the published ones.
         split_seed: seed of the random splits, independent of the run's seed.
-        base_url: the URL of the archive.
     """
 
     identity_name = "bnnbench.data.uci.UCI"
-    name: str
-    directory: str = no_identity("data")
-    features: tuple[str, ...] = ()
-    target: str = "target"
+    name: Annotated[str, OneOf(*N_SPLITS)]
+    features: tuple[str, ...]
+    target: str
     seeded_splits: NumberOfSplits | None = None
     split_seed: Seed = 0
-    base_url: str = no_identity(archive.BASE_URL)
     key: ClassVar[str] = "dataset"
 
     def check(self) -> None:
-        archive.folder_of(self.name)
-        check_folder("data_dir", self.directory)
         if not isinstance(self.features, tuple):
-            raise UserError(
-                f"dataset.features must be a list of names, not {self.features!r}.",
-                setting="dataset.features",
-            )
+            raise invalid("features", "type", f"must be a list of names, not {self.features!r}.")
 
     def load(self) -> Table:
-        """Load and verify the files.
+        """Load the table.
 
         Raises:
-            UserError: if a file is corrupt, or missing and cannot be downloaded, or if
-                `features` does not name every input column.
+            UserError: if `features` does not name every input column.
         """
-        contents = archive.read(self.name, Path(expanduser(self.directory)), self.base_url)
-        data = _numbers(contents["data.txt"])
-        columns = _whole_numbers(contents["index_features.txt"])
-        (target,) = _whole_numbers(contents["index_target.txt"])
-        return Table(
-            name=self.name,
-            inputs=data[:, columns],
-            targets=data[:, target],
-            splits=self._splits(contents, len(data)),
-            features=self._names(columns),
-            target=self.target,
-        )
-
-    def _splits(self, contents: dict[str, bytes], rows: int) -> tuple[Split, ...]:
-        if self.seeded_splits is not None:
-            return seeded_splits(rows, self.seeded_splits, TEST_FRACTION, self.split_seed)
-        (n_splits,) = _whole_numbers(contents["n_splits.txt"])
-        return tuple(
-            Split(
-                index,
-                _whole_numbers(contents[f"index_train_{index}.txt"]),
-                _whole_numbers(contents[f"index_test_{index}.txt"]),
+        rows = read_rows(self.name)
+        inputs = rows[:, :-1]
+        if len(self.features) != inputs.shape[1]:
+            raise invalid(
+                "features",
+                "wrong_length",
+                f"must name the {inputs.shape[1]} input columns of {self.name}, not "
+                f"{len(self.features)}.",
             )
-            for index in range(n_splits)
-        )
-
-    def _names(self, columns: np.ndarray) -> tuple[str, ...]:
-        if not self.features:
-            return tuple(f"column_{column}" for column in columns)
-        if len(self.features) != len(columns):
-            raise UserError(
-                f"dataset.features must name the {len(columns)} input columns of {self.name}, "
-                f"not {len(self.features)}.",
-                setting="dataset.features",
-                code="wrong_length",
-            )
-        return tuple(self.features)
+        if self.seeded_splits is None:
+            splits = published_splits(len(rows), N_SPLITS[self.name])
+        else:
+            splits = seeded_splits(len(rows), self.seeded_splits, TEST_FRACTION, self.split_seed)
+        return Table(self.name, inputs, rows[:, -1], splits, self.features, self.target)
 
 
-def _numbers(content: bytes) -> np.ndarray:
+def read_rows(name: str) -> np.ndarray:
+    """Return the rows of a set, inputs and target, `[N, D + 1]`."""
+    content = gzip.decompress((shipped_folder("data/uci") / f"{name}.txt.gz").read_bytes())
     return np.loadtxt(content.splitlines())
-
-
-def _whole_numbers(content: bytes) -> np.ndarray:
-    # Some index files contain floats (1.0e+00), some a single number.
-    return np.atleast_1d(_numbers(content)).astype(np.int64)

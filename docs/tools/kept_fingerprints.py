@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 import pandas as pd
-
 from bnnbench.data.archive import FOLDERS
+
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.data.uci import UCI
 from bnnbench.results.kept.candidates import as_text

@@ -84,9 +84,7 @@ def test_an_option_without_its_value_does_not_take_an_override() -> None:
     assert "seed: 1" in done.stdout and done.stderr == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["reproduce", "report", "compare", "list", "check", "data", "trust"]
-)
+@pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "check", "trust"])
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
     assert code == 0 and f"bnnbench {name}" in out and len(out.splitlines()) > 7
@@ -114,7 +112,6 @@ def test_help_and_reports_import_nothing_heavy() -> None:
      ("bnnbench report outputs/", {"outputs/uci/"}), ("bnnbench compare --pub", {"--published "}),
      ("bnnbench report --metric rmse,cr", {"rmse,crps "}),
      ("bnnbench list da", {"dataset", "dask"}), ("bnnbench list vad", {"vadam "}),
-     ("bnnbench data fetch ya", {"yacht "}),
      ("bnnbench reproduce cin", {"cinelli_book "}), ("bnnbench run --config-d", {"--config-dir "}),
      ("bnnbench run method=va", {"vadam "}),
      ("bnnbench run training.e", {"training.epochs="}),

@@ -25,7 +25,6 @@ MISTAKES: dict[str, tuple[str | None, str | None]] = {
     "run --config-dir nowhere": (None, "hydra"),
     "report nowhere": ("path", "no_folder"),
     "list methots": ("list", None),
-    "data verify mars": ("dataset.name", None),
     "frobnicate": ("COMMAND", None),
     "method=bbb": ("COMMAND", None),
     "report --error-bars sd": ("--error-bars", None),

@@ -35,8 +35,8 @@ def test_every_option_composes(chosen: tuple[str, ...]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", options("experiment"))
-def test_every_experiment_is_built_from_its_config(data: Path, name: str, tmp_path: Path) -> None:
-    config = compose(f"experiment={name}", f"data_dir={data}", f"outputs_dir={tmp_path}")
+def test_every_experiment_is_built_from_its_config(name: str, tmp_path: Path) -> None:
+    config = compose(f"experiment={name}", f"outputs_dir={tmp_path}")
     run = build(config)
     assert run.experiment.units() and not list(tmp_path.iterdir())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,8 +47,8 @@ def test_the_published_rows_are_intact() -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_gaps_of_uci_sets(name: str, data: Path) -> None:
-    source, _ = configured_source(name, directory=str(data))
+def test_gaps_of_uci_sets(name: str) -> None:
+    source, _ = configured_source(name)
     regions = Regions(source, GAP, inside=0)
     table = regions.load()
     assert table.name == f"{name}_gap"

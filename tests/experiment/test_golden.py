@@ -53,5 +53,5 @@ def test_runs_of_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_runs_on_uci_data(data: Path, tmp_path: Path) -> None:
+def test_runs_on_uci_data(tmp_path: Path) -> None:
     assert_recorded(UCI, tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pandas as pd
@@ -42,7 +41,6 @@ MEASURED = pd.read_csv(Path(__file__).parents[2] / "docs/results/speed.csv", ind
 """Seconds on an idle machine."""
 
 
-@pytest.mark.skipif(not os.environ.get("BNNBENCH_DATA"), reason="needs the UCI sets")
 @pytest.mark.parametrize(
     "method",
     [

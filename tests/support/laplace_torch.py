@@ -7,7 +7,6 @@ laplace-torch for split 0 of the nine UCI sets as JSON; `laplace_torch.json` con
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from importlib.metadata import version
 
@@ -34,8 +33,7 @@ STRUCTURES = {"full": "full", "diagonal": "diag"}
 @cache
 def training_part(dataset: str) -> TrainingSet:
     """Return the standardised training rows of split 0, float64."""
-    folder = os.environ["BNNBENCH_DATA"]
-    words = (f"dataset={dataset}", f"data_dir={folder}", "splits=1")
+    words = (f"dataset={dataset}", "splits=1")
     table = build(compose(*words)).experiment.table  # type: ignore[attr-defined]
     rows = table.splits[0].train
     x, y = [table.inputs[rows]], [table.targets[rows]]

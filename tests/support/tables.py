@@ -11,8 +11,6 @@ from bnnbench.data import Source
 from bnnbench.types import Table
 from support.config import compose_only
 
-UNREACHABLE_URL = "http://127.0.0.1:9/"  # refuses connections at once, without a network
-
 SHAPES = {
     "boston": (506, 13),
     "concrete": (1030, 8),
@@ -26,9 +24,9 @@ SHAPES = {
 }
 
 
-def configured_source(name: str, **changes: Any) -> tuple[Source, dict[str, Any]]:
+def configured_source(option: str, /, **changes: Any) -> tuple[Source, dict[str, Any]]:
     """Return the source and the `protocol` of an option of `configs/dataset`."""
-    config = compose_only(f"dataset={name}", "data_dir=data")["dataset"]
+    config = compose_only(f"dataset={option}")["dataset"]
     protocol = config.pop("protocol")
     return instantiate("dataset", config | changes), protocol
 

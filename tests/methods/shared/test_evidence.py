@@ -94,9 +94,7 @@ def test_rounds_converge_to_the_evidence_of_the_linear_model() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dataset", SETS)
 @pytest.mark.parametrize("curvature", STRUCTURES)
-def test_evidence_equals_recorded_values_of_laplace_torch(
-    dataset: str, curvature: str, data: Path
-) -> None:
+def test_evidence_equals_recorded_values_of_laplace_torch(dataset: str, curvature: str) -> None:
     diagnostics = fit(dataset, curvature)[0].diagnostics
     for name, value in RECORDED["values"][dataset][curvature].items():
         assert diagnostics[name].item() == pytest.approx(value, rel=1e-5), name
@@ -104,7 +102,7 @@ def test_evidence_equals_recorded_values_of_laplace_torch(
 
 @pytest.mark.ci
 @pytest.mark.parametrize("curvature", STRUCTURES)
-def test_evidence_equals_laplace_torch(curvature: str, data: Path) -> None:
+def test_evidence_equals_laplace_torch(curvature: str) -> None:
     pytest.importorskip("laplace")
     posterior, rows = fit("yacht", curvature)
     theirs = reference(posterior, rows, curvature)

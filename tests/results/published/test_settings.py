@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 from support.config import compose
@@ -67,21 +66,21 @@ def test_every_method_with_known_settings_is_published() -> None:
     ],
 )  # fmt: skip
 def test_presets_have_the_settings_of_the_published_value(
-    data: Path, words: str, method: str, expected: str, comparable: bool
+    words: str, method: str, expected: str, comparable: bool
 ) -> None:
-    made = build(compose(*words.split(), f"data_dir={data}"))
+    made = build(compose(*words.split()))
     run = {**made.record.metadata, "settings": flatten(made.record.identity)}
     found = difference({**run, "splits": 5 if run["dataset"] == "protein" else 20}, method)
     assert (found.description, found.comparable) == (expected, comparable)
 
 
 @pytest.mark.slow
-def test_presets_of_published_settings_follow_the_protocol(data: Path) -> None:
+def test_presets_of_published_settings_follow_the_protocol() -> None:
     cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
              ("yacht", 20, "method=hmc"), ("yacht", 20, "method=deep_ensemble_2017"),
              ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
     for dataset, splits, words in cases:
-        made = build(compose(words, f"dataset={dataset}", f"data_dir={data}"))
+        made = build(compose(words, f"dataset={dataset}"))
         run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": splits}
         assert protocol_differences(run) == ()
         assert protocol_differences({**run, "splits": splits - 1}) == (
@@ -89,9 +88,9 @@ def test_presets_of_published_settings_follow_the_protocol(data: Path) -> None:
         )
 
 
-def test_values_with_unknown_settings_have_no_z(data: Path) -> None:
+def test_values_with_unknown_settings_have_no_z() -> None:
     """They are listed next to a run, without z."""
-    made = build(compose("method=hmc", "dataset=yacht", f"data_dir={data}"))
+    made = build(compose("method=hmc", "dataset=yacht"))
     run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": 20}
     theirs = counterpart(run, "rmse")
     assert theirs is not None and (theirs.mean, theirs.stderr) == (0.56, 0.05)
@@ -101,8 +100,8 @@ def test_values_with_unknown_settings_have_no_z(data: Path) -> None:
     assert "Bui et al. 2016: HMC" in note
 
 
-def test_fewer_splits_and_other_divergences_differ(data: Path) -> None:
-    made = build(compose("dataset=yacht", "method=bbb", "divergence=js", f"data_dir={data}"))
+def test_fewer_splits_and_other_divergences_differ() -> None:
+    made = build(compose("dataset=yacht", "method=bbb", "divergence=js"))
     run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": 3}
     found = difference(run, SLANG)
     assert found.description.endswith("divergence js, 3 of 20 splits") and not found.comparable

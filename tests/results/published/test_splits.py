@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run
+from support.tables import configured_source
 
 from bnnbench.data.splits import subset_fingerprints
-from bnnbench.data.uci import UCI
 from bnnbench.results.published.splits import (
     paired_with_published,
     pairs_with_published,
@@ -94,10 +94,10 @@ def test_other_runs_are_not_paired(tmp_path: Path, changes: dict[str, Any]) -> N
     assert paired_with_published(read_runs(tmp_path)).empty
 
 
-def test_fingerprints_are_those_of_the_public_splits(data: Path) -> None:
+def test_fingerprints_are_those_of_the_public_splits() -> None:
     published = published_splits()
     for name in ("boston", "concrete", "energy", "yacht"):
-        table = UCI(name=name, directory=str(data)).load()
+        table = configured_source(name)[0].load()
         test_rows = [split.test for split in table.splits]
         for _, rows in published[published["dataset"] == name].groupby("method"):
             assert rows["fingerprint"].tolist() == subset_fingerprints(table, test_rows)

@@ -123,10 +123,10 @@ def test_single_splits_are_paired_by_feature() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("kin8nm", "gap"), ("kin8nm", "tail"), ("power", "gap")]
 )
-def test_pbp_agrees_with_published_splits(name: str, kind: str, data: Path, tmp_path: Path) -> None:
+def test_pbp_agrees_with_published_splits(name: str, kind: str, tmp_path: Path) -> None:
     words = ("experiment=region_uci", f"dataset={name}", f"experiment.region={kind}", "method=pbp")
     rest = ("search=none", "experiment.inside=0", "evaluation.out_of_fold=false", "workers=1")
-    run = build(compose(*words, *rest, f"data_dir={data}", f"outputs_dir={tmp_path}"))
+    run = build(compose(*words, *rest, f"outputs_dir={tmp_path}"))
     table = read_regions(execute(run, no_page)).assign(
         label="pbp", family="pbp", source=name, kind=kind
     )
