@@ -163,7 +163,6 @@ EXECUTION_KEYS = (
     "figures",
     "data_dir",
     "experiment",
-    "hydra",
     "protocol",
     "device",
     "engine",
