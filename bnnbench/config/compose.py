@@ -6,7 +6,7 @@ Hydra searches our folders, caches their files and knows our resolvers.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -334,8 +334,8 @@ def _split_jobs(given: Sequence[Override], shared: DictConfig) -> list[list[str]
 
     The last override of a key replaces those before it, in their place, as in Hydra.
     """
-    swept = shared.get(SWEEP) or OmegaConf.create()
-    if not isinstance(swept, DictConfig):
+    swept: Any = shared.get(SWEEP) or OmegaConf.create()
+    if not isinstance(swept, Mapping):
         raise not_a_mapping(SWEEP, swept)
     words = [f"{key}={value}" for key, value in swept.items()]
     check_overrides(words)

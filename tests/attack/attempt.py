@@ -125,7 +125,7 @@ class Outcome:
 
 
 PROGRESS = re.compile(
-    r"^(bnnbench: .*|(reading|preparing|fitting|checking every run of) .*|.* on .*: .*"
+    r"^(bnnbench: .*|(reading|preparing|fitting|checking) .*|.* on .*: .*"
     r"|.*: downloading .*|.* (left|so far).*|\s*)$"
 )
 

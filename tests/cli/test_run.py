@@ -133,7 +133,7 @@ def test_the_configuration_is_printed(command: Command) -> None:
     assert printed.seed == 3 and printed.method.label == "bbb" and "hydra" not in printed
     assert "${" in out and "${" not in command("run", "--cfg", "job", "--resolve")[1]
     assert command("run", "--cfg", "job", "-p", "network.width")[1] == "50\n"
-    assert "sweep" not in command("run", "--cfg", "job", "experiment=book_uci")[1]
+    assert "\nsweep:" not in command("run", "--cfg", "job", "experiment=book_uci")[1]
 
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}

@@ -61,7 +61,8 @@ def test_a_single_run_ignores_the_sweep_of_its_experiment(tmp_path: Path) -> Non
      ("hydra: {sweeper: {params: {seed: '1,2'}}}", "hydra.sweeper", "hydra_setting"),
      ("hydra: {job: {chdir: true}}", "hydra.job", "hydra_setting"),
      ("seed: ${hydra:job.num}", "seed", "hydra_setting"),
-     ("sweep: {hydra.mode: RUN}", "hydra.mode", "hydra_setting"), ("sweep: x", "sweep", "not_a_group")],
+     ("sweep: {hydra.mode: RUN}", "hydra.mode", "hydra_setting"),
+     ("sweep: x", "sweep", "not_a_group")],
 )  # fmt: skip
 def test_settings_of_hydra_in_a_file_are_refused(
     tmp_path: Path, text: str, setting: str, code: str
