@@ -6,6 +6,7 @@ Hydra searches our folders, caches their files and knows our resolvers.
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -43,6 +44,9 @@ _config_dirs: ContextVar[tuple[str, ...] | None] = ContextVar("config_dirs", def
 
 OWN_PROVIDERS = ("bnnbench", "command-line")
 """Names of the search path's entries for plug-ins, projects, and `--config-dir`."""
+
+FOREIGN = "hydra_plugins"
+"""The package in which Hydra looks for sweepers and launchers of others."""
 
 CACHED = "cached-"
 """Beginning of the schemes of sources that read every file once per process."""
@@ -114,6 +118,18 @@ def to_dict(config: DictConfig) -> dict[str, Any]:
         raise to_user_error(error) from None
 
 
+def _load_plugins_of_hydra() -> None:
+    """Load Hydra's own plug-ins; it would import foreign ones from any folder on the path."""
+    before = sys.modules.get(FOREIGN)
+    sys.modules[FOREIGN] = None  # type: ignore[assignment]  # importing it raises ImportError
+    try:
+        Plugins.instance()
+    finally:
+        del sys.modules[FOREIGN]
+        sys.modules |= {} if before is None else {FOREIGN: before}
+
+
+_load_plugins_of_hydra()
 for _source in Plugins.instance().discover(ConfigSource):
     Plugins.instance().register(_cached(_source))
 Plugins.instance().register(ConfigFolders)

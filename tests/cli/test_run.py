@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +136,16 @@ def test_the_configuration_is_printed(command: Command) -> None:
     assert "${" in out and "${" not in command("run", "--cfg", "job", "--resolve")[1]
     assert command("run", "--cfg", "job", "-p", "network.width")[1] == "50\n"
     assert "\nsweep:" not in command("run", "--cfg", "job", "experiment=book_uci")[1]
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_plugin_of_hydra_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "mine.py").write_text("print('imported')")
+    words = [sys.executable, "-m", "bnnbench", "run", "--cfg", "job", "-p", "seed"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
