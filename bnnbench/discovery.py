@@ -166,6 +166,19 @@ def make_importable(folders: Iterable[Path]) -> None:
             sys.path.append(folder)
 
 
+def use_config_dir(folder: str | None) -> None:
+    """Make the modules of a `--config-dir` importable, and those next to it.
+
+    Raises:
+        UserError: if it is not a folder.
+    """
+    if folder is None:
+        return
+    if not os.path.isdir(folder):
+        raise UserError(f"--config-dir must be a folder, but {folder} is not.", "--config-dir")
+    make_importable([Path(folder).resolve(), Path.cwd()])
+
+
 def enter_project() -> None:
     """Make the modules of the current project importable, if there is one."""
     current = project()

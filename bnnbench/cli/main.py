@@ -48,8 +48,8 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 
 COMMANDS = (
-    *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
-    *("predict", "gold", "trust"),
+    *("run", "reproduce", "list", "check", "data", "report", "show", "compare", "kept"),
+    *("recommend", "predict", "gold", "trust"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 
@@ -65,16 +65,16 @@ class Version(argparse.Action):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands except `run`, whose arguments Hydra parses."""
+    """Return the parser of all commands."""
     parser = Parser(prog="bnnbench", description=DESCRIPTION)
     parser.add_argument(
         "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    commands.add_parser("run", help="run a method on a data set", add_help=False)
     for name in COMMANDS:
         module = import_module(f"bnnbench.cli.commands.{name}")
-        command = commands.add_parser(name, help=module.SUMMARY)
+        # The help of `run` contains its settings.
+        command = commands.add_parser(name, help=module.SUMMARY, add_help=name != "run")
         command.description = getattr(module, "DESCRIPTION", None)
         command.epilog = getattr(module, "EXAMPLES", None)
         module.add_arguments(command)
@@ -93,11 +93,6 @@ def dispatch(arguments: Sequence[str]) -> int:
         complete(build_parser())
     if "--version" in arguments:
         arguments = ["--version"]
-    run_arguments = _run_arguments(arguments)
-    if run_arguments is not None:
-        from bnnbench.cli.commands.run import run_command
-
-        return run_command(run_arguments)
     if arguments and "=" in arguments[0] and arguments[0][0] != "-":
         raise UserError(
             f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.", "COMMAND"
@@ -117,16 +112,6 @@ def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserE
     wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
     command = f"bnnbench {arguments[0]}" if arguments[0][0] != "-" else "bnnbench"
     return UserError(f"unrecognized argument: {wrong}; see `{command} --help`.", wrong)
-
-
-def _run_arguments(arguments: Sequence[str]) -> list[str] | None:
-    """Return the arguments of `run`, including options before it; None for other commands."""
-    first = arguments[0] if arguments else ""
-    general_help = first in ("-h", "--help")
-    if "run" not in arguments or general_help or not (first == "run" or first.startswith("-")):
-        return None
-    place = list(arguments).index("run")
-    return [*arguments[:place], *arguments[place + 1 :]]
 
 
 def _check_working_directory() -> None:

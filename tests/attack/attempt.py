@@ -125,7 +125,7 @@ class Outcome:
 
 
 PROGRESS = re.compile(
-    r"^(bnnbench: .*|(reading|preparing|fitting|checking every run of) .*|.* on .*: .*"
+    r"^(bnnbench: .*|(reading|preparing|fitting|checking) .*|.* on .*: .*"
     r"|.*: downloading .*|.* (left|so far).*|\s*)$"
 )
 
@@ -203,16 +203,13 @@ def attempt(
 def _run(arguments: Sequence[str], errors: io.TextIOWrapper) -> int | None:
     from bnnbench.cli.main import main
 
-    argv, sys.argv = sys.argv, ["bnnbench", *arguments]
     try:
         return main(list(arguments))
-    except SystemExit as stop:  # raised by Hydra and argparse after --help
+    except SystemExit as stop:  # raised by argparse after --help
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except (Exception, Hang):
         errors.buffer.write(traceback.format_exc().encode(errors="backslashreplace"))
         return None
-    finally:
-        sys.argv = argv
 
 
 def _text(stream: io.TextIOWrapper, encoding: str) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bnnbench.config.configs import read_option
+
 SMALL_SETTINGS = (
     *("workers=1", "splits=1", "training.epochs=1", "training.final_epochs=1"),
     *("training.samples=1", "training.batch_size=16", "evaluation.samples=2", "network.width=3"),
@@ -18,6 +20,17 @@ FIXED_PRECISIONS = ("search=none", "method.noise_precision=1", "method.prior_pre
 
 REQUIRED_CHOICES = {"divergence": ["method=bbb"], "prior": ["method=bbb"]}
 """Choices that other choices require."""
+
+SINGLE = {
+    "dataset": "diabetes",
+    "method": "bbb",
+    "method.alpha": "0.5",
+    "divergence": "alpha",
+    "divergence.alpha": "2",
+    "depth": "1",
+    "training.epochs": "2",
+}
+"""One value of each setting that an experiment sweeps over."""
 
 LINEAR_SETTINGS = ("workers=1", "training.epochs=2", "training.samples=1")
 
@@ -50,7 +63,8 @@ def command(table: Path, choices: Sequence[str], *words: str) -> list[str]:
     else:
         data = []
     if groups.get("experiment", "uci") != "uci":
-        data, search = [], ["hydra.mode=RUN"]
+        swept = read_option("experiment", groups["experiment"]).get("sweep", {})
+        data, search = [], [f"{key}={SINGLE[key]}" for key in swept]
     elif groups.get("search") == "none":
         search = list(FIXED_PRECISIONS[1:])
     else:

@@ -117,12 +117,12 @@ def _package(file: Path, group: str) -> str:
 
 
 def _keys(config: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield the dotted keys of leaves and branches, except Hydra's own."""
+    """Yield the dotted keys of leaves and branches, except those of a sweep."""
     if prefix:
         yield prefix
     for key, value in config.items():
         dotted = f"{prefix}.{key}" if prefix else str(key)
-        if dotted in ("defaults", "hydra"):
+        if dotted in ("defaults", "sweep", "multirun"):
             continue
         if isinstance(value, Mapping) and value:
             yield from _keys(value, dotted)

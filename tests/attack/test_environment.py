@@ -40,7 +40,6 @@ ENVIRONMENTS: dict[str, dict[str, str | None]] = {
     "data in brackets": {"BNNBENCH_DATA": "[a"},
     "data that refers": {"BNNBENCH_DATA": "${nowhere}"},
     "threads of text": {"OMP_NUM_THREADS": "many"},
-    "hydra's errors in full": {"HYDRA_FULL_ERROR": "0"},
     "nothing at all": dict.fromkeys(os.environ, None),
 }
 

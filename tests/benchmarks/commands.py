@@ -130,7 +130,6 @@ def sweep_rows() -> Iterator[Row]:
         clock = time.perf_counter()
         sweep = compose_jobs(["experiment=gvi_uci", "dataset=boston"], True)
         seconds = time.perf_counter() - clock
-    assert sweep is not None
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         clock = time.perf_counter()
         for job in sweep.jobs:

@@ -68,7 +68,7 @@ def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path)
     assert code == 0, errors
     first = result_folder(out)
     assert first.root.parts[:3] == ("aus gabe", "uci", "d-1")
-    code, out, errors = command("-m", "run", *words, "seed=0,1")
+    code, out, errors = command("run", "-m", *words, "seed=0,1")
     assert code == 0, errors
     assert out.count("results: ") == 2 and str(first.root) in out
 
