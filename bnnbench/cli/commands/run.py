@@ -25,7 +25,7 @@ usage: bnnbench run [-m] [KEY=VALUE ...] [--dry-run] [--config-dir DIR]
 Runs a method on a data set under the 20-split protocol. The same command resumes an
 interrupted run and reprints a finished one; with resume=false it runs again. --dry-run prints
 the plan, --cfg job prints the whole configuration, and this enables completion on Tab:
-eval "$(bnnbench completion)"
+eval "$(register-python-argcomplete bnnbench)"
 
 Examples
   bnnbench run                                          vadam on diabetes, no download needed
