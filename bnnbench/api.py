@@ -245,7 +245,7 @@ def kept(edition: str | None = None, track: str | None = "book") -> pd.DataFrame
         track: of the runs; None for all.
 
     Returns:
-        A row per run and split: `method`, `family`, `track`, `tuning`, `fits`, `level`, `unranked`
+        A row per run and split: `method`, `family`, `track`, `tuning`, `fits`, `unranked`
         (why ranks leave the run out), then the columns of `splits.csv.gz`.
 
     Raises:
@@ -254,10 +254,6 @@ def kept(edition: str | None = None, track: str | None = "book") -> pd.DataFrame
     from bnnbench.results.kept.edition import check_track, read_edition
 
     found = read_edition(edition)
-    columns = ["method", "family", "track", "tuning", "fits", "level", "unranked"]
-    runs = (
-        found.runs
-        if track is None
-        else found.runs[found.runs["track"] == check_track(found, track)]
-    )
+    columns = ["method", "family", "track", "tuning", "fits", "unranked"]
+    runs = found.runs if track is None else found.runs[found.runs["track"] == check_track(track)]
     return runs[columns].merge(found.splits, left_index=True, right_on="run").reset_index(drop=True)

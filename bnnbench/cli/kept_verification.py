@@ -16,7 +16,6 @@ from bnnbench.config.compose import single_job
 from bnnbench.config.configs import find_options
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.provenance import changed_files
 from bnnbench.experiment.run import Run
 from bnnbench.results.kept.edition import SCORES, Edition
 from bnnbench.results.run_files import read_splits
@@ -34,11 +33,11 @@ class Verification:
     Attributes:
         table: a row per split and score: `split`, `score`, `kept`, `now` and `difference`, the
             relative difference.
-        changed: files of the code that changed since the run was kept.
+        code_differs: whether the run was computed by other code.
     """
 
     table: pd.DataFrame
-    changed: Sequence[str]
+    code_differs: bool
 
     @property
     def equal(self) -> bool:
@@ -53,9 +52,9 @@ def verify_run(edition: Edition, run: str, splits: int) -> Verification:
     Raises:
         UserError: if there is no such run, or the options of this version do not give its settings.
     """
-    if run not in edition.runs.index or edition.runs.loc[run, "level"] != "A":
+    if run not in edition.runs.index:
         raise UserError(
-            f"edition {edition.name} has no run {run!r} of this package; give a value of the "
+            f"edition {edition.name} has no run {run!r}; give a value of the "
             "column run of bnnbench.kept().",
             "RUN",
             "unknown_run",
@@ -71,8 +70,8 @@ def verify_run(edition: Edition, run: str, splits: int) -> Verification:
         for score in SCORES
     ])  # fmt: skip
     difference = (table["now"] / table["kept"] - 1).abs()
-    (before,), (code,) = edition.runs.loc[run, "code_versions"], again.record.code_versions
-    return Verification(table.assign(difference=difference), changed_files(before, code))
+    code_differs = list(again.record.code_versions) != edition.runs.loc[run, "code_versions"]
+    return Verification(table.assign(difference=difference), code_differs)
 
 
 def same_run(kept: Mapping[str, Any], digest: str, splits: Sequence[int], outputs: Path) -> Run:

@@ -12,7 +12,6 @@ import pandas as pd
 from bnnbench.data.archive import FOLDERS
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.data.uci import UCI
-from bnnbench.results.kept.candidates import as_text
 
 
 def published_splits(directory: str) -> pd.DataFrame:
@@ -30,9 +29,6 @@ def published_splits(directory: str) -> pd.DataFrame:
                 "training_fingerprint": prints[2 * k + 1],
                 "training_rows": len(split.train),
                 "test_rows": len(split.test),
-                "target_deviation": as_text(table.targets[split.train].std()),
-                "test_target_mean": as_text(table.targets[split.test].mean()),
-                "test_target_deviation": as_text(table.targets[split.test].std()),
             }
             for k, split in enumerate(table.splits)
         ]

@@ -31,6 +31,7 @@ from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.kept.edition import read_edition
+from bnnbench.results.kept.tracks import TRACKS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.splits import pairs_with_published
 from bnnbench.results.reader import unconverged_splits
@@ -437,7 +438,7 @@ def kept_tracks() -> str:
     counts = edition.runs["track"].value_counts()
     rows = [
         {"track": f"`{name}`", "runs": str(counts.get(name, 0)), "protocol": text}
-        for name, text in edition.tracks.items()
+        for name, text in TRACKS.items()
     ]
     return to_markdown(rows)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.kept.edition import Edition, kept_runs
+from bnnbench.results.kept.tracks import TRACKS
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.pairing import DatasetPairs, dataset_pairs
@@ -37,7 +38,7 @@ def tracks(edition: Edition) -> list[Track]:
     """Return the tracks of an edition that have runs."""
     found = {
         name: (description, kept_runs(edition, name))
-        for name, description in edition.tracks.items()
+        for name, description in TRACKS.items()
         if (edition.runs["track"] == name).any()
     }
     return [
@@ -60,14 +61,14 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
     """Compare every run with the best ranked run on its data set.
 
     Returns:
-        A row per run: `label`, `method`, `dataset`, `tuning`, `level`, `splits`, `note` (why it is
+        A row per run: `label`, `method`, `dataset`, `tuning`, `splits`, `note` (why it is
         not ranked, or empty), `ratio` (median CPU time of a split, in units of the reference fit),
         `mean` and `stderr`, `rank` (missing if it is not ranked), and for all but the best
         `difference` (run - best), `interval` (half its width) and `p_best` (probability that the
         best is better).
     """
     table = runs.scored
-    rows = table[["method", "dataset", "tuning", "level", "splits"]].assign(
+    rows = table[["method", "dataset", "tuning", "splits"]].assign(
         label=labels(table),
         note=table["unranked"].where(table["unranked"] != "", table["diverged"].map(diverged)),
         ratio=runs.splits.groupby("run")["cpu_ratio"].median(),
@@ -131,10 +132,9 @@ def ranks_and_times(track: Track) -> pd.DataFrame | None:
 def as_json(edition: Edition, found: list[Track]) -> dict[str, Any]:
     """Return all numbers, for other programs; missing ones are null."""
     columns = ["run", "method", "dataset", "mean", "stderr", "splits", "rank", "difference",
-               "interval", "p_best", "ratio", "tuning", "level", "note"]  # fmt: skip
+               "interval", "p_best", "ratio", "tuning", "note"]  # fmt: skip
     return {
         "edition": edition.name,
-        "frozen": edition.frozen,
         "tracks": {
             track.name: {
                 key: [

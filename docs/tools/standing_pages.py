@@ -110,7 +110,7 @@ def main_page() -> dict[str, str]:
     edition = newest()
     parts = [part for track in tracks(edition) for part in track_parts(track)]
     return {
-        "edition": f"{edition.name} ({'final' if edition.frozen else 'open: rows may be added'})",
+        "edition": edition.name,
         "tracks": "\n\n".join(parts),
         "missing": "\n\n".join(missing_cells(edition)),
     }
@@ -147,14 +147,13 @@ def track_table(track: Track, metric: Metric) -> str:
                 "Best on": f"{wins[method]} of {(own['note'] == '').sum()}" if ranked else MISSING,
                 **{name: scores.get(name, MISSING) for name in datasets},
                 "Tuned": ", ".join(own["tuning"].unique()),
-                "Level": ", ".join(own["level"].unique()),
                 "Note": note(", ".join(filter(None, own["note"].unique()))),
             }
         )
         faint.append(not ranked)
     order = np.argsort([ranks.get(own, np.inf) for own in rows.groupby("label")["method"].first()])
     table = html_table(
-        [lines[k] for k in order], ("Method", "Tuned", "Level", "Note"), [faint[k] for k in order]
+        [lines[k] for k in order], ("Method", "Tuned", "Note"), [faint[k] for k in order]
     )
     links = ", ".join(f"[{name}](data/{name}.md)" for name in datasets)
     return f"Ranks over {', '.join(over)}. Data sets: {links}.\n\n{table}"
@@ -193,12 +192,11 @@ def difference_table(rows: pd.DataFrame, methods: str) -> str:
             "P": format_number(row["p_best"], ".2f"),
             "CPU ratio": format_number(row["ratio"], ".3g"),
             "Tuned": row["tuning"],
-            "Level": row["level"],
             "Note": note(row["note"]),
         }
         for row in rows.to_dict("records")
     ]
-    return html_table(lines, ("Method", "Plot", "Tuned", "Level", "Note"), rows["note"] != "")
+    return html_table(lines, ("Method", "Plot", "Tuned", "Note"), rows["note"] != "")
 
 
 def dot(difference: float, interval: float, limit: float) -> str:
@@ -231,15 +229,13 @@ def method_page(edition: Edition, method: str, found: list[Track]) -> str:
                 "Splits": str(row["splits"]),
                 "Tuned": row["tuning"],
                 "Fits": str(edition.runs.loc[run, "fits"]),
-                "Level": row["level"],
-                "By": escape(str(edition.runs.loc[run, "by"])),
                 "Run": f"<code>{run}</code>",
                 "Note": note(row["note"]),
             }
             for run, row in first.to_dict("index").items()
         ]
         if lines:
-            text = ("Data set", "Tuned", "Level", "By", "Run", "Note")
+            text = ("Data set", "Tuned", "Run", "Note")
             parts += [f"## Track {track.name}", html_table(lines, text, first["note"] != "")]
     return page(method, *parts, *settings(edition, method))
 
@@ -275,7 +271,7 @@ def missing_cells(edition: Edition) -> list[str]:
         for name, row in cells.table.to_dict("index").items()
     ]
     reasons = "\n".join(f"- `{method}` {reason}" for method, reason in cells.reasons.items())
-    commands = [*cells.commands, "bnnbench kept add outputs --by NAME"]
+    commands = [*cells.commands, "bnnbench kept add outputs"]
     return [
         html_table(lines, ("Method",)),
         reasons,

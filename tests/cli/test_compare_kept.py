@@ -14,7 +14,6 @@ from support.command import Command
 from support.kept import kept_run
 
 from bnnbench.cli import console
-from bnnbench.results.kept.candidates import Claims
 from bnnbench.results.kept.write import add
 
 METHODS = ("vadam", "pbp", "swag", "svgd")
@@ -29,7 +28,7 @@ def make_edition(root: Path, methods: tuple[str, ...] = METHODS) -> str:
         for method in methods:
             kept_run(root / "theirs", dataset=dataset, method=method)
         kept_run(root / "mine", dataset=dataset, method="mine")
-    assert len(add(root / "kept", root / "theirs", Claims(by="A")).added) == 2 * len(methods)
+    assert len(add(root / "kept", root / "theirs").added) == 2 * len(methods)
     return f"kept@{root / 'kept'}"
 
 

@@ -6,17 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.types import UserError
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from bnnbench.results.kept.edition import Edition
-    from bnnbench.results.kept.plausibility import Finding
 
-SUMMARY = "list kept results, check and add results"
+SUMMARY = "list kept results, add and verify runs"
 
 DESCRIPTION = """\
 List the editions of kept results, their tracks, and the cells of method and data set that they
@@ -28,34 +23,15 @@ EXAMPLES = """\
 examples:
   bnnbench kept                                the newest edition of the package
   bnnbench kept --edition kept                 the edition in the folder kept
-  bnnbench kept check scores.csv               check scores of another program
-  bnnbench kept check outputs                  check finished runs
-  bnnbench kept add outputs --by "A. Author"   add them to the edition in the folder kept
+  bnnbench kept add outputs                    add finished runs to the edition in the folder kept
   bnnbench kept verify RUN                     compute two splits of a kept run again
-  bnnbench kept freeze kept                    allow no more changes
 """
 
 ADD_HELP = """\
-Check runs as `bnnbench kept check` does, and add those without faults to an open edition. Adding a
-run again replaces its rows if its code is the same. Two codes under one digest of a run are
-refused.
-"""
+Add finished runs on published splits to an edition. Adding a run again replaces its rows if its
+code is the same. Two codes under one digest of a run are refused.
 
-CHECK_HELP = """\
-Check results before they are added, and print all faults and marks.
-
-PATH is a folder of finished runs; or a CSV file with a row per method and published split:
-
-  method, dataset, fingerprint, training_fingerprint, rmse, log_likelihood     required
-  crps, log_likelihood_joint, log_likelihood_gaussian, search_seconds,
-  fit_seconds, predict_seconds, cpu_seconds, reference_seconds, diverged, hp.*   optional
-
-or a folder with such a file as splits.csv, a submission.toml (by, reference, tuning, fits, compute)
-and optionally predictions.csv (method, dataset, fingerprint, target, mean, variance, log_density),
-from which the scores are recomputed. Fingerprints are listed in fingerprints.csv of an edition.
-Units are original ones, log-likelihoods are in nats per point.
-
-Exit code 0: no fault; 1: at least one.
+Exit code 0: no run was refused; 1: at least one.
 """
 
 VERIFY_HELP = """\
@@ -67,7 +43,7 @@ Exit code 0: all scores agree to a relative difference of 1e-6; 1: they do not.
 """
 
 DEFAULT_FOLDER = Path("kept")
-"""The open edition of a project."""
+"""The edition of a project."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,22 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--edition", metavar="EDITION", help="name or folder (default: the newest of the package)"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    check = commands.add_parser("check", help="check results", description=CHECK_HELP)
-    check.add_argument("path", metavar="PATH", type=Path, help="a file or a folder")
-    check.set_defaults(run=run_check)
-    add = commands.add_parser("add", help="add results to an open edition", description=ADD_HELP)
-    add.add_argument("path", metavar="PATH", type=Path, help="a file or a folder")
-    add.add_argument("--by", default="", metavar="NAME", help="who adds them")
-    add.add_argument("--reference", default="", metavar="TEXT", help="of a paper or code")
-    add.add_argument(
-        "--tuning",
-        default="",
-        metavar="KIND",
-        help="none, folds, evidence, authors, test or unknown (default: by the settings of a run)",
-    )
-    add.add_argument(
-        "--fits", type=int, metavar="N", help="fits per split, for scores of other programs"
-    )
+    add = commands.add_parser("add", help="add finished runs to an edition", description=ADD_HELP)
+    add.add_argument("paths", metavar="FOLDER", nargs="+", type=Path, help="a folder of runs")
     add.add_argument(
         "--edition",
         type=Path,
@@ -104,9 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("kept_run", metavar="RUN", help="a value of the column run")
     verify.add_argument("--splits", type=int, default=2, metavar="N", help="how many (default: 2)")
     verify.set_defaults(run=run_verify)
-    freeze = commands.add_parser("freeze", help="allow no more changes of an edition")
-    freeze.add_argument("folder", metavar="DIR", type=Path, help="folder of the edition")
-    freeze.set_defaults(run=run_freeze)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -136,46 +95,30 @@ def run(given: argparse.Namespace) -> int:
         console.print(f"n/a: {method} {reason}", highlight=False)
     if cells.commands:
         console.print("\nto fill the missing cells:", highlight=False)
-    for line in (*cells.commands, "bnnbench kept add outputs --by NAME"):
+    for line in (*cells.commands, "bnnbench kept add outputs"):
         print(f"  {line}")
     return 0
-
-
-def run_check(given: argparse.Namespace) -> int:
-    """Print all findings; return 1 if there is a fault.
-
-    Raises:
-        UserError: if nothing can be read.
-    """
-    from bnnbench.results.kept.candidates import Claims
-    from bnnbench.results.kept.edition import find_edition
-    from bnnbench.results.kept.write import check, read_content
-
-    _prepare()
-    submission = check(given.path, read_content(find_edition()), Claims())
-    print(f"{len(submission.candidates)} runs without faults, {submission.skipped} on other data")
-    return _print_findings(submission.findings)
 
 
 def run_add(given: argparse.Namespace) -> int:
     """Add runs to an edition and print what became of them; return 1 if any was refused.
 
     Raises:
-        UserError: if the edition is frozen or an option is wrong.
+        UserError: if the edition is damaged, or a folder has no finished runs.
     """
-    from bnnbench.results.kept.candidates import Claims
+    from bnnbench.config.published_protocol import use_published_protocols
+    from bnnbench.notes import one_line
     from bnnbench.results.kept.write import add
 
-    _prepare()
-    if not given.by.strip():
-        raise UserError("--by is missing: name who adds the results.", "--by")
-    claims = Claims(given.by, given.reference, given.tuning, given.fits)
-    result = add(given.edition, given.path, claims)
+    use_published_protocols()
+    result = add(given.edition, *given.paths)
     print(
         f"{given.edition}: {len(result.added)} runs added, {len(result.replaced)} replaced, "
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
     )
-    return _print_findings(result.findings)
+    for fault in result.faults:
+        print(f"refused: {one_line(fault)}")
+    return int(bool(result.faults))
 
 
 def run_verify(given: argparse.Namespace) -> int:
@@ -194,47 +137,19 @@ def run_verify(given: argparse.Namespace) -> int:
     formats = {"kept": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
     stdout().print(_table(f"run {given.kept_run}", found.table.assign(**texts)))
-    if found.changed:
-        print(f"code that changed since: {', '.join(found.changed)}")
+    if found.code_differs:
+        print("the run was computed by other code than this version's")
     print("the scores agree" if found.equal else "the scores differ")
     return 0 if found.equal else 1
 
 
-def run_freeze(given: argparse.Namespace) -> int:
-    """Freeze an edition.
-
-    Raises:
-        UserError: if there is none, or it is frozen already.
-    """
-    from bnnbench.results.kept.edition import find_edition
-    from bnnbench.results.kept.write import freeze
-
-    freeze(find_edition(str(given.folder)))
-    print(f"frozen: {given.folder}")
-    return 0
-
-
-def _prepare() -> None:
-    """Let runs be compared with the published protocol."""
-    from bnnbench.config.published_protocol import use_published_protocols
-
-    use_published_protocols()
-
-
-def _print_findings(findings: Sequence[Finding]) -> int:
-    """Print a line for each finding; return 1 if one is a fault, else 0."""
-    from bnnbench.notes import one_line
-
-    for finding in findings:
-        print(f"{'refused' if finding.fault else 'marked'}: {one_line(finding.text)}")
-    return int(any(finding.fault for finding in findings))
-
-
 def _tracks(edition: Edition) -> Any:
-    title = f"tracks of edition {edition.name} ({'frozen' if edition.frozen else 'open'})"
+    from bnnbench.results.kept.tracks import TRACKS
+
+    title = f"tracks of edition {edition.name}"
     ranked = (edition.runs["unranked"] == "").groupby(edition.runs["track"])
-    counts = ranked.agg(["size", "sum"]).reindex(list(edition.tracks), fill_value=0)
-    table = counts.assign(description=list(edition.tracks.values())).reset_index()
+    counts = ranked.agg(["size", "sum"]).reindex(list(TRACKS), fill_value=0)
+    table = counts.assign(description=list(TRACKS.values())).reset_index()
     columns = dict(zip(table, ["track", "runs", "in ranks", "description"], strict=True))
     return _table(title, table.rename(columns=columns))
 

@@ -1,8 +1,7 @@
 """Compare runs with the kept runs of a track, split by split.
 
 Only methods of one track are ranked, counted as won or lost, and corrected for multiple tests.
-Across tracks, and against scores that may have been tuned on test parts, there is only the paired
-difference.
+Across tracks there is only the paired difference.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ import pandas as pd
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.kept.edition import (
-    UNRANKED_TUNING,
     Edition,
     kept_runs,
     read_edition,
     with_cpu_ratio,
     with_ranked,
 )
-from bnnbench.results.kept.tracks import track_of, tuning_of
+from bnnbench.results.kept.tracks import TRACKS, track_of, tuning_of
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.pairing import dataset_pairs
@@ -126,7 +124,7 @@ def compare_with_kept(
     edition = read_edition(name)
     table = with_track(runs.scored)
     shared = {*table["track"]} & {*edition.runs["track"]}
-    tracks = [track] if track else [one for one in edition.tracks if one in shared]
+    tracks = [track] if track else [one for one in TRACKS if one in shared]
     found = []
     for one in tracks:
         own = table if track else table[table["track"] == one]
@@ -134,7 +132,7 @@ def compare_with_kept(
         if kept is None:
             continue
         own = own[own["dataset"].isin(kept.scored["dataset"])]
-        mine = with_table(runs, with_ranked(own, edition.meta, edition.fingerprints))
+        mine = with_table(runs, with_ranked(own, edition.fingerprints))
         pairs = compare_pairs(dataset_pairs(mine, kept, metrics=metrics), rope, metrics)
         if len(pairs):
             described = describe_pairs(pairs, mine.scored, kept.scored)
@@ -152,11 +150,11 @@ def compare_with_kept(
 
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:
-    """Add to the rows of `Runs.scored` those columns of `Edition.runs` that `with_ranked` reads."""
+    """Add the track of each run to the rows of `Runs.scored`."""
     tunings = [tuning_of(settings) for settings in table["settings"]]
     runs = zip(table.to_dict("records"), tunings, strict=True)
     tracks = [track_of(run, tuning) for run, tuning in runs]
-    return table.assign(track=tracks, tuning=tunings, level="A", marks="")
+    return table.assign(track=tracks)
 
 
 def select(kept: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
@@ -177,12 +175,11 @@ def describe_pairs(pairs: pd.DataFrame, mine: pd.DataFrame, kept: pd.DataFrame) 
     """Add the columns of `KeptComparison.pairs` that `compare_pairs` does not compute."""
     a, b = mine.loc[pairs["run_a"]], kept.loc[pairs["run_b"]]
     other_track = a["track"].to_numpy() != b["track"].to_numpy()
-    fair = b["level"].isin(["A", "B"]) & ~b["tuning"].isin(UNRANKED_TUNING)
     remark = np.where(other_track, "track " + b["track"], b["unranked"])
     table = with_power(pairs).assign(
         a=labels(mine).loc[pairs["run_a"]].to_numpy(),
         b=labels(kept).loc[pairs["run_b"]].to_numpy(),
-        counted=~other_track & fair.to_numpy(),
+        counted=~other_track,
         remark=remark,
         p_value=p_values(pairs),
     )

@@ -2,7 +2,6 @@
 
 An edition is a folder with these files; its name is that of the folder:
 
-- `edition.toml`: whether it is frozen, its tracks, and the preset that represents a family in ranks
 - `runs.jsonl.gz`: one line per run, see `RUN_COLUMNS`
 - `splits.csv.gz`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
 - `fingerprints.csv`: the published splits, see `FINGERPRINT_COLUMNS`
@@ -16,7 +15,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,14 +24,14 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, LimitedFile, sha256
-from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
+from bnnbench.results.kept.tracks import PROTOCOL_TRACKS, TRACKS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
 
-EDITION, RUNS, SPLITS, FINGERPRINTS, SUMS = (
-    "edition.toml", "runs.jsonl.gz", "splits.csv.gz", "fingerprints.csv", "SHA256SUMS",
+RUNS, SPLITS, FINGERPRINTS, SUMS = (
+    "runs.jsonl.gz", "splits.csv.gz", "fingerprints.csv", "SHA256SUMS",
 )  # fmt: skip
 
 PACKAGED = Path(__file__).parent
@@ -52,22 +50,17 @@ SPLIT_COLUMNS = (
 """Columns of `splits.csv.gz`; `hp.*`, the chosen hyper-parameters, follow."""
 
 FINGERPRINT_COLUMNS = (
-    *("dataset", "split", "fingerprint", "training_fingerprint", "training_rows", "test_rows"),
-    *("target_deviation", "test_target_mean", "test_target_deviation"),
-)
-"""Columns of `fingerprints.csv`; the last three are the standard deviation of the training targets,
-and mean and standard deviation of the test targets (divisor n), in original units."""
+    "dataset", "split", "fingerprint", "training_fingerprint", "training_rows", "test_rows",
+)  # fmt: skip
+"""Columns of `fingerprints.csv`."""
 
 RUN_COLUMNS = (
-    *("run", "track", "protocol", "tuning", "fits", "level", "by", "reference", "bits", "splits"),
-    *("rows", "marks", "environment", "record"),
+    *("run", "track", "protocol", "tuning", "fits", "bits", "splits", "rows", "environment"),
+    "record",
 )
 """Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
-was tuned, fits per split, level, who added it, a reference, whether its bits depend on the
-processor, its number of splits, SHA-256 of its rows, marks of the check, machine, `record.json`."""
-
-UNRANKED_TUNING = ("test", "unknown")
-"""Kinds of tuning that may have seen the test parts."""
+was tuned, fits per split, whether its bits depend on the processor, its number of splits, SHA-256
+of its rows, machine, `record.json`."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,6 @@ class Edition:
     Attributes:
         name: such as `2026.11`.
         folder: its files.
-        meta: the content of `edition.toml`.
         runs: a row per run, with `RUN_COLUMNS` except `record`; the metadata of its record (such as
             `method`, `family`, `dataset`); `settings` by dotted name; `code_versions`; `diverged`,
             its number of diverged splits; `unranked`, the reason why ranks leave it out, or empty.
@@ -88,25 +80,14 @@ class Edition:
 
     name: str
     folder: Path
-    meta: Mapping[str, Any]
     runs: pd.DataFrame
     splits: pd.DataFrame
     fingerprints: pd.DataFrame
 
-    @property
-    def frozen(self) -> bool:
-        """Whether its rows are final."""
-        return bool(self.meta["frozen"])
-
-    @property
-    def tracks(self) -> Mapping[str, str]:
-        """Description of each track; the first is the default."""
-        return dict(self.meta["tracks"])
-
 
 def editions() -> dict[str, Path]:
     """Return the folders of the package's editions by name, the newest first."""
-    folders = sorted((file.parent for file in PACKAGED.glob(f"*/{EDITION}")), reverse=True)
+    folders = sorted((file.parent for file in PACKAGED.glob(f"*/{SUMS}")), reverse=True)
     return {folder.name: folder for folder in folders}
 
 
@@ -125,12 +106,12 @@ def find_edition(name: str | None = None) -> Path:
     if name in packaged:
         return packaged[name]
     path = Path(name or "kept").expanduser()
-    if is_folder(path) and (path / EDITION).is_file():
+    if is_folder(path) and (path / SUMS).is_file():
         return path
     available = ", ".join(packaged) or "none"
     raise UserError(
         f"unknown edition {name!r} (available: {available}); give one of these, or a folder with "
-        f"a file {EDITION}.",
+        f"a file {SUMS}.",
         "edition",
         "unknown_edition",
     )
@@ -148,23 +129,22 @@ def read_edition(name: str | None = None) -> Edition:
     folder = find_edition(name)
     verify(folder)
     try:
-        meta = tomllib.loads((folder / EDITION).read_text("utf-8"))
         fingerprints = pd.read_csv(folder / FINGERPRINTS)[list(FINGERPRINT_COLUMNS)]
         splits = as_numbers(read_rows(folder / SPLITS))
         lines = read_lines(folder / RUNS)
         diverged = splits.groupby("run")["diverged"].sum()
         table = runs_table([{**line, "diverged": diverged[line["run"]]} for line in lines])
-        runs = with_ranked(table, meta, fingerprints)
+        runs = with_ranked(table, fingerprints)
         if len(runs) < len(diverged):
             raise ValueError("rows without a run")
     except READ_ERRORS as error:
         raise damaged(folder, f"cannot be read ({error})") from None
-    return Edition(folder.resolve().name, folder, meta, runs, splits, fingerprints)
+    return Edition(folder.resolve().name, folder, runs, splits, fingerprints)
 
 
 def verify(folder: Path) -> None:
     """Raise a `UserError` if a file does not have the SHA-256 that `SHA256SUMS` lists."""
-    names = (EDITION, RUNS, SPLITS, FINGERPRINTS)
+    names = (RUNS, SPLITS, FINGERPRINTS)
     try:
         lines = (folder / SUMS).read_text("utf-8").splitlines()
         expected = {name: digest for digest, name in (line.split() for line in lines)}
@@ -231,41 +211,28 @@ def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
     return table.set_index("run")
 
 
-def with_ranked(
-    runs: pd.DataFrame, meta: Mapping[str, Any], fingerprints: pd.DataFrame
-) -> pd.DataFrame:
+def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     """Add the column `unranked`: why ranks leave a run out, or empty.
 
-    Ranks contain unmarked scores of level A and B on all splits of a data set, none of which
-    diverged, that were not tuned on test parts. Of each family they contain one preset: the one
-    that `edition.toml` names, else the one on most data sets (of several, the one with the name of
-    the family, or the first in alphabetical order); of each preset the run with the lowest seed.
+    Ranks contain runs on all splits of a data set, none of which diverged. Of each family they
+    contain one preset: the one on most data sets (of several, the one with the name of the family,
+    or the first in alphabetical order); of each preset the run with the lowest seed.
     """
-    named = meta.get("representatives", {})
     published = fingerprints.groupby("dataset").size()
 
     def representative(group: pd.DataFrame) -> str:
         family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
-        first = min(
-            datasets.index, key=lambda method: (-datasets[method], method != family, method)
-        )
-        return str(named.get(family, first))
+        return str(min(datasets.index, key=lambda name: (-datasets[name], name != family, name)))
 
     groups = runs.groupby(["track", "family"])
     chosen = {key: representative(group) for key, group in groups}
 
     def reason(run: Mapping[str, Any]) -> str:
         first = chosen[run["track"], run["family"]]
-        if run["level"] not in "AB":
-            return "scores without predictions"
-        if run["tuning"] in UNRANKED_TUNING:
-            return f"tuning {run['tuning']}"
         if run["splits"] < published[run["dataset"]]:
             return f"{run['splits']} of {published[run['dataset']]} splits"
         if run["diverged"]:
             return f"{run['diverged']} diverged splits"
-        if run["marks"]:
-            return str(run["marks"][0])
         return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
 
     table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
@@ -283,12 +250,12 @@ def kept_runs(edition: Edition, track: str | None = None) -> Runs:
 
     Args:
         edition: the edition.
-        track: its track, by default the first.
+        track: one of `TRACKS`, by default the first.
 
     Raises:
         UserError: if the track is unknown or has no runs.
     """
-    track = check_track(edition, track)
+    track = check_track(track)
     table = edition.runs[edition.runs["track"] == track]
     if table.empty:
         raise UserError(
@@ -306,12 +273,12 @@ def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     return Runs(edition.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
 
 
-def check_track(edition: Edition, track: str | None) -> str:
-    """Return a track of an edition, the first if None; raise a `UserError` if it is unknown."""
+def check_track(track: str | None) -> str:
+    """Return a track, the first if None; raise a `UserError` if it is unknown."""
     if track is None:
-        return next(iter(edition.tracks))
-    if track not in edition.tracks:
-        available = ", ".join(edition.tracks)
+        return next(iter(TRACKS))
+    if track not in TRACKS:
+        available = ", ".join(TRACKS)
         raise UserError(
             f"unknown track {track!r} (available: {available}).", "track", "unknown_track"
         )

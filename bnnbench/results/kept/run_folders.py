@@ -1,8 +1,9 @@
-"""Read finished runs of this package as runs that may be kept."""
+"""Read finished runs as runs that may be kept."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,51 +11,74 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.kept.candidates import (
-    Candidate,
-    Claims,
-    Submission,
-    other_splits,
-    text_table,
-)
-from bnnbench.results.kept.plausibility import Finding
+from bnnbench.notes import one_line
+from bnnbench.results.kept.edition import SPLIT_COLUMNS
 from bnnbench.results.kept.tracks import fits_of, protocol_of, track_of, tuning_of
 from bnnbench.results.reader import folders_below, metadata_row
 from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
+DIGITS = 7
+
+KEYS = ["dataset", "fingerprint", "training_fingerprint"]
+
 ENVIRONMENT = ("processor", "cores", "platform", "python", "cuda", "commit", "versions")
 """Entries of `environment.json` that a line keeps."""
 
 
-def read_run_folders(path: Path, claims: Claims, published: pd.DataFrame) -> Submission:
-    """Read all finished runs at or below a folder that are on published splits.
+@dataclass(frozen=True)
+class Candidate:
+    """A run that may be kept: its line without the digest of the rows, and its rows as text."""
+
+    line: dict[str, Any]
+    rows: pd.DataFrame
+
+
+@dataclass
+class Candidates:
+    """The runs in some folders.
+
+    Attributes:
+        runs: those that may be kept.
+        faults: a sentence for each run that may not.
+        skipped: number of runs that are not on published splits of the edition.
+    """
+
+    runs: list[Candidate] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    skipped: int = 0
+
+
+def read_run_folders(paths: Iterable[Path], published: pd.DataFrame) -> Candidates:
+    """Read all finished runs at or below some folders that are on published splits.
 
     Args:
-        path: the folder.
-        claims: what is said about the runs.
+        paths: the folders.
         published: the published splits, `fingerprints.csv`.
+
+    Raises:
+        UserError: if a folder does not exist.
     """
-    submission, names = Submission(), set(published["dataset"])
-    for folder in folders_below(path):
+    found, names = Candidates(), set(published["dataset"])
+    for folder in (folder for path in paths for folder in folders_below(path)):
         try:
             run = read_verified(folder)
             metadata, settings = run.record.metadata, run.record.identity
             seeded = settings.get("dataset", {}).get("seeded_splits") is not None
             if run.record.kind != KIND or metadata["dataset"] not in names or seeded:
-                submission.skipped += 1
+                found.skipped += 1
                 continue
             rows = text_table(run.splits.assign(run=run.record.digest, dataset=metadata["dataset"]))
             if other := other_splits(rows, published):
                 raise UserError(f"{folder.root}: {other}")
-            submission.candidates.append(Candidate(line_of(run, claims), rows))
+            found.runs.append(Candidate(line_of(run), rows))
         except UserError as error:
-            submission.findings.append(Finding(str(error)))
-    return submission
+            found.faults.append(str(error))
+    return found
 
 
-def line_of(run: VerifiedRun, claims: Claims) -> dict[str, Any]:
-    """Return the line of a finished run of this package.
+def line_of(run: VerifiedRun) -> dict[str, Any]:
+    """Return the line of a finished run.
 
     Raises:
         UserError: if its code changed while it ran.
@@ -68,7 +92,7 @@ def line_of(run: VerifiedRun, claims: Claims) -> dict[str, Any]:
             "several_codes",
         )
     described = metadata_row(run.folder, record)
-    tuning = claims.tuning or tuning_of(described["settings"])
+    tuning = tuning_of(described["settings"])
     found = read_environment(run.folder)
     machine = {name: found.get(name) for name in ENVIRONMENT}
     for name in ("host", "device"):
@@ -79,12 +103,36 @@ def line_of(run: VerifiedRun, claims: Claims) -> dict[str, Any]:
         "protocol": protocol_of(described),
         "tuning": tuning,
         "fits": fits_of(described["settings"]),
-        "level": "A",
-        "by": claims.by,
-        "reference": claims.reference,
         "bits": ", ".join(sorted(run.splits["bits"].unique())),
         "splits": len(run.splits),
-        "marks": [],
         "environment": machine,
         "record": asdict(record),
     }
+
+
+def text_table(splits: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a run as they are written: seven digits, sorted by split."""
+    hyper = sorted(name for name in splits if name.startswith("hp."))
+    table = splits.sort_values("split").reindex(columns=[*SPLIT_COLUMNS, *hyper])
+    return pd.DataFrame({name: [as_text(cell) for cell in table[name]] for name in table})
+
+
+def as_text(cell: Any) -> str:
+    """Return a cell as written: seven digits, empty if missing."""
+    if isinstance(cell, float):
+        return "" if pd.isna(cell) else format(cell, f".{DIGITS}g")
+    return "" if cell is None else one_line(str(cell))
+
+
+def other_splits(rows: pd.DataFrame, published: pd.DataFrame) -> str:
+    """Describe the rows that are not on published splits; empty if there are none."""
+    known = set(published[KEYS].itertuples(index=False, name=None))
+    found = rows[KEYS].itertuples(index=False, name=None)
+    other = [str(place) for place, row in enumerate(found, 1) if row not in known]
+    if not other:
+        return ""
+    shown = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
+    return (
+        f"row {shown} has other training or test rows than the published splits of "
+        "fingerprints.csv; only those are kept."
+    )

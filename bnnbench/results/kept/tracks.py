@@ -25,16 +25,12 @@ TRACKS: Mapping[str, str] = {
     PUBLISHED: "the published protocol; hyper-parameters searched on folds, or learned",
     FIXED: "the published protocol with hyper-parameters that the authors of a method fixed",
     POSTERIOR: "one model with fixed precisions for all methods, nothing searched",
-    FREE: "other settings, and scores of other programs",
+    FREE: "other settings",
 }
 """Descriptions; the first track is the default."""
 
 PROTOCOL_TRACKS = (PUBLISHED, FIXED)
 """Tracks of the published protocol."""
-
-TUNINGS = ("none", "folds", "evidence", "authors", "test", "unknown")
-"""How hyper-parameters were chosen: not at all, by cross-validation, by a marginal likelihood or a
-posterior, by the authors of the method, by scores on the test parts, or unknown."""
 
 PRECISIONS = ("method.noise_precision", "method.prior_precision")
 
@@ -50,7 +46,11 @@ SHARED_SETTINGS = (*NOISE_SETTINGS, "network.depth", "network.width", "search", 
 
 
 def tuning_of(settings: Mapping[str, Any]) -> str:
-    """Return how a run of ours chose its hyper-parameters, one of `TUNINGS`."""
+    """Return how a run chose its hyper-parameters.
+
+    `folds`: by cross-validation; `authors`: they are those of the authors of the method;
+    `evidence`: by a marginal likelihood or a posterior; `none`: not at all.
+    """
     if is_searched(settings):
         return "folds"
     if settings_of_authors(settings):
@@ -89,7 +89,7 @@ def track_of(run: Mapping[str, Any], tuning: str) -> str:
 
     Args:
         run: the metadata of its record, and its `settings` (`settings.flatten`).
-        tuning: one of `TUNINGS`.
+        tuning: the result of `tuning_of`.
     """
     if has_fixed_precisions(run["settings"]):
         return POSTERIOR

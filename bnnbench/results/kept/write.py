@@ -5,19 +5,16 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from bnnbench.files import sha256, write_bytes, write_text
-from bnnbench.results.kept.candidates import Candidate, Claims, Known, Submission
 from bnnbench.results.kept.edition import (
-    EDITION,
     FINGERPRINT_COLUMNS,
     FINGERPRINTS,
     RUNS,
@@ -25,15 +22,12 @@ from bnnbench.results.kept.edition import (
     SPLITS,
     SUMS,
     find_edition,
-    read_edition,
     read_lines,
     read_rows,
     verify,
 )
-from bnnbench.results.kept.plausibility import Finding
-from bnnbench.results.kept.run_folders import read_run_folders
-from bnnbench.results.kept.score_files import SUBMISSION, read_score_files
-from bnnbench.results.kept.tracks import FREE, POSTERIOR, TRACKS
+from bnnbench.results.kept.run_folders import Candidate, read_run_folders
+from bnnbench.results.kept.tracks import FREE, POSTERIOR
 from bnnbench.types import UserError
 
 Line = dict[str, Any]
@@ -48,13 +42,11 @@ class Content:
     """The content of an edition while it is extended.
 
     Attributes:
-        meta: of `edition.toml`, as text.
         fingerprints: the published splits.
         lines: by run.
         rows: rows of splits as text, by run.
     """
 
-    meta: str
     fingerprints: pd.DataFrame
     lines: dict[str, Line] = field(default_factory=dict)
     rows: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -73,85 +65,51 @@ class Added:
         added: digests of new runs.
         replaced: digests of runs that replaced rows of the same code.
         unchanged: digests of runs that were already kept.
-        findings: faults of refused runs, and marks.
+        faults: a sentence for each refused run.
         skipped: number of runs that are not on published splits of the edition.
     """
 
     added: Sequence[str]
     replaced: Sequence[str]
     unchanged: Sequence[str]
-    findings: Sequence[Finding]
+    faults: Sequence[str]
     skipped: int
 
 
-def check(path: Path, content: Content, claims: Claims) -> Submission:
-    """Read and check runs that may be kept.
-
-    Args:
-        path: a CSV file, a folder with `submission.toml`, or a folder of finished runs.
-        content: of the edition, with the published splits.
-        claims: what is said about the runs.
-
-    Raises:
-        UserError: if there is nothing to check.
-    """
-    if path.is_file() or (path / SUBMISSION).is_file():
-        return read_score_files(path, claims, Known(content.fingerprints, best_rmse()))
-    return read_run_folders(path, claims, content.fingerprints)
-
-
-def add(edition: Path, path: Path, claims: Claims) -> Added:
-    """Add runs to an open edition, which is created if it does not exist.
+def add(edition: Path, *paths: Path) -> Added:
+    """Add finished runs to an edition, which is created if it does not exist.
 
     Args:
         edition: its folder.
-        path: as for `check`.
-        claims: what is said about the runs.
+        paths: folders of finished runs.
 
     Raises:
-        UserError: if the edition is frozen or damaged, or there is nothing to add.
+        UserError: if the edition is damaged, or a folder has no finished runs.
     """
     content = open_edition(edition)
-    submission = check(path, content, claims)
-    findings = list(submission.findings)
+    found = read_run_folders(paths, content.fingerprints)
+    faults = list(found.faults)
     outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
-    for candidate in submission.candidates:
+    for candidate in found.runs:
         try:
             outcome[keep(content, candidate)].append(candidate.line["run"])
         except UserError as error:
-            findings.append(Finding(str(error)))
+            faults.append(str(error))
     if outcome["added"] or outcome["replaced"]:
         write_edition(edition, content)
-    return Added(findings=findings, skipped=submission.skipped, **outcome)
-
-
-@cache
-def best_rmse() -> Mapping[str, float]:
-    """Return the lowest mean RMSE of the level A runs in the newest edition, by data set."""
-    edition = read_edition()
-    runs = edition.runs[edition.runs["level"] == "A"]
-    means = edition.splits.groupby("run")["rmse"].mean().reindex(runs.index)
-    return means.groupby(runs["dataset"]).min().to_dict()
+    return Added(faults=faults, skipped=found.skipped, **outcome)
 
 
 def open_edition(folder: Path) -> Content:
     """Read an edition to extend it; a new one has the published splits of the newest edition.
 
     Raises:
-        UserError: if it is frozen or damaged.
+        UserError: if it is damaged.
     """
-    if not (folder / EDITION).exists():
-        source = folder if (folder / FINGERPRINTS).exists() else find_edition()
-        return Content(new_meta(), read_fingerprints(source))
-    content = read_content(folder)
-    if tomllib.loads(content.meta)["frozen"]:
-        raise UserError(
-            f"the edition in {folder} is frozen; add to another folder (--edition DIR), which is "
-            "created if it does not exist.",
-            "--edition",
-            "frozen",
-        )
-    return content
+    if (folder / SUMS).exists():
+        return read_content(folder)
+    source = folder if (folder / FINGERPRINTS).exists() else find_edition()
+    return Content(read_fingerprints(source))
 
 
 def read_content(folder: Path) -> Content:
@@ -163,19 +121,12 @@ def read_content(folder: Path) -> Content:
     verify(folder)
     lines = {line["run"]: line for line in read_lines(folder / RUNS)}
     rows = {str(run): group for run, group in read_rows(folder / SPLITS).groupby("run")}
-    meta = (folder / EDITION).read_text("utf-8")
-    return Content(meta, read_fingerprints(folder), lines, rows)
+    return Content(read_fingerprints(folder), lines, rows)
 
 
 def read_fingerprints(folder: Path) -> pd.DataFrame:
     """Return the published splits of an edition."""
     return pd.read_csv(folder / FINGERPRINTS)[list(FINGERPRINT_COLUMNS)]
-
-
-def new_meta() -> str:
-    """Return the content of a new `edition.toml`."""
-    tracks = "\n".join(f"{name} = {json.dumps(text)}" for name, text in TRACKS.items())
-    return f"frozen = false\n\n[tracks]\n{tracks}\n\n[representatives]\n"
 
 
 def keep(content: Content, candidate: Candidate) -> str:
@@ -236,7 +187,6 @@ def write_edition(folder: Path, content: Content) -> None:
     hyper = sorted(name for name in rows if name.startswith("hp."))
     rows = rows[[*SPLIT_COLUMNS, *hyper]].sort_values(["dataset", "run", "split"], key=sort_key)
     lines = [json.dumps(content.lines[run], sort_keys=True) for run in sorted(content.lines)]
-    write_text(folder / EDITION, content.meta)
     write_text(folder / FINGERPRINTS, content.fingerprints.to_csv(index=False, lineterminator="\n"))
     write_gzip(folder / RUNS, "\n".join(lines) + "\n")
     write_gzip(folder / SPLITS, rows.to_csv(index=False, lineterminator="\n"))
@@ -255,12 +205,5 @@ def write_gzip(path: Path, text: str) -> None:
 
 def write_sums(folder: Path) -> None:
     """Write the checksums of an edition's files."""
-    names = (EDITION, RUNS, SPLITS, FINGERPRINTS)
+    names = (RUNS, SPLITS, FINGERPRINTS)
     write_text(folder / SUMS, "".join(f"{sha256(folder / name)}  {name}\n" for name in names))
-
-
-def freeze(folder: Path) -> None:
-    """Mark an open edition as frozen."""
-    content = open_edition(folder)
-    write_text(folder / EDITION, content.meta.replace("frozen = false", "frozen = true", 1))
-    write_sums(folder)

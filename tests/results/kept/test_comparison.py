@@ -18,7 +18,6 @@ from support.user_errors import raises_user_error
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.kept import edition as files
-from bnnbench.results.kept.candidates import Claims
 from bnnbench.results.kept.comparison import (
     MINE,
     RATIO,
@@ -57,10 +56,10 @@ def change(folder: RunFolder, **columns: Any) -> None:
     pd.read_csv(path).assign(**columns).to_csv(path, index=False)
 
 
-def keep(root: Path, *folders: RunFolder, tuning: str = "") -> None:
+def keep(root: Path, *folders: RunFolder) -> None:
     """Add runs to the edition below a folder."""
-    for folder in folders:
-        assert add(root / "kept", folder.root, Claims(by="A. Author", tuning=tuning)).added
+    paths = [folder.root for folder in folders]
+    assert len(add(root / "kept", *paths).added) == len(folders)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for method, factor in FACTORS.items():
             make(path / "theirs", method, factor, dataset=dataset)
         make(path / "mine", "mine", dataset=dataset)
-    assert len(add(path / "kept", path / "theirs", Claims(by="A. Author")).added) == 8
+    assert len(add(path / "kept", path / "theirs").added) == 8
     return path
 
 
@@ -161,24 +160,6 @@ def test_incomplete_runs_are_compared_on_shared_splits_but_not_ranked(root: Path
     assert pairs.loc["yacht", "remark"] == "10 of 20 splits" and not pairs.loc["boston", "remark"]
     ranked = kept_rankings(comparison, METRICS)
     assert ranked and "swag" not in ranked.by_metric[0].ranks
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tuning", ["test", "unknown"])
-def test_scores_that_may_be_tuned_on_test_parts_are_only_subtracted(
-    root: Path, tuning: str
-) -> None:
-    for dataset in ("boston", "yacht"):
-        keep(root, make(root / "tuned", "swag", 0.5, dataset=dataset), tuning=tuning)
-    comparison = compared(root)
-    pairs = rows(comparison, "swag")
-    assert not pairs["counted"].any() and pairs["p_holm"].isna().all()
-    assert (pairs["difference"] > 1).all() and (pairs["remark"] == f"tuning {tuning}").all()
-    of_rmse = comparison.pairs[comparison.pairs["metric"] == "rmse"]
-    assert "swag" not in set(over_datasets(of_rmse, RMSE, 0.01)["b"])
-    ranked = kept_rankings(comparison, METRICS)
-    assert ranked and "swag" not in ranked.by_metric[0].ranks
-    assert "swag" not in set(times_and_scores(comparison)["method"])
 
 
 def test_runs_of_another_track_are_only_subtracted(root: Path) -> None:

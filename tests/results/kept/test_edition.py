@@ -12,21 +12,18 @@ from support.kept import CODE, OTHER_CODE, kept_run, published
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.results.kept.candidates import Claims
 from bnnbench.results.kept.edition import SPLITS as KEPT_SPLITS
 from bnnbench.results.kept.edition import SUMS, Edition, editions, kept_runs, read_edition
-from bnnbench.results.kept.write import add, freeze, read_content, rows_digest
+from bnnbench.results.kept.write import add, read_content, rows_digest
 from bnnbench.results.ranking import rankings
 from bnnbench.results.reader import read_runs
 from bnnbench.results.significance import pairs_between
 
-BY = Claims(by="A. Author")
-
 
 def edition_of(outputs: Path) -> Edition:
     """Return a new edition with all runs of a folder."""
-    result = add(outputs.parent / "kept", outputs, BY)
-    assert not result.findings and not result.skipped
+    result = add(outputs.parent / "kept", outputs)
+    assert not result.faults and not result.skipped
     return read_edition(str(outputs.parent / "kept"))
 
 
@@ -68,13 +65,13 @@ def test_adding_again_changes_nothing(tmp_path: Path) -> None:
     folder = kept_run(tmp_path / "out")
     edition = edition_of(tmp_path / "out").folder
     before = {path.name: path.read_bytes() for path in edition.iterdir()}
-    assert len(add(edition, tmp_path / "out", BY).unchanged) == 1
+    assert len(add(edition, tmp_path / "out").unchanged) == 1
     kept_run(tmp_path / "label", "v2")
-    assert len(add(edition, tmp_path / "label", BY).unchanged) == 1
+    assert len(add(edition, tmp_path / "label").unchanged) == 1
     assert before == {path.name: path.read_bytes() for path in edition.iterdir()}
     table = pd.read_csv(folder.table(SPLITS))
     table.assign(rmse=table["rmse"] + 0.1).to_csv(folder.table(SPLITS), index=False)
-    assert len(add(edition, tmp_path / "out", BY).replaced) == 1
+    assert len(add(edition, tmp_path / "out").replaced) == 1
     found = read_edition(str(edition)).splits["rmse"]
     assert np.allclose(found, table["rmse"] + 0.1, rtol=1e-6)
 
@@ -85,8 +82,8 @@ def test_two_codes_under_one_digest_are_refused(tmp_path: Path, codes: tuple[dic
     edition = edition_of(tmp_path / "out").folder
     kept_run(tmp_path / "other", codes=codes)
     before = (edition / KEPT_SPLITS).read_bytes()
-    result = add(edition, tmp_path / "other", BY)
-    assert len(result.findings) == 1 and result.findings[0].fault
+    result = add(edition, tmp_path / "other")
+    assert len(result.faults) == 1
     assert not result.added and not result.replaced
     assert (edition / KEPT_SPLITS).read_bytes() == before
 
@@ -99,11 +96,11 @@ def test_other_rows_are_refused_and_other_data_skipped(tmp_path: Path) -> None:
     table["training_fingerprint"] = same_test_rows["training_fingerprint"]
     table.to_csv(folder.table(SPLITS), index=False)
     kept_run(tmp_path / "out", "v3", settings={"dataset__seeded_splits": 30})
-    result = add(tmp_path / "kept", tmp_path / "out", BY)
-    assert len(result.added) == 1 and len(result.findings) == 1 and result.skipped == 1
+    result = add(tmp_path / "kept", tmp_path / "out")
+    assert len(result.added) == 1 and len(result.faults) == 1 and result.skipped == 1
 
 
-def test_ranks_leave_out_presets_missing_splits_and_test_tuning(tmp_path: Path) -> None:
+def test_ranks_leave_out_presets_and_missing_splits(tmp_path: Path) -> None:
     outputs = tmp_path / "out"
     for method in ("bbb", "bbb_x1"):
         kept_run(outputs, method=method)
@@ -112,26 +109,16 @@ def test_ranks_leave_out_presets_missing_splits_and_test_tuning(tmp_path: Path) 
     kept_run(outputs, method="pbp", variant="s1", seed=1)
     kept_run(outputs, method="pbp", variant="s0", seed=0)
     edition = edition_of(outputs).folder
-    kept_run(tmp_path / "test", method="map")
-    add(edition, tmp_path / "test", Claims(by="A. Author", tuning="test"))
     runs = read_edition(str(edition)).runs
     ranked = runs[runs["unranked"] == ""]
     assert sorted(zip(ranked["method"], ranked["seed"], strict=True)) == [("bbb", 7), ("pbp", 0)]
     reasons = runs.set_index("method")["unranked"]
     assert reasons["dvi"] == "5 diverged splits"
-    assert reasons["vadam"] == "18 of 20 splits" and reasons["map"] == "tuning test"
+    assert reasons["vadam"] == "18 of 20 splits"
     kept_run(outputs, method="bbb_x1", dataset="yacht")
-    add(edition, outputs, BY)
+    add(edition, outputs)
     runs = read_edition(str(edition)).runs
     assert set(runs[runs["unranked"] == ""]["method"]) == {"bbb_x1", "pbp"}
-    named = (
-        (edition / "edition.toml")
-        .read_text()
-        .replace("[representatives]", '[representatives]\nbbb = "bbb_x1"')
-    )
-    (edition / "edition.toml").write_text(named)
-    with raises_user_error("edition", "damaged_edition"):
-        read_edition(str(edition))
 
 
 def test_runs_of_another_fixed_model_are_not_in_its_track(tmp_path: Path) -> None:
@@ -146,17 +133,13 @@ def test_runs_of_another_fixed_model_are_not_in_its_track(tmp_path: Path) -> Non
     assert sorted(tracks) == [["free", "free"], ["posterior", "posterior"]]
 
 
-def test_a_frozen_edition_accepts_nothing(tmp_path: Path) -> None:
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     kept_run(tmp_path / "out")
     edition = edition_of(tmp_path / "out").folder
-    freeze(edition)
-    assert read_edition(str(edition)).frozen
-    for change in (lambda: add(edition, tmp_path / "out", BY), lambda: freeze(edition)):
-        with raises_user_error("--edition", "frozen"):
-            change()
     (edition / KEPT_SPLITS).write_bytes((edition / KEPT_SPLITS).read_bytes() + b"\0")
-    with raises_user_error("edition", "damaged_edition"):
-        read_edition(str(edition))
+    for use in (lambda: read_edition(str(edition)), lambda: add(edition, tmp_path / "out")):
+        with raises_user_error("edition", "damaged_edition"):
+            use()
 
 
 def test_editions_and_tracks_that_do_not_exist(tmp_path: Path) -> None:
