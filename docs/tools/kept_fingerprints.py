@@ -1,5 +1,7 @@
 """Print the published splits of the nine UCI sets as `fingerprints.csv` of an edition.
 
+`SHA256SUMS` must then be written again with `sha256sum`.
+
 Usage: python docs/tools/kept_fingerprints.py DATA_FOLDER > fingerprints.csv
 """
 

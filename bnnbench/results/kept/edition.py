@@ -23,16 +23,13 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
-from bnnbench.files import READ_ERRORS, LimitedFile, sha256
+from bnnbench.files import READ_ERRORS, LimitedFile
+from bnnbench.results.kept.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
 from bnnbench.results.kept.tracks import PROTOCOL_TRACKS, TRACKS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
-
-RUNS, SPLITS, FINGERPRINTS, SUMS = (
-    "runs.jsonl.gz", "splits.csv.gz", "fingerprints.csv", "SHA256SUMS",
-)  # fmt: skip
 
 PACKAGED = Path(__file__).parent
 """Folder of the editions of the package."""
@@ -127,11 +124,11 @@ def read_edition(name: str | None = None) -> Edition:
         UserError: if there is no such edition, or a file of it was changed or is damaged.
     """
     folder = find_edition(name)
-    verify(folder)
+    contents = read_files(folder)
     try:
-        fingerprints = pd.read_csv(folder / FINGERPRINTS)[list(FINGERPRINT_COLUMNS)]
-        splits = as_numbers(read_rows(folder / SPLITS))
-        lines = read_lines(folder / RUNS)
+        fingerprints = read_fingerprints(contents[FINGERPRINTS])
+        splits = as_numbers(read_rows(contents[SPLITS]))
+        lines = read_lines(contents[RUNS])
         diverged = splits.groupby("run")["diverged"].sum()
         table = runs_table([{**line, "diverged": diverged[line["run"]]} for line in lines])
         runs = with_ranked(table, fingerprints)
@@ -142,45 +139,31 @@ def read_edition(name: str | None = None) -> Edition:
     return Edition(folder.resolve().name, folder, runs, splits, fingerprints)
 
 
-def verify(folder: Path) -> None:
-    """Raise a `UserError` if a file does not have the SHA-256 that `SHA256SUMS` lists."""
-    names = (RUNS, SPLITS, FINGERPRINTS)
-    try:
-        lines = (folder / SUMS).read_text("utf-8").splitlines()
-        expected = {name: digest for digest, name in (line.split() for line in lines)}
-        wrong = [name for name in names if sha256(folder / name) != expected[name]]
-    except READ_ERRORS as error:
-        raise damaged(folder, f"cannot be verified ({error})") from None
-    if wrong:
-        raise damaged(folder, f"was changed: {', '.join(wrong)}")
+def read_fingerprints(content: bytes) -> pd.DataFrame:
+    """Read the published splits."""
+    return pd.read_csv(io.BytesIO(content))[list(FINGERPRINT_COLUMNS)]
 
 
-def damaged(folder: Path, problem: str) -> UserError:
-    """Return the error for an edition whose files are not those that were written."""
-    text = f"the edition in {folder} {problem}; restore it from its source."
-    return UserError(text, "edition", "damaged_edition")
-
-
-def read_rows(path: Path) -> pd.DataFrame:
+def read_rows(content: bytes) -> pd.DataFrame:
     """Read the rows of splits as text, exactly as written; empty where missing."""
-    return pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False)
+    return pd.read_csv(io.StringIO(unpack(content)), dtype=str, keep_default_na=False)
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(content: bytes) -> list[dict[str, Any]]:
     """Read the lines of the runs.
 
     Raises:
         ValueError: if two lines have the same run.
     """
-    lines = [json.loads(line) for line in read_text(path).splitlines()]
+    lines = [json.loads(line) for line in unpack(content).splitlines()]
     if len({line["run"] for line in lines}) < len(lines):
         raise ValueError("a run occurs twice")
     return lines
 
 
-def read_text(path: Path) -> str:
-    """Read a gzipped text whose unpacked size is limited."""
-    with path.open("rb") as packed, gzip.open(packed) as unpacked:
+def unpack(content: bytes) -> str:
+    """Return a gzipped text whose unpacked size is limited."""
+    with gzip.open(io.BytesIO(content)) as unpacked:
         return LimitedFile(unpacked).readall().decode()
 
 

@@ -1,4 +1,4 @@
-"""Add finished runs to an edition, and write its files."""
+"""Add finished runs to an edition."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.files import sha256, write_bytes, write_text
 from bnnbench.results.kept.edition import (
-    FINGERPRINT_COLUMNS,
-    FINGERPRINTS,
-    RUNS,
     SPLIT_COLUMNS,
-    SPLITS,
-    SUMS,
     find_edition,
+    read_fingerprints,
     read_lines,
     read_rows,
-    verify,
+)
+from bnnbench.results.kept.files import (
+    FINGERPRINTS,
+    RUNS,
+    SPLITS,
+    has_files,
+    locked,
+    read_files,
+    write_files,
 )
 from bnnbench.results.kept.run_folders import Candidate, read_run_folders
 from bnnbench.results.kept.tracks import FREE, POSTERIOR
@@ -86,30 +89,22 @@ def add(edition: Path, *paths: Path) -> Added:
     Raises:
         UserError: if the edition is damaged, or a folder has no finished runs.
     """
-    content = open_edition(edition)
-    found = read_run_folders(paths, content.fingerprints)
+    source = edition if has_files(edition) else find_edition()
+    published = read_fingerprints(read_files(source)[FINGERPRINTS])
+    found = read_run_folders(paths, published)
     faults = list(found.faults)
     outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
-    for candidate in found.runs:
-        try:
-            outcome[keep(content, candidate)].append(candidate.line["run"])
-        except UserError as error:
-            faults.append(str(error))
-    if outcome["added"] or outcome["replaced"]:
-        write_edition(edition, content)
+    if found.runs:
+        with locked(edition):
+            content = read_content(edition) if has_files(edition) else Content(published)
+            for candidate in found.runs:
+                try:
+                    outcome[keep(content, candidate)].append(candidate.line["run"])
+                except UserError as error:
+                    faults.append(str(error))
+            if outcome["added"] or outcome["replaced"]:
+                write_files(edition, to_files(content))
     return Added(faults=faults, skipped=found.skipped, **outcome)
-
-
-def open_edition(folder: Path) -> Content:
-    """Read an edition to extend it; a new one has the published splits of the newest edition.
-
-    Raises:
-        UserError: if it is damaged.
-    """
-    if (folder / SUMS).exists():
-        return read_content(folder)
-    source = folder if (folder / FINGERPRINTS).exists() else find_edition()
-    return Content(read_fingerprints(source))
 
 
 def read_content(folder: Path) -> Content:
@@ -118,15 +113,10 @@ def read_content(folder: Path) -> Content:
     Raises:
         UserError: if it is damaged.
     """
-    verify(folder)
-    lines = {line["run"]: line for line in read_lines(folder / RUNS)}
-    rows = {str(run): group for run, group in read_rows(folder / SPLITS).groupby("run")}
-    return Content(read_fingerprints(folder), lines, rows)
-
-
-def read_fingerprints(folder: Path) -> pd.DataFrame:
-    """Return the published splits of an edition."""
-    return pd.read_csv(folder / FINGERPRINTS)[list(FINGERPRINT_COLUMNS)]
+    contents = read_files(folder)
+    lines = {line["run"]: line for line in read_lines(contents[RUNS])}
+    rows = {str(run): group for run, group in read_rows(contents[SPLITS]).groupby("run")}
+    return Content(read_fingerprints(contents[FINGERPRINTS]), lines, rows)
 
 
 def keep(content: Content, candidate: Candidate) -> str:
@@ -178,19 +168,25 @@ def final_track(content: Content, candidate: Candidate) -> str:
 def rows_digest(rows: pd.DataFrame) -> str:
     """Return the SHA-256 of a run's rows as CSV with header, without its empty columns."""
     used = [name for name in rows if (rows[name] != "").any()]
-    return hashlib.sha256(rows[used].to_csv(index=False, lineterminator="\n").encode()).hexdigest()
+    return hashlib.sha256(to_csv(rows[used]).encode()).hexdigest()
 
 
-def write_edition(folder: Path, content: Content) -> None:
-    """Write the files of an edition, the checksums last."""
+def to_files(content: Content) -> dict[str, bytes]:
+    """Return the contents of the files of an edition by name."""
     rows = pd.concat(content.rows.values()).fillna("")
     hyper = sorted(name for name in rows if name.startswith("hp."))
     rows = rows[[*SPLIT_COLUMNS, *hyper]].sort_values(["dataset", "run", "split"], key=sort_key)
     lines = [json.dumps(content.lines[run], sort_keys=True) for run in sorted(content.lines)]
-    write_text(folder / FINGERPRINTS, content.fingerprints.to_csv(index=False, lineterminator="\n"))
-    write_gzip(folder / RUNS, "\n".join(lines) + "\n")
-    write_gzip(folder / SPLITS, rows.to_csv(index=False, lineterminator="\n"))
-    write_sums(folder)
+    return {
+        RUNS: pack("\n".join(lines) + "\n"),
+        SPLITS: pack(to_csv(rows)),
+        FINGERPRINTS: to_csv(content.fingerprints).encode(),
+    }
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV with header."""
+    return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def sort_key(column: pd.Series) -> pd.Series:
@@ -198,12 +194,6 @@ def sort_key(column: pd.Series) -> pd.Series:
     return column.astype(int) if column.name == "split" else column
 
 
-def write_gzip(path: Path, text: str) -> None:
-    """Write a gzipped text whose bytes do not depend on the time."""
-    write_bytes(path, gzip.compress(text.encode(), 9, mtime=0))
-
-
-def write_sums(folder: Path) -> None:
-    """Write the checksums of an edition's files."""
-    names = (RUNS, SPLITS, FINGERPRINTS)
-    write_text(folder / SUMS, "".join(f"{sha256(folder / name)}  {name}\n" for name in names))
+def pack(text: str) -> bytes:
+    """Return a gzipped text whose bytes do not depend on the time."""
+    return gzip.compress(text.encode(), 9, mtime=0)
