@@ -39,7 +39,6 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, with what probability
   bnnbench kept                                  kept results of many methods, to compare with
-  bnnbench gold FILE                             distance of your predictions to the posterior
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
   bnnbench export mlflow RUN                     write a run for MLflow or Weights & Biases
@@ -50,7 +49,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 COMMANDS = (
     *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
-    *("predict", "gold", "export", "trust", "completion"),
+    *("predict", "export", "trust", "completion"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 
