@@ -38,7 +38,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench report                                all finished runs in tables and figures
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, with what probability
-  bnnbench kept                                  kept results of many methods, to compare with
+  bnnbench reference                             results of many methods to compare with
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
   bnnbench export mlflow RUN                     write a run for MLflow or Weights & Biases
@@ -48,7 +48,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 
 COMMANDS = (
-    *("reproduce", "list", "check", "data", "report", "show", "compare", "kept", "recommend"),
+    *("reproduce", "list", "check", "data", "report", "show", "compare", "reference", "recommend"),
     *("predict", "export", "trust", "completion"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""

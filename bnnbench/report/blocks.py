@@ -91,13 +91,14 @@ class Style:
         all_published: whether to list every published value on the data sets of the runs, not only
             those of the methods that ran.
         run_filter: the metrics to show and the order of methods and data sets.
-        kept: the kept results to compare with (`kept.comparison.parse_kept`); empty for none.
+        reference: the reference results to compare with, as for
+            `reference.comparison.parse_reference`; empty for none.
     """
 
     error_bars: str = "stderr"
     all_published: bool = False
     run_filter: RunFilter = field(default_factory=RunFilter)
-    kept: str = ""
+    reference: str = ""
 
     def __post_init__(self) -> None:
         check_choice("--error-bars", self.error_bars, tuple(ERROR_BARS))

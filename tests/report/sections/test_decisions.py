@@ -25,12 +25,12 @@ from bnnbench.results.claims import NotTestable
 from bnnbench.results.conditional_coverage import split_coverage
 from bnnbench.results.conformal import conformal_radius
 from bnnbench.results.joint_predictions import input_sets, joint_scores, split_joint
-from bnnbench.results.kept.comparison import compare_with_kept
 from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.newsvendor import LEVELS, pinball, split_costs
 from bnnbench.results.predictive_distances import NORMAL_SCORES, WEIGHTS, quantiles
 from bnnbench.results.reader import read_runs
+from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.run_filter import RunFilter, filter_runs
 from bnnbench.results.split_predictions import SplitPredictions, split_predictions
 
@@ -184,5 +184,5 @@ def test_sections_of_a_run(tmp_path: Path) -> None:
     runs.folders[scored.name].arrays(OUT_OF_FOLD).unlink()
     with raises_user_error("--metric", "no_predictions"):
         filter_runs(replace(runs, _cache={}), RunFilter(metrics=("tail_crps",)))
-    with raises_user_error("--metric", "not_kept"):
-        compare_with_kept(runs, "kept", COMPUTED, 0.01)
+    with raises_user_error("--metric", "not_in_reference"):
+        compare_with_reference(runs, "reference", COMPUTED, 0.01)

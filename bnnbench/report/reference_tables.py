@@ -1,4 +1,4 @@
-"""Tables of a comparison with kept results: verdicts, per data set, over data sets, power."""
+"""Tables of a comparison with reference results: verdicts, per data set, over data sets, power."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bnnbench.report.pair_tables import (
     needed_cell,
     power_statement,
 )
-from bnnbench.results.kept.comparison import (
-    MINE,
-    KeptComparison,
-    kept_rankings,
-    over_datasets,
-)
 from bnnbench.results.metrics import Metric
 from bnnbench.results.ranking import RANKED_METRICS
+from bnnbench.results.reference.comparison import (
+    MINE,
+    ReferenceComparison,
+    over_datasets,
+    reference_rankings,
+)
 from bnnbench.results.signed_rank import signed_rank_test
 from bnnbench.results.significance import (
     DECISION_PROBABILITY,
@@ -52,7 +52,7 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     dataset, better = pairs["dataset"].iloc[0], metric.sign * counted["mean_b"]
     head = f"{dataset}, {metric.inline_title}: "
     if counted.empty:
-        return f"{head}no kept method of the same track, so there is no verdict."
+        return f"{head}no reference method of the same track, so there is no verdict."
     found = verdicts(counted)
     parts = [
         f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
@@ -63,7 +63,7 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     best = counted.loc[better.idxmin()]
     return (
         f"{head}{'; '.join(parts)}. After Holm's correction {significant} of {len(counted)} "
-        f"differences are significant. Best kept method: {best['b']}, difference "
+        f"differences are significant. Best reference method: {best['b']}, difference "
         f"{difference_cell(best)}."
     )
 
@@ -74,11 +74,12 @@ def p_value_text(p: float) -> str:
 
 
 STATEMENT = (
-    "Difference: mine minus kept on the splits with the same test and training rows, with its "
+    "Difference: mine minus reference on the splits with the same test and training rows, with its "
     f"{1 - SIGNIFICANCE_LEVEL:.0%} interval. Better, equal, worse: probabilities by the Bayesian "
     "correlated t-test that mine is better, that both are practically equivalent, and that the "
-    f"kept method is better; a verdict needs more than {DECISION_PROBABILITY:g}. Holm: two-sided "
-    "p-value of that test, adjusted over the methods of the table. Needs: splits, see power."
+    f"reference method is better; a verdict needs more than {DECISION_PROBABILITY:g}. Holm: "
+    "two-sided p-value of that test, adjusted over the methods of the table. Needs: splits, see "
+    "power."
 )
 
 OVERALL_STATEMENT = (
@@ -121,13 +122,15 @@ POWER_COLUMNS = blocks.columns(
 )
 
 
-def kept_blocks(comparison: KeptComparison, metrics: Sequence[Metric]) -> Iterator[blocks.Block]:
+def reference_blocks(
+    comparison: ReferenceComparison, metrics: Sequence[Metric]
+) -> Iterator[blocks.Block]:
     """Yield, for each method of mine, verdicts, tables and power."""
     for name, pairs in comparison.pairs.groupby("a", sort=False):
         by_metric = [(m, pairs[pairs["metric"] == m.key]) for m in metrics]
         by_metric = [(metric, own) for metric, own in by_metric if len(own)]
-        where = f"track {comparison.track} of edition {comparison.edition.name}"
-        yield blocks.Heading(f"{name} and {pairs['b'].nunique()} kept methods: {where}")
+        others = f"{pairs['b'].nunique()} reference methods"
+        yield blocks.Heading(f"{name} and {others}: track {comparison.track}")
         yield blocks.ItemList(tuple(
             verdict(own, metric)
             for metric, every in by_metric
@@ -149,7 +152,7 @@ def kept_blocks(comparison: KeptComparison, metrics: Sequence[Metric]) -> Iterat
 def dataset_table(
     pairs: pd.DataFrame, mine: pd.DataFrame, metric: Metric
 ) -> Iterator[blocks.Block]:
-    """Yield the pairs of one run, best kept method first, with a row for the run itself.
+    """Yield the pairs of one run, best reference method first, with a row for the run itself.
 
     Args:
         pairs: those of the run by one metric.
@@ -184,7 +187,7 @@ def remarks(pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def overall(
-    comparison: KeptComparison, name: str, by_metric: Sequence[tuple[Metric, pd.DataFrame]]
+    comparison: ReferenceComparison, name: str, by_metric: Sequence[tuple[Metric, pd.DataFrame]]
 ) -> Iterator[blocks.Block]:
     """Yield wins, ties, losses and the signed-rank test over data sets, and the mean rank."""
     tables = [
@@ -203,11 +206,13 @@ def overall(
     yield blocks.Paragraph(mean_rank(comparison, name, [metric for metric, _ in by_metric]))
 
 
-def mean_rank(comparison: KeptComparison, name: str, metrics: Sequence[Metric]) -> str:
+def mean_rank(comparison: ReferenceComparison, name: str, metrics: Sequence[Metric]) -> str:
     """Return the mean ranks of a method of mine, or why it has none."""
     pairs, mine = comparison.pairs, comparison.mine.scored
     own = mine.loc[pairs.loc[pairs["a"] == name, "run_a"].unique()]
-    ranked = kept_rankings(comparison, [metric for metric in metrics if metric in RANKED_METRICS])
+    ranked = reference_rankings(
+        comparison, [metric for metric in metrics if metric in RANKED_METRICS]
+    )
     if ranked is None or not own.index.isin(ranked.runs).any():
         reasons = [text for text in own["unranked"].unique() if text]
         reasons += [
@@ -235,7 +240,7 @@ def few_datasets(n: int, rope: float) -> str:
 
 
 def power_table(pairs: pd.DataFrame) -> blocks.Table:
-    """Return the smallest detectable differences to the kept methods, by data set."""
+    """Return the smallest detectable differences to the reference methods, by data set."""
     rows = []
     for dataset, own in pairs.groupby("dataset", sort=False):
         counts = own["splits"].min(), own["splits"].max()

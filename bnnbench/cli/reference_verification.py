@@ -1,4 +1,4 @@
-"""Computes random splits of a kept run again and compares their scores."""
+"""Computes random splits of a reference run again and compares their scores."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bnnbench.config.configs import find_options
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
-from bnnbench.results.kept.edition import SCORES, Edition
+from bnnbench.results.reference.results import SCORES, ReferenceResults
 from bnnbench.results.run_files import read_splits
 from bnnbench.results.settings import flatten, format_value
 from bnnbench.types import UserError
 
 TOLERANCE = 1e-6
-"""Largest relative difference of scores that were computed again; kept ones have seven digits."""
+"""Largest relative difference of scores computed again; reference scores have seven digits."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Verification:
     """Scores of splits that were computed again.
 
     Attributes:
-        table: a row per split and score: `split`, `score`, `kept`, `now` and `difference`, the
+        table: a row per split and score: `split`, `score`, `reference`, `now` and `difference`, the
             relative difference.
         code_differs: whether the run was computed by other code.
     """
@@ -42,54 +42,54 @@ class Verification:
     @property
     def equal(self) -> bool:
         """Whether all scores agree; splits that diverged both times do."""
-        both = self.table[["kept", "now"]].isna().all(axis=1)
+        both = self.table[["reference", "now"]].isna().all(axis=1)
         return bool((both | (self.table["difference"] <= TOLERANCE)).all())
 
 
-def verify_run(edition: Edition, run: str, splits: int) -> Verification:
-    """Compute random splits of a kept run again, in a temporary folder.
+def verify_run(results: ReferenceResults, run: str, splits: int) -> Verification:
+    """Compute random splits of a reference run again, in a temporary folder.
 
     Raises:
         UserError: if there is no such run, or the options of this version do not give its settings.
     """
-    if run not in edition.runs.index:
+    if run not in results.runs.index:
         raise UserError(
-            f"edition {edition.name} has no run {run!r}; give a value of the "
-            "column run of bnnbench.kept().",
+            f"there is no reference run {run!r} in {results.folder}; give a value of the column "
+            "run of bnnbench.reference().",
             "RUN",
             "unknown_run",
         )
-    rows = edition.splits[edition.splits["run"] == run].set_index("split")
+    rows = results.splits[results.splits["run"] == run].set_index("split")
     chosen = sorted(np.random.default_rng().choice(rows.index, min(splits, len(rows)), False))
     with tempfile.TemporaryDirectory() as folder:
-        again = same_run(edition.runs.loc[run], run, chosen, Path(folder))
+        again = same_run(results.runs.loc[run], run, chosen, Path(folder))
         now = read_splits(execute(again, lambda folder: ())).set_index("split")
     table = pd.DataFrame([
-        {"split": split, "score": score, "kept": rows.at[split, score], "now": now.at[split, score]}
+        {"split": split, "score": score, "reference": before, "now": now.at[split, score]}
         for split in chosen
-        for score in SCORES
+        for score, before in rows.loc[split, list(SCORES)].items()
     ])  # fmt: skip
-    difference = (table["now"] / table["kept"] - 1).abs()
-    code_differs = list(again.record.code_versions) != edition.runs.loc[run, "code_versions"]
+    difference = (table["now"] / table["reference"] - 1).abs()
+    code_differs = list(again.record.code_versions) != results.runs.loc[run, "code_versions"]
     return Verification(table.assign(difference=difference), code_differs)
 
 
-def same_run(kept: Mapping[str, Any], digest: str, splits: Sequence[int], outputs: Path) -> Run:
-    """Return the run with the settings of a kept one, on some splits.
+def same_run(before: Mapping[str, Any], digest: str, splits: Sequence[int], outputs: Path) -> Run:
+    """Return the run with the settings of a reference run, on some splits.
 
     Raises:
         UserError: if the options of this version do not give its settings.
     """
     words = [
-        *(f"{name}={kept[name]}" for name in ("method", "dataset", "seed")),
+        *(f"{name}={before[name]}" for name in ("method", "dataset", "seed")),
         f"splits=[{','.join(map(str, splits))}]",
         f"outputs_dir={outputs}",
     ]
-    if kept["experiment"] in find_options("experiment"):
-        words.append(f"experiment={kept['experiment']}")
+    if before["experiment"] in find_options("experiment"):
+        words.append(f"experiment={before['experiment']}")
     run = build_run(single_job(words))
     found = flatten(run.record.identity)
-    own = {n: value for n, value in kept["settings"].items() if n.startswith("method.")}
+    own = {n: value for n, value in before["settings"].items() if n.startswith("method.")}
     words += [
         f"{name}={format_value(value)}" for name, value in own.items() if found.get(name) != value
     ]

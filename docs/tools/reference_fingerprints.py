@@ -1,8 +1,8 @@
-"""Print the published splits of the nine UCI sets as `fingerprints.csv` of an edition.
+"""Print the published splits of the nine UCI sets as `fingerprints.csv` of reference results.
 
 `SHA256SUMS` must then be written again with `sha256sum`.
 
-Usage: python docs/tools/kept_fingerprints.py DATA_FOLDER > fingerprints.csv
+Usage: python docs/tools/reference_fingerprints.py DATA_FOLDER > fingerprints.csv
 """
 
 from __future__ import annotations

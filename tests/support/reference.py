@@ -12,8 +12,8 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder, read_record, write_record
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.results.kept.edition import FINGERPRINTS, find_edition
 from bnnbench.results.published.protocol import search_bounds
+from bnnbench.results.reference.results import FINGERPRINTS, find_folder
 from support.runs import METADATA, make_run, metadata_of
 
 CODE = {"version": "0.1.0", "modules": {"bnnbench.methods.bbb": "0123456789abcdef"}}
@@ -24,7 +24,7 @@ SETTINGS = {"method__class": "bnnbench.methods.bbb.BBB", "table__content": "0123
 
 def published(dataset: str = "boston") -> pd.DataFrame:
     """Return the published splits of a data set."""
-    table = pd.read_csv(find_edition() / FINGERPRINTS)
+    table = pd.read_csv(find_folder() / FINGERPRINTS)
     return table[table["dataset"] == dataset].reset_index(drop=True)
 
 
@@ -35,7 +35,7 @@ def plausible_scores(splits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return splits.assign(rmse=rmse, log_likelihood=gaussian, crps=0.55 * rmse)
 
 
-def kept_run(
+def reference_run(
     outputs: Path,
     variant: str = "v1",
     n_splits: int = 20,

@@ -1,4 +1,4 @@
-"""The numbers of the standing table: the kept runs of a track, compared with the best."""
+"""The numbers of the reference pages: the runs of a track, compared with the best."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.kept.edition import Edition, kept_runs
-from bnnbench.results.kept.tracks import TRACKS
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.pairing import DatasetPairs, dataset_pairs
 from bnnbench.results.ranking import RANKED_METRICS, largest_block, rank_scores
 from bnnbench.results.reader import Runs
+from bnnbench.results.reference.results import ReferenceResults, reference_runs
+from bnnbench.results.reference.tracks import TRACKS
 from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs, intervals
 
 
@@ -24,7 +24,7 @@ class Track:
     """The runs of a track that are compared with each other.
 
     Attributes:
-        name: its name in the edition.
+        name: of the track.
         description: one line.
         tables: by key of a metric, the result of `compare_with_best`.
     """
@@ -34,12 +34,12 @@ class Track:
     tables: dict[str, pd.DataFrame]
 
 
-def tracks(edition: Edition) -> list[Track]:
-    """Return the tracks of an edition that have runs."""
+def tracks(results: ReferenceResults) -> list[Track]:
+    """Return the tracks that have runs."""
     found = {
-        name: (description, kept_runs(edition, name))
+        name: (description, reference_runs(results, name))
         for name, description in TRACKS.items()
-        if (edition.runs["track"] == name).any()
+        if (results.runs["track"] == name).any()
     }
     return [
         Track(name, about, {m.key: compare_with_best(runs, m) for m in METRICS})
@@ -129,12 +129,11 @@ def ranks_and_times(track: Track) -> pd.DataFrame | None:
     return points if len(points) >= MIN_POINTS else None
 
 
-def as_json(edition: Edition, found: list[Track]) -> dict[str, Any]:
+def as_json(found: list[Track]) -> dict[str, Any]:
     """Return all numbers, for other programs; missing ones are null."""
     columns = ["run", "method", "dataset", "mean", "stderr", "splits", "rank", "difference",
                "interval", "p_best", "ratio", "tuning", "note"]  # fmt: skip
     return {
-        "edition": edition.name,
         "tracks": {
             track.name: {
                 key: [

@@ -1,4 +1,4 @@
-"""The pages of the standing table: its tables, a page per data set, and a page per method."""
+"""The pages of the reference results: tables, a page per data set, and a page per method."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from figures import png, ranks_and_times_figure
-from standing import METRICS, Track, as_json, best_on, mean_ranks, ranks_and_times, tracks
+from reference_results import METRICS, Track, as_json, best_on, mean_ranks, ranks_and_times, tracks
 
-from bnnbench.cli.kept_cells import MISSING as EMPTY
-from bnnbench.cli.kept_cells import cells_of
+from bnnbench.cli.reference_cells import MISSING as EMPTY
+from bnnbench.cli.reference_cells import cells_of
 from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.report import templates
 from bnnbench.report.blocks import MISSING, format_number, plus_minus
-from bnnbench.results.kept.edition import Edition, read_edition
 from bnnbench.results.metrics import BY_KEY, Metric
+from bnnbench.results.reference.results import ReferenceResults, read_reference_results
 
 WIDE = "---\nhide:\n  - toc\n---"
 """Front matter of pages with wide tables."""
@@ -32,7 +32,7 @@ PARETO_CAPTION = (
 )
 
 SORT = """\
-for (const table of document.querySelectorAll(".standing table")) sortable(table);
+for (const table of document.querySelectorAll(".reference-results table")) sortable(table);
 """
 
 MACHINE = {"Processor": "processor", "Cores": "cores", "Commit": "commit"}
@@ -43,40 +43,40 @@ Cells = Mapping[str, str]
 
 
 @cache
-def newest() -> Edition:
-    """Return the newest edition of the package."""
+def shipped() -> ReferenceResults:
+    """Return the reference results of the package."""
     use_published_protocols()
-    return read_edition()
+    return read_reference_results()
 
 
-def pages(edition: Edition) -> dict[str, str | bytes]:
-    """Return the generated files of an edition, by path."""
-    found = tracks(edition)
-    names = {part: sorted(edition.runs[part].unique()) for part in ("dataset", "method")}
+def pages(results: ReferenceResults) -> dict[str, str | bytes]:
+    """Return the generated files of reference results, by path."""
+    found = tracks(results)
+    names = {part: sorted(results.runs[part].unique()) for part in ("dataset", "method")}
     made: dict[str, str | bytes] = {
-        "standing.json": json.dumps(as_json(edition, found), indent=1),
+        "reference_results.json": json.dumps(as_json(found), indent=1),
         "sort.js": (files(templates) / "sort.js").read_text("utf-8") + SORT,
         **{f"data/{name}.md": dataset_page(name, found) for name in names["dataset"]},
-        **{f"methods/{name}.md": method_page(edition, name, found) for name in names["method"]},
+        **{f"methods/{name}.md": method_page(results, name, found) for name in names["method"]},
     }
     for track in found:
         if (points := ranks_and_times(track)) is not None:
             made[f"pareto_{track.name}.png"] = png(ranks_and_times_figure(points))
-    return {f"standing/{name}": content for name, content in made.items()}
+    return {f"reference_results/{name}": content for name, content in made.items()}
 
 
 def navigation(paths: Iterable[str]) -> list[Any]:
     """Return the entries of the navigation for the generated pages."""
-    titles = {"Data sets": "standing/data/", "Methods": "standing/methods/"}
+    titles = {"Data sets": "reference_results/data/", "Methods": "reference_results/methods/"}
     groups = {title: [p for p in paths if p.startswith(start)] for title, start in titles.items()}
-    return ["standing/index.md", *({title: group} for title, group in groups.items())]
+    return ["reference_results/index.md", *({title: group} for title, group in groups.items())]
 
 
 def page(title: str, *parts: str) -> str:
     """Return the page of a data set or a method."""
-    assets = '<link rel="stylesheet" href="../../standing.css">\n'
+    assets = '<link rel="stylesheet" href="../../reference_results.css">\n'
     script = '<script src="../../sort.js"></script>\n'
-    explained = "Columns are explained [in the standing table](../index.md)."
+    explained = "Columns are explained [with the reference results](../index.md)."
     return "\n\n".join([WIDE, f"# {title}", assets, explained, *parts, script])
 
 
@@ -97,7 +97,7 @@ def html_table(rows: Iterable[Cells], text: Iterable[str], faint: Iterable[bool]
         for mark, row in zip(marks, rows, strict=True)
     )
     table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    return f'<div class="standing" tabindex="0">\n{table}\n</div>'
+    return f'<div class="reference-results" tabindex="0">\n{table}\n</div>'
 
 
 def link(address: str, name: str) -> str:
@@ -106,13 +106,12 @@ def link(address: str, name: str) -> str:
 
 
 def main_page() -> dict[str, str]:
-    """Return what the marks `<!-- standing NAME -->` of the main page stand for."""
-    edition = newest()
-    parts = [part for track in tracks(edition) for part in track_parts(track)]
+    """Return what the marks `<!-- reference NAME -->` of the main page stand for."""
+    results = shipped()
+    parts = [part for track in tracks(results) for part in track_parts(track)]
     return {
-        "edition": edition.name,
         "tracks": "\n\n".join(parts),
-        "missing": "\n\n".join(missing_cells(edition)),
+        "missing": "\n\n".join(missing_cells(results)),
     }
 
 
@@ -215,7 +214,7 @@ def dot(difference: float, interval: float, limit: float) -> str:
     )
 
 
-def method_page(edition: Edition, method: str, found: list[Track]) -> str:
+def method_page(results: ReferenceResults, method: str, found: list[Track]) -> str:
     """Return the page of a method: its scores, times, records and settings."""
     parts = []
     for track in found:
@@ -228,7 +227,7 @@ def method_page(edition: Edition, method: str, found: list[Track]) -> str:
                 "CPU ratio": format_number(row["ratio"], ".3g"),
                 "Splits": str(row["splits"]),
                 "Tuned": row["tuning"],
-                "Fits": str(edition.runs.loc[run, "fits"]),
+                "Fits": str(results.runs.loc[run, "fits"]),
                 "Run": f"<code>{run}</code>",
                 "Note": note(row["note"]),
             }
@@ -237,12 +236,12 @@ def method_page(edition: Edition, method: str, found: list[Track]) -> str:
         if lines:
             text = ("Data set", "Tuned", "Run", "Note")
             parts += [f"## Track {track.name}", html_table(lines, text, first["note"] != "")]
-    return page(method, *parts, *settings(edition, method))
+    return page(method, *parts, *settings(results, method))
 
 
-def settings(edition: Edition, method: str) -> list[str]:
+def settings(results: ReferenceResults, method: str) -> list[str]:
     """Return the settings that all runs of a method share, and their machines."""
-    runs = edition.runs[edition.runs["method"] == method]
+    runs = results.runs[results.runs["method"] == method]
     every = [run["settings"] for run in runs.to_dict("records")]
     shared = {
         name: value
@@ -263,15 +262,15 @@ def settings(edition: Edition, method: str) -> list[str]:
     ]
 
 
-def missing_cells(edition: Edition) -> list[str]:
-    """Return the matrix of kept splits, and the commands that fill its empty cells."""
-    cells = cells_of(edition)
+def missing_cells(results: ReferenceResults) -> list[str]:
+    """Return the matrix of splits, and the commands that fill its empty cells."""
+    cells = cells_of(results)
     lines = [
         {"Method": f"<code>{name}</code>", **{d: fill(str(name), d, n) for d, n in row.items()}}
         for name, row in cells.table.to_dict("index").items()
     ]
     reasons = "\n".join(f"- `{method}` {reason}" for method, reason in cells.reasons.items())
-    commands = [*cells.commands, "bnnbench kept add outputs"]
+    commands = [*cells.commands, "bnnbench reference add outputs"]
     return [
         html_table(lines, ("Method",)),
         reasons,

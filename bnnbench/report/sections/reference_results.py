@@ -1,4 +1,4 @@
-"""Comparison with kept results, with ranks and a Pareto plot of score against time."""
+"""Comparison with reference results, with ranks and a Pareto plot of score against time."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import partial
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.kept_tables import kept_blocks
+from bnnbench.report.reference_tables import reference_blocks
 from bnnbench.report.sections.ranking import ranking_blocks
 from bnnbench.report.sections.time_against_score import time_figure, with_fronts
-from bnnbench.results.kept.comparison import (
-    MINE,
-    RATIO,
-    KeptComparison,
-    compare_with_kept,
-    kept_rankings,
-    times_and_scores,
-)
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.ranking import RANKED_METRICS
 from bnnbench.results.reader import Runs
+from bnnbench.results.reference.comparison import (
+    MINE,
+    RATIO,
+    ReferenceComparison,
+    compare_with_reference,
+    reference_rankings,
+    times_and_scores,
+)
 from bnnbench.results.significance import ROPE
 
 TIME_STATEMENT = (
@@ -34,40 +34,40 @@ TIME_STATEMENT = (
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
-    """Comparison with kept results on request: tables, ranks, and score against time."""
-    if not style.kept or runs.scored.empty:
+    """Comparison with reference results on request: tables, ranks, and score against time."""
+    if not style.reference or runs.scored.empty:
         return
     metrics = style.run_filter.metrics_or(printed_in("figures"))
-    comparisons = compare_with_kept(runs, style.kept, metrics, ROPE)
+    comparisons = compare_with_reference(runs, style.reference, metrics, ROPE)
     for number, comparison in enumerate(comparisons, 1):
-        yield from kept_blocks(comparison, metrics)
+        yield from reference_blocks(comparison, metrics)
         yield from rank_and_time_blocks(comparison, style, number)
     pairs = pd.concat([one.pairs.assign(track=one.track) for one in comparisons])
-    yield blocks.DataFile("kept_comparison", pairs, "All comparisons with kept results:")
+    yield blocks.DataFile("reference_comparison", pairs, "All comparisons with reference results:")
 
 
 def rank_and_time_blocks(
-    comparison: KeptComparison, style: blocks.Style, number: int
+    comparison: ReferenceComparison, style: blocks.Style, number: int
 ) -> Iterator[blocks.Block]:
     """Yield ranks and a Pareto plot of one comparison, with my methods highlighted."""
     metrics = style.run_filter.metrics_or(printed_in("figures"))
-    ranked = kept_rankings(comparison, style.run_filter.metrics_among(RANKED_METRICS))
+    ranked = reference_rankings(comparison, style.run_filter.metrics_among(RANKED_METRICS))
     if ranked:
         mine = [name for name in ranked.by_metric[0].mean_ranks.index if MINE in name]
-        yield blocks.Heading(f"Ranks among kept methods, track {comparison.track}", 3)
-        table = pd.concat([comparison.mine.scored, comparison.kept.scored])
-        name = blocks.numbered_name("kept_ranks", number)
+        yield blocks.Heading(f"Ranks among reference methods, track {comparison.track}", 3)
+        table = pd.concat([comparison.mine.scored, comparison.reference.scored])
+        name = blocks.numbered_name("reference_ranks", number)
         yield from ranking_blocks(ranked, table[~table.index.duplicated()], name, mine)
     times = times_and_scores(comparison)
     times = times[times[f"{RATIO}_mean"].notna()]
     if times.empty:
         return
-    yield blocks.Heading(f"Time against score of kept methods, track {comparison.track}", 3)
+    yield blocks.Heading(f"Time against score of reference methods, track {comparison.track}", 3)
     yield blocks.Paragraph(TIME_STATEMENT)
     times = with_fronts(times.assign(label=labels(times)), metrics, RATIO)
     for metric in metrics:
         caption = f"Test {metric.inline_title} against CPU time per split. Filled: Pareto front"
         own = tuple(comparison.mine.scored.index)
         draw = partial(time_figure, times, metric, style.error_bars, RATIO, own)
-        name = blocks.numbered_name(f"kept_time_{metric.key}", number)
+        name = blocks.numbered_name(f"reference_time_{metric.key}", number)
         yield blocks.FigureBlock(name, caption, draw)

@@ -1,6 +1,6 @@
-"""Read editions of kept results.
+"""Read reference results.
 
-An edition is a folder with these files; its name is that of the folder:
+They are a folder with these files:
 
 - `runs.jsonl.gz`: one line per run, see `RUN_COLUMNS`
 - `splits.csv.gz`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
@@ -24,15 +24,15 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, LimitedFile
-from bnnbench.results.kept.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
-from bnnbench.results.kept.tracks import PROTOCOL_TRACKS, TRACKS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
+from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
+from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
 
 PACKAGED = Path(__file__).parent
-"""Folder of the editions of the package."""
+"""Folder of the package's reference results."""
 
 TEXT_COLUMNS = ("run", "dataset", "fingerprint", "training_fingerprint")
 
@@ -61,12 +61,11 @@ of its rows, machine, `record.json`."""
 
 
 @dataclass(frozen=True)
-class Edition:
-    """Kept results.
+class ReferenceResults:
+    """Reference results.
 
     Attributes:
-        name: such as `2026.11`.
-        folder: its files.
+        folder: of their files.
         runs: a row per run, with `RUN_COLUMNS` except `record`; the metadata of its record (such as
             `method`, `family`, `dataset`); `settings` by dotted name; `code_versions`; `diverged`,
             its number of diverged splits; `unranked`, the reason why ranks leave it out, or empty.
@@ -75,55 +74,39 @@ class Edition:
         fingerprints: the published splits.
     """
 
-    name: str
     folder: Path
     runs: pd.DataFrame
     splits: pd.DataFrame
     fingerprints: pd.DataFrame
 
 
-def editions() -> dict[str, Path]:
-    """Return the folders of the package's editions by name, the newest first."""
-    folders = sorted((file.parent for file in PACKAGED.glob(f"*/{SUMS}")), reverse=True)
-    return {folder.name: folder for folder in folders}
-
-
-def find_edition(name: str | None = None) -> Path:
-    """Return the folder of an edition.
-
-    Args:
-        name: of an edition of the package, or a path; the newest of the package by default.
+def find_folder(folder: Path | str | None = None) -> Path:
+    """Return a folder of reference results, by default that of the package.
 
     Raises:
-        UserError: if there is none.
+        UserError: if it has none.
     """
-    packaged = editions()
-    if name is None and packaged:
-        return next(iter(packaged.values()))
-    if name in packaged:
-        return packaged[name]
-    path = Path(name or "kept").expanduser()
+    path = PACKAGED if folder is None else Path(folder).expanduser()
     if is_folder(path) and (path / SUMS).is_file():
         return path
-    available = ", ".join(packaged) or "none"
     raise UserError(
-        f"unknown edition {name!r} (available: {available}); give one of these, or a folder with "
-        f"a file {SUMS}.",
-        "edition",
-        "unknown_edition",
+        f"{path} is no folder of reference results, since it has no file {SUMS}; give a folder "
+        "that `bnnbench reference add` has written, or none for the reference results of bnnbench.",
+        "folder",
+        "no_reference",
     )
 
 
-def read_edition(name: str | None = None) -> Edition:
-    """Read an edition and verify its checksums.
+def read_reference_results(folder: Path | str | None = None) -> ReferenceResults:
+    """Read reference results and verify their checksums.
 
     Args:
-        name: as for `find_edition`.
+        folder: as for `find_folder`.
 
     Raises:
-        UserError: if there is no such edition, or a file of it was changed or is damaged.
+        UserError: if there are none, or a file was changed or is damaged.
     """
-    folder = find_edition(name)
+    folder = find_folder(folder)
     contents = read_files(folder)
     try:
         fingerprints = read_fingerprints(contents[FINGERPRINTS])
@@ -136,7 +119,7 @@ def read_edition(name: str | None = None) -> Edition:
             raise ValueError("rows without a run")
     except READ_ERRORS as error:
         raise damaged(folder, f"cannot be read ({error})") from None
-    return Edition(folder.resolve().name, folder, runs, splits, fingerprints)
+    return ReferenceResults(folder, runs, splits, fingerprints)
 
 
 def read_fingerprints(content: bytes) -> pd.DataFrame:
@@ -174,13 +157,13 @@ def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
-    """Add `cpu_ratio` to the rows of runs, as in `Edition.splits`."""
+    """Add `cpu_ratio` to the rows of runs, as in `ReferenceResults.splits`."""
     reference = splits.groupby("run")["reference_seconds"].transform("median")
     return splits.assign(cpu_ratio=splits["cpu_seconds"] / reference)
 
 
 def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return `Edition.runs` without the column `unranked`, sorted by data set and method."""
+    """Return `ReferenceResults.runs` without `unranked`, sorted by data set and method."""
     rows = [
         {
             **line["record"]["metadata"],
@@ -225,35 +208,37 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def kept_runs(edition: Edition, track: str | None = None) -> Runs:
+def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:
     """Return the runs of a track in the form that comparisons, ranks and reports read.
 
     `bnnbench.results.published.protocol.set_protocol_reader` must have been called, unless the
     track is that of the published protocol. There are no folders of runs.
 
     Args:
-        edition: the edition.
+        results: the results.
         track: one of `TRACKS`, by default the first.
 
     Raises:
         UserError: if the track is unknown or has no runs.
     """
     track = check_track(track)
-    table = edition.runs[edition.runs["track"] == track]
+    table = results.runs[results.runs["track"] == track]
     if table.empty:
         raise UserError(
-            f"edition {edition.name} has no run in track {track}.", "track", "empty_track"
+            f"the reference results in {results.folder} have no run in track {track}.",
+            "track",
+            "empty_track",
         )
-    splits = edition.splits[edition.splits["run"].isin(table.index)].reset_index(drop=True)
+    splits = results.splits[results.splits["run"].isin(table.index)].reset_index(drop=True)
     parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
     splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
-    table = table.assign(variant=edition.name + "/" + table.index.astype(str))
+    table = table.assign(variant="reference/" + table.index.astype(str))
     if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
         missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
         table = table.assign(settings_differ=missing, mark=missing)
     else:
         table = with_differences(table)
-    return Runs(edition.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
+    return Runs(results.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
 
 
 def check_track(track: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The files of an edition, which change together.
+"""The files of reference results, which change together.
 
 `SHA256SUMS` says which contents belong together. A writer first stores each new file under a hidden
 name with its digest, then replaces `SHA256SUMS`, and then moves the files to their names. A reader
@@ -61,7 +61,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write all files, or none if an error occurs. Call it with the folder `locked`.
 
     Args:
-        folder: the folder of the edition.
+        folder: of the reference results.
         contents: of the files in `NAMES`.
     """
     digests = {name: hashlib.sha256(contents[name]).hexdigest() for name in NAMES}
@@ -108,9 +108,9 @@ def tidy(folder: Path) -> None:
 
 
 def damaged(folder: Path, problem: str) -> UserError:
-    """Return the error for an edition whose files are not those that were written."""
-    text = f"the edition in {folder} {problem}; restore it from its source."
-    return UserError(text, "edition", "damaged_edition")
+    """Return the error for reference results whose files are not those that were written."""
+    text = f"the folder of reference results {folder} {problem}; restore it from its source."
+    return UserError(text, "folder", "damaged")
 
 
 def _parse(sums: bytes) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.config import compose
 
 from bnnbench.config.assemble import build
-from bnnbench.results.kept.tracks import fits_of, protocol_of, track_of, tuning_of
+from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
 from bnnbench.results.settings import flatten
 
 PRECISIONS = ("method.prior_precision=2", "method.noise_precision=5")

@@ -1,4 +1,4 @@
-"""Compare runs with the kept runs of a track, split by split.
+"""Compare runs with the reference runs of a track, split by split.
 
 Only methods of one track are ranked, counted as won or lost, and corrected for multiple tests.
 Across tracks there is only the paired difference.
@@ -14,20 +14,19 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.kept.edition import (
-    Edition,
-    kept_runs,
-    read_edition,
-    with_cpu_ratio,
-    with_ranked,
-)
-from bnnbench.results.kept.tracks import TRACKS, track_of, tuning_of
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
 from bnnbench.results.ranking import Rankings, rank_experiment
 from bnnbench.results.reader import STATISTICS, Runs
+from bnnbench.results.reference.results import (
+    read_reference_results,
+    reference_runs,
+    with_cpu_ratio,
+    with_ranked,
+)
+from bnnbench.results.reference.tracks import TRACKS, track_of, tuning_of
 from bnnbench.results.run_filter import NO_FILTER, RunFilter, filter_runs
 from bnnbench.results.signed_rank import signed_rank_test
 from bnnbench.results.significance import (
@@ -39,10 +38,10 @@ from bnnbench.results.significance import (
 )
 from bnnbench.types import UserError
 
-KEPT = "kept"
+REFERENCE = "reference"
 
 MINE = " (mine)"
-"""Follows the names of the runs that are compared with kept ones, in ranks and figures."""
+"""Follows the names of the runs that are compared with reference runs, in ranks and figures."""
 
 RATIO = "cpu_ratio"
 """CPU seconds of a split in multiples of a fixed fit on the same machine."""
@@ -52,97 +51,97 @@ MIN_DATASETS = 2
 
 
 @dataclass(frozen=True)
-class KeptComparison:
-    """Runs and the kept runs of one track.
+class ReferenceComparison:
+    """Runs and the reference runs of one track.
 
     Attributes:
-        edition: the kept results.
-        track: of the kept runs.
+        track: of the reference runs.
         mine: the compared runs on data sets of the track; their table has the columns of
-            `Edition.runs` that `with_track` and `with_ranked` add.
-        kept: the runs of the track on these data sets.
+            `ReferenceResults.runs` that `with_track` and `with_ranked` add.
+        reference: the runs of the track on these data sets.
         rope: as in `significance.rope_width`.
-        pairs: a row for each run of mine, kept run and metric, with `significance.COLUMNS`, the
-            labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only subtracted),
-            `remark` (why the kept run is not ranked, or empty), `interval`, `detectable`
-            and `needed` (see `power`), `p_value`, and `p_holm`, adjusted over the kept runs on the
-            data set; missing if not counted.
+        pairs: a row for each run of mine, reference run and metric, with `significance.COLUMNS`,
+            the labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only
+            subtracted), `remark` (why the reference run is not ranked, or empty), `interval`,
+            `detectable` and `needed` (see `power`), `p_value`, and `p_holm`, adjusted over the
+            reference runs on the data set; missing if not counted.
     """
 
-    edition: Edition
     track: str
     mine: Runs
-    kept: Runs
+    reference: Runs
     rope: float
     pairs: pd.DataFrame
 
 
-def parse_kept(text: str) -> tuple[str | None, str | None]:
-    """Return track and edition of `kept`, `kept:TRACK`, `kept@EDITION` or `kept:TRACK@EDITION`.
+def parse_reference(text: str) -> tuple[str | None, str | None]:
+    """Return the track and the folder in `reference[:TRACK][@FOLDER]`; None where missing.
 
     Raises:
-        UserError: if it is none of these.
+        UserError: if it is anything else.
     """
-    name, at, edition = text.partition("@")
+    name, at, folder = text.partition("@")
     word, colon, track = name.partition(":")
-    if word != KEPT or (colon and not track) or (at and not edition):
+    if word != REFERENCE or (colon and not track) or (at and not folder):
         raise UserError(
-            f"--with: write kept, kept:TRACK or kept:TRACK@EDITION, not {text!r}.",
+            f"--with: write reference, reference:TRACK or reference:TRACK@FOLDER, not {text!r}.",
             "--with",
             "syntax",
         )
-    return track or None, edition or None
+    return track or None, folder or None
 
 
-def compare_with_kept(
+def compare_with_reference(
     runs: Runs,
-    with_kept: str,
+    with_reference: str,
     metrics: Sequence[Metric],
     rope: float,
     methods: tuple[str, ...] = (),
-) -> list[KeptComparison]:
-    """Compare runs with kept runs, by track.
+) -> list[ReferenceComparison]:
+    """Compare runs with reference runs, by track.
 
     Args:
         runs: runs with scores on splits.
-        with_kept: as for `parse_kept`; without a track, every run is compared within its own.
+        with_reference: as for `parse_reference`; without a track, every run is compared within its
+            own.
         metrics: the metrics.
         rope: as for `rope_width`.
-        methods: labels of the kept methods to compare with; all of the track by default.
+        methods: labels of the reference methods to compare with; all of the track by default.
 
     Raises:
-        UserError: if the edition, the track or a method is unknown, kept results lack a metric,
+        UserError: if the folder, the track or a method is unknown, reference results lack a metric,
             or no run can be compared.
     """
     if missing := [metric.key for metric in metrics if metric in COMPUTED]:
         raise UserError(
-            f"kept results do not contain {missing[0]}; use another --metric, or no --with kept.",
+            f"reference results do not contain {missing[0]}; use another --metric, or no "
+            "--with reference.",
             "--metric",
-            "not_kept",
+            "not_in_reference",
         )
-    track, name = parse_kept(with_kept)
-    edition = read_edition(name)
+    track, folder = parse_reference(with_reference)
+    results = read_reference_results(folder)
     table = with_track(runs.scored)
-    shared = {*table["track"]} & {*edition.runs["track"]}
+    shared = {*table["track"]} & {*results.runs["track"]}
     tracks = [track] if track else [one for one in TRACKS if one in shared]
     found = []
     for one in tracks:
         own = table if track else table[table["track"] == one]
-        kept = select(kept_runs(edition, one), own["dataset"], methods)
-        if kept is None:
+        reference = select(reference_runs(results, one), own["dataset"], methods)
+        if reference is None:
             continue
-        own = own[own["dataset"].isin(kept.scored["dataset"])]
-        mine = with_table(runs, with_ranked(own, edition.fingerprints))
-        pairs = compare_pairs(dataset_pairs(mine, kept, metrics=metrics), rope, metrics)
+        own = own[own["dataset"].isin(reference.scored["dataset"])]
+        mine = with_table(runs, with_ranked(own, results.fingerprints))
+        pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
         if len(pairs):
-            described = describe_pairs(pairs, mine.scored, kept.scored)
-            found.append(KeptComparison(edition, one, mine, kept, rope, described))
+            described = describe_pairs(pairs, mine.scored, reference.scored)
+            found.append(ReferenceComparison(one, mine, reference, rope, described))
     if not found:
-        available = ", ".join(edition.runs["dataset"].unique())
+        available = ", ".join(results.runs["dataset"].unique())
         raise UserError(
-            f"edition {edition.name} has no run of the same track with the same test and training "
-            f"rows as the runs below {runs.path} (its data sets: {available}); run one of these "
-            "on its published splits, or name a track, such as --with kept:book.",
+            "there is no reference result of the same track with the same test and training rows "
+            f"as the runs below {runs.path} (data sets: {available}); run one of these on its "
+            "published splits, or name a track, such as --with reference:book.",
             "--with",
             "nothing_comparable",
         )
@@ -157,12 +156,12 @@ def with_track(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(track=tracks)
 
 
-def select(kept: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
-    """Return the kept runs of these methods on these data sets; None if there are none."""
-    rows = kept.scored[kept.scored["dataset"].isin(datasets)]
+def select(reference: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
+    """Return the reference runs of these methods on these data sets; None if there are none."""
+    rows = reference.scored[reference.scored["dataset"].isin(datasets)]
     if rows.empty:
         return None
-    return filter_runs(with_table(kept, rows), RunFilter(methods) if methods else NO_FILTER)
+    return filter_runs(with_table(reference, rows), RunFilter(methods) if methods else NO_FILTER)
 
 
 def with_table(runs: Runs, table: pd.DataFrame) -> Runs:
@@ -171,14 +170,16 @@ def with_table(runs: Runs, table: pd.DataFrame) -> Runs:
     return replace(runs, tables={KIND: table}, splits=splits, _cache={})
 
 
-def describe_pairs(pairs: pd.DataFrame, mine: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns of `KeptComparison.pairs` that `compare_pairs` does not compute."""
-    a, b = mine.loc[pairs["run_a"]], kept.loc[pairs["run_b"]]
+def describe_pairs(
+    pairs: pd.DataFrame, mine: pd.DataFrame, reference: pd.DataFrame
+) -> pd.DataFrame:
+    """Add the columns of `ReferenceComparison.pairs` that `compare_pairs` does not compute."""
+    a, b = mine.loc[pairs["run_a"]], reference.loc[pairs["run_b"]]
     other_track = a["track"].to_numpy() != b["track"].to_numpy()
     remark = np.where(other_track, "track " + b["track"], b["unranked"])
     table = with_power(pairs).assign(
         a=labels(mine).loc[pairs["run_a"]].to_numpy(),
-        b=labels(kept).loc[pairs["run_b"]].to_numpy(),
+        b=labels(reference).loc[pairs["run_b"]].to_numpy(),
         counted=~other_track,
         remark=remark,
         p_value=p_values(pairs),
@@ -188,7 +189,7 @@ def describe_pairs(pairs: pd.DataFrame, mine: pd.DataFrame, kept: pd.DataFrame) 
 
 
 def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFrame:
-    """Summarise the counted pairs of one method of mine over data sets, by kept method.
+    """Summarise the counted pairs of one method of mine over data sets, by reference method.
 
     A data set on which one of the two diverged is lost by the widest margin in the signed-rank
     test. Its differences are in nats for a log-likelihood, otherwise fractions of the mean score.
@@ -218,27 +219,29 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     return pd.DataFrame(rows, columns=columns)
 
 
-def kept_rankings(comparison: KeptComparison, metrics: Sequence[Metric]) -> Rankings | None:
-    """Rank mine and the kept methods, one of each family; None with too few of them.
+def reference_rankings(
+    comparison: ReferenceComparison, metrics: Sequence[Metric]
+) -> Rankings | None:
+    """Rank mine and the reference methods, one of each family; None with too few of them.
 
-    My method represents its family in place of the kept one; its name ends in `MINE`.
+    My method represents its family in place of the reference one; its name ends in `MINE`.
     """
-    mine, kept = comparison.mine.scored, comparison.kept.scored
+    mine, reference = comparison.mine.scored, comparison.reference.scored
     mine = mine[(mine["unranked"] == "") & (mine["track"] == comparison.track)]
-    kept = kept[(kept["unranked"] == "") & ~kept["family"].isin(mine["family"])]
-    return rank_experiment(comparison.track, joined(mine, kept), metrics)
+    reference = reference[(reference["unranked"] == "") & ~reference["family"].isin(mine["family"])]
+    return rank_experiment(comparison.track, joined(mine, reference), metrics)
 
 
-def times_and_scores(comparison: KeptComparison) -> pd.DataFrame:
-    """Return mine and the tested kept runs on CPUs, with mean, std and stderr of `cpu_ratio`.
+def times_and_scores(comparison: ReferenceComparison) -> pd.DataFrame:
+    """Return mine and the tested reference runs on CPUs, with mean, std and stderr of `cpu_ratio`.
 
     The names of my methods end in `MINE`; `experiment` is the track.
     """
-    mine, kept = comparison.mine.scored, comparison.kept.scored
+    mine, reference = comparison.mine.scored, comparison.reference.scored
     tested = comparison.pairs.loc[comparison.pairs["counted"], "run_b"]
-    table = joined(mine[mine["track"] == comparison.track], kept[kept.index.isin(tested)])
+    table = joined(mine[mine["track"] == comparison.track], reference[reference.index.isin(tested)])
     table = table[~table.index.isin(gpu_runs(comparison))]
-    own, theirs = with_cpu_ratio(comparison.mine.splits), comparison.kept.splits
+    own, theirs = with_cpu_ratio(comparison.mine.splits), comparison.reference.splits
     splits = pd.concat([own, theirs[~theirs["run"].isin(own["run"])]])
     ratios = splits[splits["diverged"] == 0].groupby("run")["cpu_ratio"]
     statistics = ratios.agg(["mean", "std", "sem"]).reindex(table.index)
@@ -246,13 +249,13 @@ def times_and_scores(comparison: KeptComparison) -> pd.DataFrame:
     return table.join(statistics.set_axis(names, axis=1)).assign(experiment=comparison.track)
 
 
-def gpu_runs(comparison: KeptComparison) -> set[str]:
+def gpu_runs(comparison: ReferenceComparison) -> set[str]:
     """Return the digests of the runs on a GPU, whose work CPU seconds do not measure."""
     own = {
         str(run): {**read_environment(comparison.mine.folders[str(run)]), "device": device}
         for run, device in comparison.mine.splits.groupby("run")["device"].first().items()
     }
-    environments = {**comparison.kept.scored["environment"], **own}
+    environments = {**comparison.reference.scored["environment"], **own}
     return {
         run
         for run, found in environments.items()
@@ -260,7 +263,7 @@ def gpu_runs(comparison: KeptComparison) -> set[str]:
     }
 
 
-def joined(mine: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of `Runs.scored`, without kept copies of my runs; my names end in `MINE`."""
+def joined(mine: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `Runs.scored`, without copies of my runs; my names end in `MINE`."""
     named = mine.assign(method=mine["method"].astype(str) + MINE)
-    return pd.concat([named, kept[~kept.index.isin(named.index)]])
+    return pd.concat([named, reference[~reference.index.isin(named.index)]])

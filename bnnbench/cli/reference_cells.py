@@ -1,4 +1,4 @@
-"""Which cells of method and data set an edition has, and which commands fill the others."""
+"""Which cells of method and data set reference results have, and which commands fill the others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pandas as pd
 
 from bnnbench.config.configs import find_options, read_option
 from bnnbench.config.instantiate import target_class
-from bnnbench.results.kept.edition import Edition
-from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
 from bnnbench.results.published.protocol import OTHER_PRESETS
+from bnnbench.results.reference.results import ReferenceResults
+from bnnbench.results.reference.tracks import PROTOCOL_TRACKS
 
 MISSING, NOT_APPLICABLE = "-", "n/a"
 
@@ -21,8 +21,8 @@ class Cells:
     """The cells of the published protocol.
 
     Attributes:
-        table: rows are methods, columns data sets: the number of kept splits (`18 of 20` if some
-            are missing), `MISSING` or `NOT_APPLICABLE`.
+        table: rows are methods, columns data sets: the number of splits (`18 of 20` if some are
+            missing), `MISSING` or `NOT_APPLICABLE`.
         reasons: why a method does not apply to some data sets.
         missing: methods without a complete run, by data set.
     """
@@ -43,19 +43,19 @@ class Cells:
         ]
 
 
-def cells_of(edition: Edition) -> Cells:
-    """Return the cells of an edition under the published protocol."""
-    groups = edition.fingerprints.groupby("dataset")
+def cells_of(results: ReferenceResults) -> Cells:
+    """Return the cells of reference results under the published protocol."""
+    groups = results.fingerprints.groupby("dataset")
     published, rows = groups.size(), groups["training_rows"].max()
-    runs = edition.runs[edition.runs["track"].isin(PROTOCOL_TRACKS)]
-    kept = runs.groupby(["method", "dataset"])["splits"].max().to_dict()
+    runs = results.runs[results.runs["track"].isin(PROTOCOL_TRACKS)]
+    present = runs.groupby(["method", "dataset"])["splits"].max().to_dict()
     found = find_options("method").items()
     own = [name for name, option in found if not option.owner and name not in OTHER_PRESETS]
     ours = [name for name in own if "estimator" not in read_option("method", name)]
     limits = {name: limit_of(name) for name in ours}
 
     def cell(method: str, dataset: str) -> str:
-        splits, of, limit = kept.get((method, dataset), 0), published[dataset], limits[method]
+        splits, of, limit = present.get((method, dataset), 0), published[dataset], limits[method]
         if splits:
             return str(of) if splits == of else f"{splits} of {of}"
         too_many = limit.max_rows is not None and rows[dataset] > limit.max_rows

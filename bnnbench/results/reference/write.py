@@ -1,4 +1,4 @@
-"""Add finished runs to an edition."""
+"""Add finished runs to reference results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.kept.edition import (
-    SPLIT_COLUMNS,
-    find_edition,
-    read_fingerprints,
-    read_lines,
-    read_rows,
-)
-from bnnbench.results.kept.files import (
+from bnnbench.results.reference.files import (
     FINGERPRINTS,
     RUNS,
     SPLITS,
@@ -29,8 +22,15 @@ from bnnbench.results.kept.files import (
     read_files,
     write_files,
 )
-from bnnbench.results.kept.run_folders import Candidate, read_run_folders
-from bnnbench.results.kept.tracks import FREE, POSTERIOR
+from bnnbench.results.reference.results import (
+    SPLIT_COLUMNS,
+    find_folder,
+    read_fingerprints,
+    read_lines,
+    read_rows,
+)
+from bnnbench.results.reference.run_folders import Candidate, read_run_folders
+from bnnbench.results.reference.tracks import FREE, POSTERIOR
 from bnnbench.types import UserError
 
 Line = dict[str, Any]
@@ -42,7 +42,7 @@ Scores = tuple[str, str, frozenset[tuple[str, ...]]]
 
 @dataclass
 class Content:
-    """The content of an edition while it is extended.
+    """The content of reference results while runs are added.
 
     Attributes:
         fingerprints: the published splits.
@@ -67,9 +67,9 @@ class Added:
     Attributes:
         added: digests of new runs.
         replaced: digests of runs that replaced rows of the same code.
-        unchanged: digests of runs that were already kept.
+        unchanged: digests of runs that were there already.
         faults: a sentence for each refused run.
-        skipped: number of runs that are not on published splits of the edition.
+        skipped: number of runs that are not on published splits.
     """
 
     added: Sequence[str]
@@ -79,39 +79,39 @@ class Added:
     skipped: int
 
 
-def add(edition: Path, *paths: Path) -> Added:
-    """Add finished runs to an edition, which is created if it does not exist.
+def add(folder: Path, *paths: Path) -> Added:
+    """Add finished runs to reference results.
 
     Args:
-        edition: its folder.
+        folder: of the reference results, created if it does not exist.
         paths: folders of finished runs.
 
     Raises:
-        UserError: if the edition is damaged, or a folder has no finished runs.
+        UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    source = edition if has_files(edition) else find_edition()
+    source = folder if has_files(folder) else find_folder()
     published = read_fingerprints(read_files(source)[FINGERPRINTS])
     found = read_run_folders(paths, published)
     faults = list(found.faults)
     outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
     if found.runs:
-        with locked(edition):
-            content = read_content(edition) if has_files(edition) else Content(published)
+        with locked(folder):
+            content = read_content(folder) if has_files(folder) else Content(published)
             for candidate in found.runs:
                 try:
-                    outcome[keep(content, candidate)].append(candidate.line["run"])
+                    outcome[put(content, candidate)].append(candidate.line["run"])
                 except UserError as error:
                     faults.append(str(error))
             if outcome["added"] or outcome["replaced"]:
-                write_files(edition, to_files(content))
+                write_files(folder, to_files(content))
     return Added(faults=faults, skipped=found.skipped, **outcome)
 
 
 def read_content(folder: Path) -> Content:
-    """Read an edition as it is written.
+    """Read reference results as they are written.
 
     Raises:
-        UserError: if it is damaged.
+        UserError: if they are damaged.
     """
     contents = read_files(folder)
     lines = {line["run"]: line for line in read_lines(contents[RUNS])}
@@ -119,10 +119,10 @@ def read_content(folder: Path) -> Content:
     return Content(read_fingerprints(contents[FINGERPRINTS]), lines, rows)
 
 
-def keep(content: Content, candidate: Candidate) -> str:
-    """Put a run into an edition; return whether it was `added`, `replaced` or `unchanged`.
+def put(content: Content, candidate: Candidate) -> str:
+    """Put a run into reference results; return whether it was `added`, `replaced` or `unchanged`.
 
-    A run under another label, with scores that are kept already, changes nothing.
+    A run under another label, with scores that are there already, changes nothing.
 
     Raises:
         UserError: if a run of this digest was computed by other code.
@@ -134,8 +134,8 @@ def keep(content: Content, candidate: Candidate) -> str:
     if before and before["record"]["code_versions"] != line["record"]["code_versions"]:
         metadata = line["record"]["metadata"]
         raise UserError(
-            f"run {run} ({metadata['method']} on {metadata['dataset']}) is kept with rows of other "
-            "code; a digest means one code per edition: add it to another edition.",
+            f"run {run} ({metadata['method']} on {metadata['dataset']}) is there with rows of "
+            "other code; a digest means one code per folder: add it to another folder.",
             "code_versions",
             "other_code",
         )
@@ -172,7 +172,7 @@ def rows_digest(rows: pd.DataFrame) -> str:
 
 
 def to_files(content: Content) -> dict[str, bytes]:
-    """Return the contents of the files of an edition by name."""
+    """Return the contents of the files by name."""
     rows = pd.concat(content.rows.values()).fillna("")
     hyper = sorted(name for name in rows if name.startswith("hp."))
     rows = rows[[*SPLIT_COLUMNS, *hyper]].sort_values(["dataset", "run", "split"], key=sort_key)

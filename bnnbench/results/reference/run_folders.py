@@ -1,4 +1,4 @@
-"""Read finished runs as runs that may be kept."""
+"""Read finished runs as runs that may be added."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pandas as pd
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
-from bnnbench.results.kept.edition import SPLIT_COLUMNS
-from bnnbench.results.kept.tracks import fits_of, protocol_of, track_of, tuning_of
 from bnnbench.results.reader import folders_below, metadata_row
+from bnnbench.results.reference.results import SPLIT_COLUMNS
+from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
 from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
@@ -23,12 +23,12 @@ DIGITS = 7
 KEYS = ["dataset", "fingerprint", "training_fingerprint"]
 
 ENVIRONMENT = ("processor", "cores", "platform", "python", "cuda", "commit", "versions")
-"""Entries of `environment.json` that a line keeps."""
+"""Entries of `environment.json` that a line has."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A run that may be kept: its line without the digest of the rows, and its rows as text."""
+    """A run that may be added: its line without the digest of the rows, and its rows as text."""
 
     line: dict[str, Any]
     rows: pd.DataFrame
@@ -39,9 +39,9 @@ class Candidates:
     """The runs in some folders.
 
     Attributes:
-        runs: those that may be kept.
+        runs: those that may be added.
         faults: a sentence for each run that may not.
-        skipped: number of runs that are not on published splits of the edition.
+        skipped: number of runs that are not on published splits.
     """
 
     runs: list[Candidate] = field(default_factory=list)
@@ -134,5 +134,5 @@ def other_splits(rows: pd.DataFrame, published: pd.DataFrame) -> str:
     shown = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
     return (
         f"row {shown} has other training or test rows than the published splits of "
-        "fingerprints.csv; only those are kept."
+        "fingerprints.csv; only those are added."
     )
