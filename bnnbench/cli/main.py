@@ -38,8 +38,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench report                                all finished runs in tables and figures
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, with what probability
-  bnnbench kept                                  kept results of many methods, to compare with
-  bnnbench gold FILE                             distance of your predictions to the posterior
+  bnnbench reference                             results of many methods to compare with
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
   bnnbench trust                                 use the project in this folder
@@ -48,8 +47,8 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 
 COMMANDS = (
-    *("run", "reproduce", "list", "check", "data", "report", "show", "compare", "kept"),
-    *("recommend", "predict", "gold", "trust"),
+    *("run", "reproduce", "list", "check", "data", "report", "show", "compare", "reference"),
+    *("recommend", "predict", "trust"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 
