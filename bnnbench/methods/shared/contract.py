@@ -228,15 +228,6 @@ class Method(Checked, ABC):
         """Raise `UserError` if the method does not support such a network."""
         return
 
-    def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
-        """Return one method that trains replicas of all these configurations in one stack.
-
-        The stack has `replicas_each` replicas of this configuration, then as many of each other.
-        Returns None if the configurations differ in settings that one stack cannot combine. Most
-        methods can only combine different hyper-parameters.
-        """
-        return None
-
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:
         """Fit every replica; replicas never influence each other."""

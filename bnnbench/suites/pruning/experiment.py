@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, ListOf, OneOf, check_settings
-from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.fitting import FitSettings, fit_task, predict, score
 from bnnbench.experiment.protocol import split_streams, training_parts
+from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import predict_outputs
@@ -67,16 +67,10 @@ class Pruning(SplitExperiment):
                 "searched",
             )
 
-    def can_stack_with(self, other: Experiment) -> bool:
-        return False
-
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Fit some splits in one stack and predict with every share of their weights."""
-        ((plan, store),) = members
-        assert isinstance(plan, Pruning)
-        splits = [plan.requested[unit] for unit in units]
-        rows = pruned_rows(plan.fitting, plan.table, splits, plan.arms, plan.shares)
+        splits = [self.requested[unit] for unit in units]
+        rows = pruned_rows(self.fitting, self.table, splits, self.arms, self.shares)
         for unit, own in zip(units, rows, strict=True):
             store.save(unit, {PRUNED: own}, {})
 
