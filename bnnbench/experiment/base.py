@@ -6,7 +6,7 @@ settings: a field named like a configuration group (`dataset`, `method`, `networ
 the option chosen in that group; all others are set in its own YAML file.
 
 `Experiment` is all that most of them need. `HasSteps` is for units that take long, `HasPlan` for
-experiments that describe what they will do, `Stackable` for units that are computed together.
+experiments that describe what they will do, `HasGroups` for units that are computed together.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class HasPlan(Experiment):
         """Estimate the bytes that each process needs in addition to the program itself."""
 
 
-class Stackable(Experiment):
+class HasGroups(Experiment):
     """An experiment that computes a group of units together, as one stack or on all workers."""
 
     @property
@@ -165,7 +165,7 @@ class Stackable(Experiment):
 
 def is_lockstep(experiment: Experiment) -> bool:
     """Whether a group of units uses all workers."""
-    return isinstance(experiment, Stackable) and experiment.lockstep
+    return isinstance(experiment, HasGroups) and experiment.lockstep
 
 
 def unit_steps(experiment: Experiment, unit: str, store: UnitStore) -> tuple[int, int]:
@@ -229,7 +229,7 @@ class Task:
 
     def run_group(self, cores: int = 1) -> None:
         """Run the units that are not finished, together if the experiment has groups."""
-        if isinstance(self.experiment, Stackable):
+        if isinstance(self.experiment, HasGroups):
             self.experiment.run_group(self.units, self.store, cores)
             return
         for unit in self.units:

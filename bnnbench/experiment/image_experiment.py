@@ -16,12 +16,12 @@ from typing import Annotated, Any, ClassVar
 from bnnbench.constraints import Whole, check_settings
 from bnnbench.data.images.base import ImageSource, load_images
 from bnnbench.experiment import state_file
-from bnnbench.experiment.base import HasSteps, Stackable
+from bnnbench.experiment.base import HasGroups, HasSteps
 from bnnbench.experiment.run_folder import UnitStore
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageExperiment(Stackable, HasSteps):
+class ImageExperiment(HasGroups, HasSteps):
     """Trains models of images; each unit is a setting with all repetitions.
 
     Attributes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnbench.data.splits import subset_fingerprints
-from bnnbench.experiment.base import Stackable
+from bnnbench.experiment.base import HasGroups
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
@@ -27,7 +27,7 @@ FINGERPRINTS = ("fingerprint", "training_fingerprint")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitExperiment(SplitPlan, Stackable):
+class SplitExperiment(SplitPlan, HasGroups):
     """One method on one data set (Cinelli et al. 2021, section 4.7.3)."""
 
     def prepare(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from bnnbench.experiment.base import Stackable, Task, is_lockstep
+from bnnbench.experiment.base import HasGroups, Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
@@ -135,7 +135,7 @@ class LocalEngine(Engine):
         if count < 2 or any(is_lockstep(task.experiment) for task in tasks):
             return
         for experiment in {id(task.experiment): task.experiment for task in tasks}.values():
-            if isinstance(experiment, Stackable):
+            if isinstance(experiment, HasGroups):
                 experiment.prepare()
         self._others = multiprocessing.active_children()
         self._pool = self._processes.enter_context(worker_processes(count, self._tasks))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
 from bnnbench.experiment import state_file
-from bnnbench.experiment.base import HasSteps, Stackable
+from bnnbench.experiment.base import HasGroups, HasSteps
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import names
@@ -41,7 +41,7 @@ STEP_SECONDS = 1.2e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sprinkler(Stackable, HasSteps):
+class Sprinkler(HasGroups, HasSteps):
     """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
     The random numbers of a repetition depend on its number only, not on what it is stacked with.
