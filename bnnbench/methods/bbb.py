@@ -20,7 +20,6 @@ from bnnbench.methods.shared.contract import Batch, Noise, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
 from bnnbench.methods.shared.records import TRACE_SAMPLES
-from bnnbench.native.networks import has_native_gradients
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
@@ -73,12 +72,6 @@ class BBB(SoftplusMethod):
             return None
         moments = ("loc_first", "loc_second", "rho_first", "rho_second")
         return NativeUpdate("bbb", ("loc", "rho", *moments), constants=(self.divergence.weight,))
-
-    @property
-    def benefits_from_compile(self) -> bool:
-        return not (
-            self.divergence.native and has_native_gradients(self.likelihood, torch.zeros(1))
-        )
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

@@ -10,11 +10,7 @@ from support.linear_model import LAMBDA, TAU, linear_task, make_hyper
 from torch import Tensor
 
 from bnnbench.checking.small_fits import HYPER, small_task, training_set
-from bnnbench.cpp.library import library
-from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.shared.contract import Batch
 from bnnbench.methods.shared.records import TRACE_SAMPLES
@@ -88,14 +84,3 @@ def test_complexity_of_a_monte_carlo_divergence() -> None:
     prior = posterior.hyper["prior_precision"]
     expected = sampled.value(*method.moments(posterior), prior, epsilon)
     torch.testing.assert_close(drawn, expected)
-
-
-def test_native_updates_do_not_benefit_from_compiling() -> None:
-    """Jensen-Shannon is native, unless it is estimated from samples or the loss is another."""
-    native, estimated = JS(label="js"), JS(label="js", estimator="monte_carlo")
-    available = library().code is not None
-    assert BBB(label="bbb", divergence=native).benefits_from_compile is not available
-    for other in (estimated, KL(label="kl")):
-        assert BBB(label="bbb", divergence=other).benefits_from_compile
-    beta = Gaussian(loss=Beta(label="beta", beta=1.5))
-    assert BBB(label="bbb", divergence=native, likelihood=beta).benefits_from_compile

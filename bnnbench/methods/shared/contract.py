@@ -193,7 +193,7 @@ class Method(Checked, ABC):
 
     @property
     def benefits_from_compile(self) -> bool:
-        """Whether `torch.compile` speeds up its steps; False if most of a step is native code."""
+        """Whether `torch.compile` speeds up its steps; False if torch cannot compile them."""
         return True
 
     def fit_seconds(self, rows: int) -> float:
