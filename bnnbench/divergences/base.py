@@ -68,11 +68,6 @@ class Divergence(Checked, ABC):
         return None
 
     @property
-    def native(self) -> bool:
-        """Whether its gradient has native code for the CPU."""
-        return False
-
-    @property
     def name(self) -> str:
         """The name in paths and tables: label, order and all settings that are not the default."""
         order = "" if self.order is None else f"_{self.order:g}"

@@ -23,7 +23,7 @@ from bnnbench.config.configs import CONFIG_NAME, config_folder
 
 MEMORY_DATASETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
 METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", "sgld", "laplace",
-           "pbp", "practical_vi", "bbb divergence=js", "vadam likelihood=heteroscedastic",
+           "pbp", "practical_vi", "vadam likelihood=heteroscedastic",
            "vadam loss=beta")  # fmt: skip
 SHORT_RUN = ("search.iterations=2", "search.initial_points=2", "training.epochs=1",
              "training.final_epochs=1")  # fmt: skip

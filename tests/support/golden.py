@@ -22,7 +22,6 @@ from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
 from bnnbench.config.overrides import as_override
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
@@ -51,7 +50,7 @@ UNSEARCHED = f"splits=2 {REST}"
 FIXED = (
     "search=none method.noise_precision=10 method.prior_precision=1 evaluation.out_of_fold=false"
 )
-STACKED = (
+DIVERGENCES = (
     "kl,kl_prior_posterior,alpha,alpha_2,renyi,renyi_2,alpha_renyi,alpha_renyi_2,js,alpha_js,jeffreys,"
     "wasserstein2,hellinger,chi2,tv,tv_lower,tv_upper,fisher"
 )
@@ -80,7 +79,7 @@ VARIANTS = {
 
 SWEEPS = {
     "stack of splits": f"method=vadam {UNSEARCHED} {FIXED} splits=7",
-    "divergences in a stack": f"method=bbb divergence={STACKED} {UNSEARCHED} {FIXED}",
+    "divergences": f"method=bbb divergence={DIVERGENCES} {UNSEARCHED} {FIXED}",
     "gvi_alpha": "experiment=gvi_alpha dataset=yacht divergence=alpha,renyi "
     f"divergence.alpha=0.5,2 {UNSEARCHED}",
     "gvi_uci": f"experiment=gvi_uci dataset=yacht depth=1,2 divergence=kl,js {UNSEARCHED}",
@@ -97,7 +96,7 @@ SWEEPS = {
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
-"""Runs that are trained in stacks, without a search."""
+"""Runs without a search, whose splits are trained in stacks."""
 
 
 def fast_overrides(method: str) -> list[str]:
@@ -125,14 +124,10 @@ def needs_uci(case: str) -> bool:
 
 
 def run_case(case: str, outputs: Path) -> None:
-    """Execute all runs of a case without writing pages; a sweep runs in stacks."""
-    runs = []
+    """Execute all runs of a case without writing pages."""
     for config in _configs([*CASES[case].split(), f"outputs_dir={outputs}"]):
         with suppress(DuplicateConfiguration):
-            runs.append(build(config))
-    sweep = SweepProgress(runs) if len(runs) > 1 else None
-    for run in runs:
-        execute(run, lambda folder: None, sweep)
+            execute(build(config), lambda folder: None)
 
 
 def _configs(words: list[str]) -> list[dict[str, Any]]:
