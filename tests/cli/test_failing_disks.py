@@ -124,7 +124,8 @@ def assert_continues(command: Command, name: str, words: list[str], whole: pd.Da
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("run", "full"), pytest.param("run", "faulty", marks=pytest.mark.ci), ("predict", "read-only"), ("predict", "faulty"),
+    [("run", "full"), ("predict", "read-only"), ("predict", "faulty"),
+     pytest.param("run", "faulty", marks=pytest.mark.ci),
      pytest.param("report", "full", marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_a_disk_fails(
