@@ -254,6 +254,7 @@ def received(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("without_figures")  # matplotlib makes its folders when imported
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_that_others_sent_is_executed(
     command: Command, monkeypatch: pytest.MonkeyPatch, received: Path, name: str
