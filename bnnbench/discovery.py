@@ -313,7 +313,7 @@ def _parsed(file: Path) -> Mapping[str, Any]:
 
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:
         raise UserError(f"{file} is not UTF-8 text.", code="not_utf8") from None
@@ -322,13 +322,18 @@ def _parsed(file: Path) -> Mapping[str, Any]:
 
 
 def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
-    folders = tuple((file.parent / Path(name).expanduser()).resolve() for name in names)
-    for name, folder in zip(names, folders, strict=True):
+    folders = []
+    for name in names:
+        try:
+            folder = (file.parent / Path(name).expanduser()).resolve()
+        except (ValueError, RuntimeError):  # a null byte, or the home of an unknown user
+            raise UserError(f"{file}: {key} lists {name!r}, not a folder.", key, "folder") from None
         if not folder.is_dir():
             raise UserError(
                 f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"
             )
-    return folders
+        folders.append(folder)
+    return tuple(folders)
 
 
 def _example(key: str) -> str:

@@ -56,16 +56,6 @@ def speed() -> str:
     return rows.to_markdown(index=False, floatfmt=".3g").replace(" nan |", "     |")
 
 
-def attacks() -> str:
-    """Return the verdicts on attacks by family, and a sentence about failures."""
-    rows = pd.read_csv(RESULTS / "attacks.csv", keep_default_na=False)
-    failures = (rows["attempts"] - rows["ran"] - rows["refused"]).set_axis(rows["family"])
-    total = failures.pop("total")
-    named = ", ".join(f"{family} ({count})" for family, count in failures.items() if count)
-    sentence = f"Failures: {named or 'none'}, {total} in {rows['attempts'].iloc[-1]:,} attempts."
-    return f"{rows.to_markdown(index=False)}\n\n{sentence}"
-
-
 def glossary() -> str:
     """Return the definition of every metric."""
     return markdown.glossary(TERMS)
@@ -451,7 +441,7 @@ def reference_cells() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, speed, attacks, glossary, deep_ensembles, paired_dropout, renyi_orders,
+        session, speed, glossary, deep_ensembles, paired_dropout, renyi_orders,
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
         exceptions, toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
