@@ -63,6 +63,11 @@ class Divergence(Checked, ABC):
             )
 
     @property
+    def benefits_from_compile(self) -> bool:
+        """Whether `torch.compile` speeds up its gradient."""
+        return True
+
+    @property
     def order(self) -> float | None:
         """The order `alpha` within a family of divergences, None outside such a family."""
         return None

@@ -194,6 +194,10 @@ class AlphaJS(AlphaDivergence):
     identity_name = "bnnbench.divergences.jensen_shannon.AlphaJS"
     alpha: Annotated[float, Between(MIN_ALPHA, 1, low_included=True, high_included=True)]
 
+    @property
+    def benefits_from_compile(self) -> bool:
+        return self.alpha == 1 or self.estimator != "closed"
+
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return alpha_js(q_loc, q_scale, p_loc, p_scale, self.alpha)
 
@@ -214,6 +218,10 @@ class JS(RatioDivergence):
 
     identity_name = "bnnbench.divergences.jensen_shannon.JS"
     between = staticmethod(js)
+
+    @property
+    def benefits_from_compile(self) -> bool:
+        return self.estimator != "closed"  # a few operations on large tensors
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return _slopes(0.5, loc, scale, prior_precision)

@@ -75,6 +75,10 @@ class BBB(SoftplusMethod):
         moments = ("loc_first", "loc_second", "rho_first", "rho_second")
         return NativeUpdate("bbb", ("loc", "rho", *moments), constants=(self.divergence.weight,))
 
+    @property
+    def benefits_from_compile(self) -> bool:
+        return self.divergence.benefits_from_compile
+
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)
         epsilon = None
