@@ -7,18 +7,16 @@ be used; no file is half written; and the same command then gives the same numbe
 from __future__ import annotations
 
 import errno
-import os
 import re
 import shutil
-import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from support.auditing import watched
 from support.command import PROGRESS, Command
+from support.faults import Disk, fail_with, kill_at
 
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
@@ -35,40 +33,6 @@ OUTPUTS = {"report": "outputs/report/results.csv", "predict": "outputs/predicted
 
 TEMPORARY = re.compile(r"\.[^/]+\.[a-z0-9_]{8}")
 """Names of the files that `bnnbench.files.write_atomically` moves into place."""
-
-
-@dataclass
-class Disk:
-    """Counts the operations on files, and calls a function at one of them.
-
-    Attributes:
-        act: the function, which may raise an error.
-        at: the number of the operation, from 1.
-        once: whether later operations succeed, and whether files that are read count too.
-        seen: the number of operations so far.
-    """
-
-    act: Callable[[], object]
-    at: int
-    once: bool = False
-    seen: int = 0
-
-    def __call__(self, event: str, changes: bool) -> None:
-        """See an operation."""
-        opened = event == "open" and (changes or self.once)
-        if opened or event in ("os.rename", "os.mkdir"):
-            self.seen += 1
-            if self.seen == self.at or (self.seen > self.at and not self.once):
-                self.act()
-
-
-def fail_with(number: int) -> Callable[[], None]:
-    """Return a function that raises an error of the operating system."""
-
-    def fail() -> None:
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 FAILURES: dict[str, tuple[int, bool, str]] = {
@@ -159,13 +123,5 @@ def test_a_killed_run_continues(command: Command, prepared: Callable[[str], list
     whole = numbers("run")
     for moment in moments(disk.seen)[1:]:
         start_again()
-        child = os.fork()
-        if not child:
-            try:
-                kill = Disk(lambda: os.kill(os.getpid(), signal.SIGKILL), moment)
-                with watched(Path.cwd(), kill):
-                    command(*words)
-            finally:
-                os._exit(1)
-        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+        kill_at(moment, Path.cwd(), lambda: command(*words))
         assert_continues(command, "run", words, whole)

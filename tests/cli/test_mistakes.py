@@ -15,7 +15,7 @@ MISTAKES: dict[str, tuple[str | None, str | None]] = {
     "run ''": (None, "no_key"),
     "run --nothing": ("--nothing", None),
     "run --config-dir": ("--config-dir", None),
-    "run --config-dir /etc/passwd": (None, "hydra"),
+    "run --config-dir /etc/passwd": ("--config-dir", None),
     "run --dry-run nonsense=1": ("nonsense", "unknown_setting"),
     "run method=PBP": ("method", "unknown_option"),
     "run training.epoch=3": ("training.epoch", "unknown_setting"),

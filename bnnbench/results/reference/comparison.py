@@ -150,9 +150,7 @@ def compare_with_reference(
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:
     """Add the track of each run to the rows of `Runs.scored`."""
-    tunings = [tuning_of(settings) for settings in table["settings"]]
-    runs = zip(table.to_dict("records"), tunings, strict=True)
-    tracks = [track_of(run, tuning) for run, tuning in runs]
+    tracks = [track_of(run, tuning_of(run)) for run in table.to_dict("records")]
     return table.assign(track=tracks)
 
 

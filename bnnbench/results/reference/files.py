@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bnnbench.files import READ_ERRORS, write_bytes, write_text
+from bnnbench.files import READ_ERRORS, raise_disk_error, write_bytes, write_text
 from bnnbench.types import UserError
 
 RUNS, SPLITS, FINGERPRINTS, SUMS = (
@@ -48,6 +48,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
             found = {name: _find(folder, name, digests[name]) for name in NAMES}
             unchanged = (folder / SUMS).read_bytes() == sums
         except READ_ERRORS as error:
+            raise_disk_error(error)
             raise damaged(folder, f"cannot be verified ({error})") from None
         contents = {name: content for name, content in found.items() if content is not None}
         if len(contents) == len(NAMES):

@@ -92,7 +92,7 @@ def line_of(run: VerifiedRun) -> dict[str, Any]:
             "several_codes",
         )
     described = metadata_row(run.folder, record)
-    tuning = tuning_of(described["settings"])
+    tuning = tuning_of(described)
     found = read_environment(run.folder)
     machine = {name: found.get(name) for name in ENVIRONMENT}
     for name in ("host", "device"):

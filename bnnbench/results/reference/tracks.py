@@ -45,20 +45,23 @@ SHARED_SETTINGS = (*NOISE_SETTINGS, "network.depth", "network.width", "search", 
 """Settings of the protocol that all methods share, next to the data and the search bounds."""
 
 
-def tuning_of(settings: Mapping[str, Any]) -> str:
+def tuning_of(run: Mapping[str, Any]) -> str:
     """Return how a run chose its hyper-parameters.
 
     `folds`: by cross-validation; `authors`: they are those of the authors of the method;
     `evidence`: by a marginal likelihood or a posterior; `none`: not at all.
+
+    Args:
+        run: its `family` and its `settings` (`settings.flatten`).
     """
+    settings = run["settings"]
     if is_searched(settings):
         return "folds"
     if settings_of_authors(settings):
         return "authors"
     method = {name: value for name, value in settings.items() if name.startswith("method.")}
     learned = any(value in EVIDENCE_VALUES for value in method.values() if isinstance(value, str))
-    family = str(settings["method.class"]).split(".")[-2]
-    return "evidence" if learned or family in EVIDENCE_FAMILIES else "none"
+    return "evidence" if learned or run["family"] in EVIDENCE_FAMILIES else "none"
 
 
 def is_searched(settings: Mapping[str, Any]) -> bool:

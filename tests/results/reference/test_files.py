@@ -8,12 +8,14 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
-from attack.crashes import FaultInjector, fail_with, in_child, kill
 from filelock import FileLock
+from support.auditing import watched
 from support.command import Command
+from support.faults import Disk, fail_with, kill_at
 from support.reference import reference_run
 from support.user_errors import raises_user_error
 
@@ -48,10 +50,10 @@ def folder(template: Path, tmp_path: Path) -> Path:
 def operations(template: Path, folder: Path) -> int:
     """Return how many operations on its folder an addition makes."""
     shutil.copytree(template, folder)
-    injector = FaultInjector(lambda: None, 10**9)
-    with injector.active(folder / "reference"):
+    disk = Disk(lambda: None, 10**9)
+    with watched(folder / "reference", disk):
         add(folder / "reference", folder / "new")
-    return injector.seen
+    return disk.seen
 
 
 def test_four_processes_add_four_runs(tmp_path: Path) -> None:
@@ -80,13 +82,7 @@ def test_a_killed_process_leaves_the_old_or_the_new_state(template: Path, tmp_pa
     for at in range(1, count + 1):
         root = tmp_path / str(at)
         shutil.copytree(template, root)
-
-        def body(root: Path = root, at: int = at) -> str:
-            with FaultInjector(kill, at).active(root / "reference"):
-                add(root / "reference", root / "new")
-            return "not killed"
-
-        assert in_child(body) is None
+        kill_at(at, root / "reference", partial(add, root / "reference", root / "new"))
         seen.append(methods(root / "reference"))
         add(root / "reference", root / "new")
         assert methods(root / "reference") == {"pbp", "vadam"}
@@ -101,14 +97,8 @@ def test_a_process_killed_while_it_creates_the_folder(template: Path, tmp_path: 
     """At every fourth operation; there are no results before, and the same command creates them."""
     for at in range(1, 18, 4):
         root = tmp_path / str(at)
-
-        def body(root: Path = root, at: int = at) -> str:
-            with FaultInjector(kill, at).active(root):
-                add(root / "reference", template / "new")
-            return "not killed"
-
         root.mkdir()
-        assert in_child(body) is None
+        kill_at(at, root, partial(add, root / "reference", template / "new"))
         assert add(root / "reference", template / "new").unchanged or methods(
             root / "reference"
         ) == {"vadam"}
@@ -123,8 +113,8 @@ def test_a_failing_disk_leaves_the_old_or_the_new_state(
     for at in range(1, count + 1):
         root = tmp_path / str(at)
         shutil.copytree(template, root)
-        injector = FaultInjector(fail_with(number), at, once=number == errno.EIO)
-        with injector.active(root / "reference"), suppress(OSError):
+        disk = Disk(fail_with(number), at, once=number == errno.EIO)
+        with watched(root / "reference", disk), suppress(OSError):
             add(root / "reference", root / "new")
         assert methods(root / "reference") in ({"pbp"}, {"pbp", "vadam"})
         add(root / "reference", root / "new")
@@ -135,7 +125,7 @@ def test_a_failing_disk_leaves_the_old_or_the_new_state(
 def test_a_full_disk_is_one_sentence(command: Command, folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
     words = ("reference", "add", str(folder.parent / "new"), "--folder", str(folder))
-    with FaultInjector(fail_with(errno.ENOSPC), 8).active(folder):
+    with watched(folder, Disk(fail_with(errno.ENOSPC), 8)):
         code, _, errors = command(*words)
     assert code == 1 and "the disk is full" in errors and len(errors.splitlines()) == 1
     assert {path: path.read_bytes() for path in folder.iterdir()} == before

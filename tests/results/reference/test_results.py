@@ -12,6 +12,7 @@ from support.reference import CODE, OTHER_CODE, published, reference_run
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.split_files import SPLITS
+from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.ranking import rankings
 from bnnbench.results.reader import read_runs
 from bnnbench.results.reference.files import NAMES, SUMS
@@ -23,7 +24,7 @@ from bnnbench.results.reference.results import (
     reference_runs,
 )
 from bnnbench.results.reference.write import add, read_content, rows_digest
-from bnnbench.results.significance import pairs_between
+from bnnbench.results.significance import ROPE, compare_pairs
 
 
 def results_of(outputs: Path) -> ReferenceResults:
@@ -53,7 +54,7 @@ def test_reference_results_equal_their_run_folders(tmp_path: Path) -> None:
 def test_a_run_equals_itself(tmp_path: Path) -> None:
     reference_run(tmp_path / "out")
     runs = reference_runs(results_of(tmp_path / "out"))
-    pairs = pairs_between(runs, runs)
+    pairs = compare_pairs(dataset_pairs(runs, runs), ROPE)
     assert len(pairs) == 3 and (pairs["splits"] == 20).all()
     assert (pairs["difference"] == 0).all() and (pairs["p_equivalent"] == 1).all()
 
@@ -63,7 +64,7 @@ def test_splits_are_paired_by_fingerprint_not_by_number(tmp_path: Path) -> None:
     reference = reference_runs(results_of(tmp_path / "out"))
     table = pd.read_csv(folder.table(SPLITS))
     table.assign(split=table["split"].to_numpy()[::-1]).to_csv(folder.table(SPLITS), index=False)
-    pairs = pairs_between(read_runs(tmp_path / "out"), reference)
+    pairs = compare_pairs(dataset_pairs(read_runs(tmp_path / "out"), reference), ROPE)
     assert np.allclose(pairs["difference"], 0, atol=1e-5) and (pairs["splits"] == 20).all()
 
 

@@ -25,7 +25,7 @@ def test_tracks_tunings_and_fits() -> None:
     for words, expected in CASES.items():
         record = build(compose("dataset=diabetes", *words)).record
         run = {**record.metadata, "settings": flatten(record.identity)}
-        tuning = tuning_of(run["settings"])
+        tuning = tuning_of(run)
         track = track_of(run, tuning)
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
