@@ -63,14 +63,14 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of some commands."""
     parser = Parser(prog="bnnbench", description=DESCRIPTION)
     parser.add_argument(
         "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name in COMMANDS:
+    for name in names:
         module = import_module(f"bnnbench.cli.commands.{name}")
         # The help of `run` contains its settings.
         command = commands.add_parser(name, help=module.SUMMARY, add_help=name != "run")
@@ -96,7 +96,8 @@ def dispatch(arguments: Sequence[str]) -> int:
         raise UserError(
             f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.", "COMMAND"
         )
-    parser = build_parser()
+    named = [name for name in COMMANDS if [name] == list(arguments[:1])]
+    parser = build_parser(named or COMMANDS)
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
         raise _unknown_argument(arguments, unknown)
