@@ -19,9 +19,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@
 
-run: setup  ## compare two methods on bundled data: vadam and mc_dropout on diabetes, 20 splits
-	$(BIN)/bnnbench run -m method=vadam,mc_dropout
-	$(BIN)/bnnbench report --methods vadam,mc_dropout
+run: setup  ## compare vadam and mc_dropout on boston, 20 splits, with each other and with reference results
+	$(BIN)/bnnbench run -m method=vadam,mc_dropout dataset=boston
+	$(BIN)/bnnbench report --methods vadam,mc_dropout --datasets boston
+	$(BIN)/bnnbench compare outputs/uci/boston --with reference
 
 test: setup  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bnnbench.api import FinishedRun, fit, kept, load_run, load_table, predict
+    from bnnbench.api import FinishedRun, fit, load_run, load_table, predict, reference
     from bnnbench.estimator import BNNRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["BNNRegressor", "FinishedRun", "fit", "kept", "load_run", "load_table", "predict"]
+__all__ = ["BNNRegressor", "FinishedRun", "fit", "load_run", "load_table", "predict", "reference"]
 
 
 def __getattr__(name: str) -> Any:

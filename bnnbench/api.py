@@ -1,4 +1,4 @@
-"""The Python interface: `from bnnbench import fit, kept, load_run, load_table, predict`.
+"""The Python interface: `from bnnbench import fit, load_run, load_table, predict, reference`.
 
 The functions do what the commands do, with pandas frames as input and output. Mistakes raise
 `UserError` with the message that the command line prints.
@@ -212,7 +212,7 @@ def load_table(name: str, *settings: str) -> Table:
     """Load a data set of `bnnbench list dataset` with its train/test splits.
 
     Args:
-        name: of the data set; its files are downloaded on first use.
+        name: of the data set.
         settings: as on the command line: `"dataset.seeded_splits=5"`.
 
     Raises:
@@ -237,27 +237,23 @@ def predict(
     return finished.predict(rows, interval, calibrate)
 
 
-def kept(edition: str | None = None, track: str | None = "book") -> pd.DataFrame:
-    """Return the kept scores of all splits.
+def reference(folder: Path | str | None = None, track: str | None = "book") -> pd.DataFrame:
+    """Return the scores of all splits of the reference results.
 
     Args:
-        edition: its name or folder, by default the newest of the package.
+        folder: of reference results, by default those of bnnbench.
         track: of the runs; None for all.
 
     Returns:
-        A row per run and split: `method`, `family`, `track`, `tuning`, `fits`, `level`, `unranked`
+        A row per run and split: `method`, `family`, `track`, `tuning`, `fits`, `unranked`
         (why ranks leave the run out), then the columns of `splits.csv.gz`.
 
     Raises:
-        UserError: if there is no such edition or track.
+        UserError: if the folder has none, or there is no such track.
     """
-    from bnnbench.results.kept.edition import check_track, read_edition
+    from bnnbench.results.reference.results import check_track, read_reference_results
 
-    found = read_edition(edition)
-    columns = ["method", "family", "track", "tuning", "fits", "level", "unranked"]
-    runs = (
-        found.runs
-        if track is None
-        else found.runs[found.runs["track"] == check_track(found, track)]
-    )
+    found = read_reference_results(folder)
+    columns = ["method", "family", "track", "tuning", "fits", "unranked"]
+    runs = found.runs if track is None else found.runs[found.runs["track"] == check_track(track)]
     return runs[columns].merge(found.splits, left_index=True, right_on="run").reset_index(drop=True)

@@ -166,6 +166,19 @@ def make_importable(folders: Iterable[Path]) -> None:
             sys.path.append(folder)
 
 
+def use_config_dir(folder: str | None) -> None:
+    """Make the modules of a `--config-dir` importable, and those next to it.
+
+    Raises:
+        UserError: if it is not a folder.
+    """
+    if folder is None:
+        return
+    if not os.path.isdir(folder):
+        raise UserError(f"--config-dir must be a folder, but {folder} is not.", "--config-dir")
+    make_importable([Path(folder).resolve(), Path.cwd()])
+
+
 def enter_project() -> None:
     """Make the modules of the current project importable, if there is one."""
     current = project()
@@ -300,7 +313,7 @@ def _parsed(file: Path) -> Mapping[str, Any]:
 
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:
         raise UserError(f"{file} is not UTF-8 text.", code="not_utf8") from None
@@ -309,13 +322,18 @@ def _parsed(file: Path) -> Mapping[str, Any]:
 
 
 def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
-    folders = tuple((file.parent / Path(name).expanduser()).resolve() for name in names)
-    for name, folder in zip(names, folders, strict=True):
+    folders = []
+    for name in names:
+        try:
+            folder = (file.parent / Path(name).expanduser()).resolve()
+        except (ValueError, RuntimeError):  # a null byte, or the home of an unknown user
+            raise UserError(f"{file}: {key} lists {name!r}, not a folder.", key, "folder") from None
         if not folder.is_dir():
             raise UserError(
                 f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"
             )
-    return folders
+        folders.append(folder)
+    return tuple(folders)
 
 
 def _example(key: str) -> str:

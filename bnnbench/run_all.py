@@ -41,7 +41,7 @@ def run_all(
     """
     sweep = SweepProgress(runs) if len(runs) > 1 else None
     folders = []
-    with shared_engine(runs, sweep, say) as engine:
+    with shared_engine(runs, say) as engine:
         for run in runs:
             try:
                 folder = execute(run, partial(_write_page, run), sweep, say, _load_pages, engine)

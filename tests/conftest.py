@@ -5,7 +5,6 @@ from __future__ import annotations
 from support import one_thread  # isort: skip  # before torch is imported
 
 import gc
-import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -75,22 +74,10 @@ def tiny(table_csv: Path, tmp_path: Path) -> Planner:
 
 
 @pytest.fixture
-def restored_logging() -> Iterator[None]:
-    """Restore logging, which Hydra may redirect to the captured stderr of a test."""
-    root = logging.getLogger()
-    level, handlers, disabled = root.level, root.handlers[:], root.manager.disable
-    yield
-    root.setLevel(level)
-    root.handlers[:] = handlers
-    logging.disable(disabled)
-
-
-@pytest.fixture
 def command(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    restored_logging: None,
 ) -> Command:
     """Return the command line, which runs in this process and in an empty folder."""
     folder = tmp_path / "cwd"

@@ -119,10 +119,7 @@ def test_private_parts_of_hydra_are_not_used() -> None:
 
 
 def test_only_discovery_imports_suites() -> None:
-    """Except the command `gold`, which is a part of its suite."""
     for path in FILES:
-        if path.match("cli/commands/gold.py"):
-            continue
         own = path.relative_to(PACKAGE).parts[1] if part(path) == "suites" else None
         for words in own_imports(path):
             if words[0] == "suites" and len(words) > 1:

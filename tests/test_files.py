@@ -1,14 +1,16 @@
-"""Writing to links, devices and pipes, and who may write to a file."""
+"""Writing to links, devices, pipes and failing disks, and who may write to a file."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO, NoReturn
 
 import pytest
 
-from bnnbench.files import is_device, is_private, write_text
+from bnnbench.files import is_device, is_private, write_atomically, write_text
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
@@ -36,6 +38,38 @@ def test_devices(tmp_path: Path) -> None:
     assert not is_device(tmp_path) and not is_device(tmp_path / "absent")
     write_text(Path("/dev/null"), "text")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.parametrize("operation", ["os.fsync", "os.chmod", "os.replace"])
+def test_an_operation_that_fails_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail(*_: object) -> NoReturn:
+        raise OSError(errno.EIO, "disk error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(operation, fail)
+        with pytest.raises(OSError, match="disk error") as error:
+            write_text(path, "new")
+    assert error.value.filename == str(path)
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_short_write_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fill(file: BinaryIO) -> NoReturn:
+        file.write(b"ne")
+        raise OSError(errno.ENOSPC, "no space")
+
+    with pytest.raises(OSError, match="no space") as error:
+        write_atomically(path, fill)
+    assert error.value.filename == str(path)
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize(("mode", "expected"), [(0o755, True), (0o775, False), (0o757, False)])

@@ -74,6 +74,14 @@ def test_folders_are_appended_to_the_module_search_path(folder: Path) -> None:
         (b'path = "."', "path", "type"),
         (b"suites = [1]", "suites", "type"),
         (b'config_dirs = ["nowhere"]', "config_dirs", "folder"),
+        (b'config_dirs = ["bnnbench.toml"]', "config_dirs", "folder"),
+        (b'path = ["a\\u0000b"]', "path", "folder"),
+        (b'path = ["~no_such_user"]', "path", "folder"),
+        (b"path = [[]]", "path", "type"),
+        (b"path = nan", "path", "type"),
+        (b"suites = 2020-01-01", "suites", "type"),
+        (b"suites = {a = 1}", "suites", "type"),
+        (b"x = " + b"[" * 3000, None, "not_toml"),
     ],
 )
 def test_wrong_files_are_errors(folder: Path, text: bytes, setting: str | None, code: str) -> None:

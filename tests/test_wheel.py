@@ -30,9 +30,15 @@ def test_an_unpacked_wheel_finds_its_files(tmp_path: Path) -> None:
     for name in (*data, "configs/run.yaml"):
         assert (site / "bnnbench" / name).is_file()
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    command = [sys.executable, "-m", "bnnbench", "list", "method"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
-    )
-    listed = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+
+    def bnnbench_of_wheel(*words: str) -> str:
+        command = [sys.executable, "-m", "bnnbench", *words]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+        )
+        return done.stdout
+
+    listed = [line.split()[0] for line in bnnbench_of_wheel("list", "method").splitlines()[1:]]
     assert listed == sorted(options("method"))
+    out = bnnbench_of_wheel("run", "method=linear", "dataset=protein", "protocol=trial")
+    assert "results: " in out

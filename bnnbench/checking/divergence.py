@@ -11,12 +11,10 @@ from bnnbench.checking.checks import Check, bitwise_equal, difference
 from bnnbench.checking.small_fits import SEEDS, training_set
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.priors import Gaussian
-from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.types import TrainingSet
 
 
 def is_nonnegative(subject: Divergence) -> str | None:
@@ -126,7 +124,7 @@ def estimate_agrees_with_closed_form(subject: Divergence) -> str | None:
 
 def trains(subject: Divergence) -> str | None:
     """Bayes by Backprop stays finite with it, and another weight gives another fit."""
-    light, heavy = fit_with_each([subject, replace(subject, weight=3 * subject.weight)])
+    light, heavy = fit_with(subject), fit_with(replace(subject, weight=3 * subject.weight))
     if bool(light.diverged.any()):
         return "a small fit with method=bbb diverges"
     if bitwise_equal(light.state["rho"], heavy.state["rho"]):
@@ -134,32 +132,19 @@ def trains(subject: Divergence) -> str | None:
     return None
 
 
-def fit_with_each(
-    members: list[Divergence], precision: tuple[float, ...] = (1.0, 1.0, 1.0)
-) -> list[Posterior]:
-    """Fit Bayes by Backprop with each divergence, in one stack.
+def fit_with(divergence: Divergence, precision: tuple[float, ...] = (1.0, 1.0, 1.0)) -> Posterior:
+    """Fit Bayes by Backprop with a divergence.
 
     Args:
-        members: the divergences.
+        divergence: the divergence.
         precision: the prior precision of each replica.
     """
-    one, copies = training_set(), len(members)
-    data = TrainingSet(
-        one.inputs.repeat(copies, 1, 1), one.targets.repeat(copies, 1),
-        one.counts * copies, one.groups * copies,
-    )  # fmt: skip
-    stack = StackedDivergences(tuple(members), one.replicas)
-    method = BBB(label="bbb", divergence=stack)
+    data, method = training_set(), BBB(label="bbb", divergence=divergence)
     hyper = {"noise_precision": torch.full((data.replicas, 1), 5.0).double(),
-             "prior_precision": torch.tensor(precision * copies).double()[:, None]}  # fmt: skip
+             "prior_precision": torch.tensor(precision).double()[:, None]}  # fmt: skip
     training = Training(batch_size=8, samples=3, dtype="float64")
     streams = Streams(SEEDS, data.groups, dtype=torch.float64)
-    whole = method.fit(FitTask(data, hyper, Network(width=5), training, 5, streams))
-    blocks = [slice(k * one.replicas, (k + 1) * one.replicas) for k in range(copies)]
-    return [
-        replace(whole, state={n: v[k] for n, v in whole.state.items()}, diverged=whole.diverged[k])
-        for k in blocks
-    ]
+    return method.fit(FitTask(data, hyper, Network(width=5), training, 5, streams))
 
 
 def _pairs(dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Completion on Tab: of commands and options by argcomplete, of the settings of `run` by Hydra."""
+"""Completion on Tab: of commands and options by argcomplete, of settings by `config`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from bnnbench.cli.commands import run as run_command
 from bnnbench.cli.commands.list import LISTABLE, metrics
+from bnnbench.cli.exit_codes import Parser
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import built_in_suites
 from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
@@ -27,21 +29,13 @@ def complete(parser: ArgumentParser) -> None:
     from argcomplete import CompletionFinder
     from argcomplete.completers import DirectoriesCompleter
 
-    from bnnbench.cli.commands.run import DRY_RUN, option_parser
-
     suites = [suite.name for suite in built_in_suites()]
     try:
         named = {group: [*options(group)] for group in GROUPS}
     except UserError:  # in the project, which commands report
         sys.exit(1)
     commands = _commands(parser)
-    run = commands["run"]
-    for action in option_parser()._actions:
-        if action.option_strings:
-            run._add_action(action)
-    run.add_argument(DRY_RUN, action="store_true")
-    run.add_argument("settings", nargs="*")
-    _offer(run, "settings", settings)
+    _offer(commands["run"], "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *suites))
     _offer(commands["reproduce"], "overrides", settings)
     names = dict.fromkeys([*LISTABLE, *chain(*named.values()), *suites, *metrics()])
@@ -91,10 +85,10 @@ def settings(prefix: str, **_: Any) -> list[str]:
 
 def _config_dir(words: Sequence[str]) -> str | None:
     """Return the existing folder that `--config-dir` names, if any; `words` may be incomplete."""
-    from bnnbench.cli.commands.run import option_parser
-
+    parser = Parser(add_help=False)
+    run_command.add_arguments(parser)
     try:
-        given = option_parser().parse_known_args(list(words))[0].config_dir
+        given = parser.parse_known_args(list(words))[0].config_dir
     except UserError:  # the value is missing
         return None
     return given if given is not None and os.path.isdir(given) else None

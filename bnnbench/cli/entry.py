@@ -13,6 +13,9 @@ from contextlib import suppress
 # threads only slow products of small matrices. Other libraries follow this setting.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# No window is opened, and matplotlib cannot be imported with a name that it does not know.
+os.environ["MPLBACKEND"] = "agg"
+
 
 def command() -> None:
     """Run the command line and end the process with its exit code."""

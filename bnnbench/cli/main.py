@@ -29,7 +29,7 @@ DESCRIPTION = """\
 Reproducible benchmarks for Bayesian neural networks. One command runs a method on a data set under
 the standard 20-split protocol, with hyper-parameter search, and writes tables and figures.
 
-  bnnbench run                                   vadam on diabetes, no download needed
+  bnnbench run                                   vadam on boston
   bnnbench run method=bbb dataset=boston         choose a method and a data set
   bnnbench run -m method=vadam,bbb dataset=boston,yacht
   bnnbench run --help                            all settings, with examples
@@ -38,8 +38,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench report                                all finished runs in tables and figures
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, with what probability
-  bnnbench kept                                  kept results of many methods, to compare with
-  bnnbench gold FILE                             distance of your predictions to the posterior
+  bnnbench reference                             results of many methods to compare with
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
   bnnbench trust                                 use the project in this folder
@@ -48,8 +47,8 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 
 COMMANDS = (
-    *("reproduce", "list", "check", "report", "show", "compare", "kept", "recommend"),
-    *("predict", "gold", "trust"),
+    *("run", "reproduce", "list", "check", "report", "show", "compare", "reference"),
+    *("recommend", "predict", "trust"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 
@@ -64,17 +63,17 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands except `run`, whose arguments Hydra parses."""
+def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of some commands."""
     parser = Parser(prog="bnnbench", description=DESCRIPTION)
     parser.add_argument(
         "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    commands.add_parser("run", help="run a method on a data set", add_help=False)
-    for name in COMMANDS:
+    for name in names:
         module = import_module(f"bnnbench.cli.commands.{name}")
-        command = commands.add_parser(name, help=module.SUMMARY)
+        # The help of `run` contains its settings.
+        command = commands.add_parser(name, help=module.SUMMARY, add_help=name != "run")
         command.description = getattr(module, "DESCRIPTION", None)
         command.epilog = getattr(module, "EXAMPLES", None)
         module.add_arguments(command)
@@ -93,16 +92,12 @@ def dispatch(arguments: Sequence[str]) -> int:
         complete(build_parser())
     if "--version" in arguments:
         arguments = ["--version"]
-    run_arguments = _run_arguments(arguments)
-    if run_arguments is not None:
-        from bnnbench.cli.commands.run import run_command
-
-        return run_command(run_arguments)
     if arguments and "=" in arguments[0] and arguments[0][0] != "-":
         raise UserError(
             f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.", "COMMAND"
         )
-    parser = build_parser()
+    named = [name for name in COMMANDS if [name] == list(arguments[:1])]
+    parser = build_parser(named or COMMANDS)
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
         raise _unknown_argument(arguments, unknown)
@@ -117,16 +112,6 @@ def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserE
     wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
     command = f"bnnbench {arguments[0]}" if arguments[0][0] != "-" else "bnnbench"
     return UserError(f"unrecognized argument: {wrong}; see `{command} --help`.", wrong)
-
-
-def _run_arguments(arguments: Sequence[str]) -> list[str] | None:
-    """Return the arguments of `run`, including options before it; None for other commands."""
-    first = arguments[0] if arguments else ""
-    general_help = first in ("-h", "--help")
-    if "run" not in arguments or general_help or not (first == "run" or first.startswith("-")):
-        return None
-    place = list(arguments).index("run")
-    return [*arguments[:place], *arguments[place + 1 :]]
 
 
 def _check_working_directory() -> None:

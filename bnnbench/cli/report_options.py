@@ -29,10 +29,10 @@ NAMES: dict[str, Any] = {
 METRICS = NAMES | {"help": "only these, in this order; see `bnnbench list metric`"}
 """Arguments of `--metric`."""
 
-KEPT_OPTION: dict[str, Any] = {
-    "metavar": "kept[:TRACK][@EDITION]",
-    "help": "compare with kept results: of the track of each run, or of a named one; of the newest "
-    "edition, or of a named one or its folder",
+REFERENCE_OPTION: dict[str, Any] = {
+    "metavar": "reference[:TRACK][@FOLDER]",
+    "help": "compare with reference results: of the track of each run, or of a named one; those of "
+    "bnnbench, or those in a folder",
 }
 """Arguments of `--with`."""
 

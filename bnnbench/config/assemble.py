@@ -162,7 +162,6 @@ EXECUTION_KEYS = (
     "figures",
     "data_dir",
     "experiment",
-    "hydra",
     "protocol",
     "device",
     "engine",

@@ -21,7 +21,8 @@ def matching_settings(line: str, config_dir: str | None) -> list[str]:
         plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
         try:
             found = plugin._query(CONFIG_NAME, line or " ")
-            # Leave out base files of options, and `_target_`.
-            return [word for word in found if "=_" not in word and "._" not in word]
+            # Leave out base files of options, `_target_`, and settings of Hydra itself.
+            hidden = ("=_", "._", "hydra.", "hydra/")
+            return [word for word in found if not any(part in word for part in hidden)]
         except CONFIG_ERRORS:  # the words before are wrong, which `run` will report
             return []

@@ -5,9 +5,9 @@ Hydra searches our folders, caches their files and knows our resolvers.
 
 from __future__ import annotations
 
-import os
 import pickle
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -18,27 +18,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hydra import compose, initialize_config_dir
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from bnnbench.config import auto_protocol
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
-from bnnbench.config.errors import CONFIG_ERRORS, not_a_mapping, to_user_error
-from bnnbench.config.overrides import launcher_error, prepare_overrides
+from bnnbench.config.errors import (
+    CONFIG_ERRORS,
+    hydra_setting_error,
+    not_a_mapping,
+    to_user_error,
+)
+from bnnbench.config.overrides import check_overrides, prepare_overrides
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 _config_dirs: ContextVar[tuple[str, ...] | None] = ContextVar("config_dirs", default=None)
-"""The folder of `--config-dir`, if any; None in Hydra's own application, which reads it itself."""
+"""The folder of `--config-dir`, if any; None outside of `initialise_hydra`, without our cache."""
 
+OWN_PROVIDERS = ("bnnbench", "command-line")
+"""Names of the search path's entries for plug-ins, projects, and `--config-dir`."""
+
+FOREIGN = "hydra_plugins"
+"""The package in which Hydra looks for sweepers and launchers of others."""
 
 CACHED = "cached-"
 """Beginning of the schemes of sources that read every file once per process."""
@@ -70,14 +78,14 @@ class ConfigFolders(SearchPathPlugin):
             full = entry.path if "://" in entry.path else f"file://{entry.path}"
             entry.path = CACHED + full
         for folder in config_folders()[1:]:
-            search_path.append("bnnbench", f"file://{folder.path}")
+            search_path.append(OWN_PROVIDERS[0], f"file://{folder.path}")
         for given in config_dirs or ():
-            search_path.append("command-line", f"file://{Path(given).absolute()}")
+            search_path.append(OWN_PROVIDERS[1], f"file://{Path(given).absolute()}")
 
 
 @contextmanager
 def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
-    """Initialise Hydra for composing outside of its `main`.
+    """Initialise Hydra for composing.
 
     Args:
         config_dir: the folder of `--config-dir`, which is searched after `configs`.
@@ -110,45 +118,26 @@ def to_dict(config: DictConfig) -> dict[str, Any]:
         raise to_user_error(error) from None
 
 
-def _choices() -> str:
-    """Return every group with its options, for the template of `bnnbench run --help`.
-
-    Hydra's own list includes the base files of options.
-    """
-    search_path = GlobalHydra.instance().config_loader().get_search_path()
-    return _choices_in(tuple(folder.path or "" for folder in search_path.get_path()))
-
-
-@cache  # Hydra resolves the template in every configuration that it composes
-def _choices_in(folders: tuple[str, ...]) -> str:
-    """Return a line for each group; `folders` is the current search path, the key of the cache."""
-    loader = GlobalHydra.instance().config_loader()
-    found = {group: loader.get_group_options(group, ObjectType.CONFIG) for group in GROUPS}
-    return "".join(
-        f"{group}: {', '.join(filter(is_option, sorted(names)))}\n"
-        for group, names in found.items()
-    )
+def _load_plugins_of_hydra() -> None:
+    """Load Hydra's own plug-ins; it would import foreign ones from any folder on the path."""
+    before = sys.modules.get(FOREIGN)
+    sys.modules[FOREIGN] = None  # type: ignore[assignment]  # importing it raises ImportError
+    try:
+        Plugins.instance()
+    finally:
+        del sys.modules[FOREIGN]
+        sys.modules |= {} if before is None else {FOREIGN: before}
 
 
+_load_plugins_of_hydra()
 for _source in Plugins.instance().discover(ConfigSource):
     Plugins.instance().register(_cached(_source))
 Plugins.instance().register(ConfigFolders)
-OmegaConf.register_new_resolver("choices", _choices, replace=True)
 OmegaConf.register_new_resolver(auto_protocol.RESOLVER, auto_protocol.resolve, replace=True)
 
 
-LAUNCHER, SWEEPER = "BasicLauncher", "BasicSweeper"
-"""Classes of Hydra that run jobs one by one in this process, as we do without it."""
-
-DEFAULT_HYDRA_SETTINGS: dict[str, Any] = {
-    "callbacks": {},
-    "run.dir": ".",
-    "output_subdir": None,
-    "job.chdir": False,
-    "job.env_set": {},
-    "job_logging.root": None,
-}
-"""With these and `SWEEPER`, Hydra would do nothing more than run the jobs."""
+SWEEP, MULTIRUN = "sweep", "multirun"
+"""Keys of an experiment: the values that it sweeps over, and whether it does so without `-m`."""
 
 
 class Job(NamedTuple):
@@ -156,33 +145,19 @@ class Job(NamedTuple):
 
     Attributes:
         overrides: of this job.
-        config: the composed configuration, unresolved; with the section `hydra`, unless Hydra's
-            own application runs the job.
-        number: of the job, from 0.
+        config: the composed configuration, unresolved; without the sweep of its experiment.
     """
 
     overrides: Sequence[str]
     config: DictConfig
-    number: int = 0
 
     def resolved(self) -> dict[str, Any]:
-        """Return the configuration as plain containers, without the section `hydra`.
+        """Return the configuration as plain containers.
 
         Raises:
             UserError: if a value is missing or cannot be resolved.
         """
-        if "hydra" not in self.config:
-            return to_dict(self.config)
-        with read_write(self.config.hydra), open_dict(self.config.hydra):
-            self.config.hydra.runtime.output_dir = os.getcwd()
-            self.config.hydra.job.update(num=self.number, id=str(self.number))
-        hydra = HydraConfig.instance()
-        hydra.set_config(self.config)  # settings may refer to it
-        ours = [str(key) for key in self.config if key != "hydra"]
-        try:
-            return to_dict(OmegaConf.masked_copy(self.config, ours))
-        finally:
-            hydra.cfg = None
+        return to_dict(self.config)
 
     def chosen_name(self, group: str, key: str) -> str:
         """Return the name of the chosen option, even if the configuration is invalid."""
@@ -202,7 +177,7 @@ class JobList(NamedTuple):
     jobs: Sequence[Job]
 
 
-def compose_jobs(overrides: Sequence[str], multirun: bool) -> JobList | None:
+def compose_jobs(overrides: Sequence[str], multirun: bool) -> JobList:
     """Compose each job of a command line once.
 
     Hydra must be initialised.
@@ -211,36 +186,48 @@ def compose_jobs(overrides: Sequence[str], multirun: bool) -> JobList | None:
         overrides: quoted for Hydra's grammar.
         multirun: whether `-m` is given.
 
-    Returns:
-        None if the configuration asks for features of Hydra's own application, such as
-        a working directory or callbacks.
-
     Raises:
         HydraException: if they cannot be composed.
-        UserError: if they choose a launcher.
     """
     given = _parse(overrides)
     shared = _compose_shared(given)
-    if _class_name(shared, "launcher") != LAUNCHER:
-        raise launcher_error()
-    if any(one.key_or_group.startswith("hydra") for one in given) or _needs_hydra_app(shared):
-        return None
-    if multirun or shared.hydra.mode == RunMode.MULTIRUN:
+    if multirun or shared.get(MULTIRUN):
         return JobList(True, _compose_each(given, shared))
     if any(one.is_sweep_override() for one in given):
         _compose(overrides)  # Hydra raises the error
-    return JobList(False, [Job(list(overrides), shared)])
+    return JobList(False, [_job(overrides, shared)])
 
 
-def _needs_hydra_app(shared: DictConfig) -> bool:
-    settings = DEFAULT_HYDRA_SETTINGS.items()
-    return _class_name(shared, "sweeper") != SWEEPER or any(
-        OmegaConf.select(shared.hydra, key) != value for key, value in settings
-    )
+def config_text(overrides: Sequence[str], section: str | None = None, resolve: bool = False) -> str:
+    """Return the configuration of one job as YAML.
+
+    Hydra must be initialised.
+
+    Args:
+        overrides: quoted for Hydra's grammar.
+        section: print only this part.
+        resolve: whether to replace interpolations by their values.
+
+    Raises:
+        HydraException: if they cannot be composed.
+        UserError: if the section does not exist.
+    """
+    config = _job(overrides, _compose(overrides)).config
+    if section is None:
+        return OmegaConf.to_yaml(config, resolve=resolve)
+    found: Any = OmegaConf.select(config, section)
+    if found is None:
+        raise UserError(f"--package: the configuration has no section {section}.", "--package")
+    return OmegaConf.to_yaml(found, resolve=resolve) if OmegaConf.is_config(found) else f"{found}\n"
 
 
-def _class_name(config: DictConfig, plugin: str) -> str:
-    return str(OmegaConf.select(config.hydra, f"{plugin}._target_")).rpartition(".")[2]
+def group_options() -> dict[str, list[str]]:
+    """Return every group with its options; Hydra must be initialised."""
+    loader = GlobalHydra.instance().config_loader()
+    return {
+        group: list(filter(is_option, sorted(loader.get_group_options(group, ObjectType.CONFIG))))
+        for group in GROUPS
+    }
 
 
 def sweep_jobs(
@@ -305,7 +292,35 @@ def _compose_shared(given: Sequence[Override]) -> DictConfig:
 
 
 def _compose(overrides: Sequence[str]) -> DictConfig:
-    return compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
+    """Compose a configuration; files of the user must not set anything of Hydra itself."""
+    config = compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
+    search_path = GlobalHydra.instance().config_loader().get_search_path().get_path()
+    if any(entry.provider in OWN_PROVIDERS for entry in search_path):
+        given = _hydra_section(config)
+        for key, value in _default_hydra_section().items():
+            if given[key] != value:
+                raise hydra_setting_error(f"hydra.{key}")
+    with open_dict(config):
+        del config["hydra"]
+    return config
+
+
+@cache
+def _default_hydra_section() -> dict[str, Any]:
+    return _hydra_section(compose(CONFIG_NAME, return_hydra_config=True))
+
+
+def _hydra_section(config: DictConfig) -> dict[str, Any]:
+    """Return the settings of Hydra that no override of ours changes."""
+    section: Any = OmegaConf.to_container(config.hydra)
+    del section["overrides"], section["runtime"], section["job"]["override_dirname"]
+    return dict(section)
+
+
+def _job(overrides: Sequence[str], config: DictConfig) -> Job:
+    """Return a job without the sweep of its experiment."""
+    kept = [str(key) for key in config if key not in (SWEEP, MULTIRUN)]
+    return Job(list(overrides), OmegaConf.masked_copy(config, kept))
 
 
 def _compose_each(
@@ -313,10 +328,9 @@ def _compose_each(
 ) -> list[Job]:
     """Compose the jobs, or the first few; a single job without a sweep reuses `shared`."""
     overrides = _split_jobs(given, shared)
-    if len(overrides) == 1:
-        same = not shared.hydra.sweeper.params and not any(o.is_sweep_override() for o in given)
-        return [Job(overrides[0], shared if same else _compose(overrides[0]))]
-    return [Job(job, _compose(job), number) for number, job in enumerate(overrides[:max_jobs])]
+    if not shared.get(SWEEP) and not any(one.is_sweep_override() for one in given):
+        return [_job(overrides[0], shared)]
+    return [_job(job, _compose(job)) for job in overrides[:max_jobs]]
 
 
 def _split_jobs(given: Sequence[Override], shared: DictConfig) -> list[list[str]]:
@@ -324,10 +338,14 @@ def _split_jobs(given: Sequence[Override], shared: DictConfig) -> list[list[str]
 
     The last override of a key replaces those before it, in their place, as in Hydra.
     """
-    swept = shared.hydra.sweeper.params or {}
+    swept: Any = shared.get(SWEEP) or OmegaConf.create()
+    if not isinstance(swept, Mapping):
+        raise not_a_mapping(SWEEP, swept)
+    words = [f"{key}={value}" for key, value in swept.items()]
+    check_overrides(words)
     choices: dict[str, list[str]] = {}
-    for one in [*_parse([f"{key}={value}" for key, value in swept.items()]), *given]:
+    for one in [*_parse(words), *given]:
         key, many = one.get_key_element(), one.is_sweep_override()
         values = one.sweep_string_iterator() if many else [one.get_value_element_as_str()]
         choices[key] = [f"{key}={value}" for value in values]
-    return [[o for o in job if not o.startswith("hydra.")] for job in product(*choices.values())]
+    return [list(job) for job in product(*choices.values())]

@@ -78,6 +78,16 @@ def not_a_mapping(key: str, value: object) -> UserError:
     return UserError(f"{key} must be a group of settings, not {value!r}.", key, "not_a_group")
 
 
+def hydra_setting_error(key: str) -> UserError:
+    """Return the error for a setting of Hydra's own application, such as its launcher."""
+    return UserError(
+        f"{key}: settings of Hydra itself are not supported; use -m for sweeps and engine= for "
+        "clusters (see `bnnbench list engine`).",
+        key,
+        "hydra_setting",
+    )
+
+
 def _undecodable_file(config_dir: str | None) -> str:
     """Return the first external file that is not UTF-8; Python does not say which one it was."""
     folders = [folder.path for folder in config_folders()[1:]]
@@ -147,6 +157,7 @@ TRANSLATIONS: dict[str, Callable[..., UserError]] = {
     r"Could not find '([\w/]+)/([^'/]*)'": _unknown_option,
     r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
     r"Could not override '([\w./@]+)'": _unknown_setting,
+    r"HydraConfig was not set\s+full_key: (\S+)": lambda _, key: hydra_setting_error(key),
 }
 """Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
 

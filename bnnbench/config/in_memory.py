@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
 
-from omegaconf import OmegaConf
-
 from bnnbench.config.compose import single_job
 from bnnbench.config.instantiate import Config
 from bnnbench.types import UserError
@@ -56,7 +54,6 @@ def compose_fit(settings: Sequence[str], rows: int) -> Config:
 @lru_cache(maxsize=256)  # composing takes longer than a small fit
 def _composed(settings: tuple[str, ...], rows: int) -> Config:
     job = single_job([*FIXED, *settings])
-    OmegaConf.set_struct(job.config, False)
     job.config.dataset = {
         "_target_": SOURCE,
         "rows": rows,

@@ -20,6 +20,7 @@ from hydra.core.override_parser.types import (
 from hydra.errors import HydraException
 
 from bnnbench.config.configs import GROUPS, options
+from bnnbench.config.errors import hydra_setting_error
 from bnnbench.config.suggestions import unknown_option
 from bnnbench.constraints import check_folder
 from bnnbench.types import UserError
@@ -82,15 +83,14 @@ def check_overrides(words: Sequence[str]) -> None:
     """
     for word in words:
         key, equals, value = word.partition("=")
-        name = key.lstrip("+~")
+        name = key.strip().lstrip("+~").strip()
         if word != word.encode(errors="replace").decode():
             raise UserError(f"{word!r} is not UTF-8 text.", name, "not_utf8")
         if not name:
             raise UserError(f"{word} has no key: write KEY=VALUE.", code="no_key")
-        group, _, _ = name.replace("/", ".").partition("@")
-        if group.startswith("hydra.launcher") and (name, value) != ("hydra/launcher", "basic"):
-            raise launcher_error()
-        if key.startswith("~") and not name.startswith("hydra"):
+        if "hydra" in (part.partition(".")[0].partition("/")[0] for part in name.split("@")):
+            raise hydra_setting_error(name)
+        if key.startswith("~"):
             raise UserError(
                 f"{word}: settings cannot be removed; change the value with {name}=VALUE.",
                 name,
@@ -108,16 +108,6 @@ def check_overrides(words: Sequence[str]) -> None:
                     name,
                     "bracket",
                 )
-
-
-def launcher_error() -> UserError:
-    """Return the error for a launcher of Hydra, which would start runs in other processes."""
-    return UserError(
-        "hydra/launcher cannot be changed; workers= sets the number of processes, and engine= "
-        "sends the runs of a sweep to other machines (see `bnnbench list engine`).",
-        "hydra/launcher",
-        "launcher",
-    )
 
 
 def check_sweep(word: str) -> None:

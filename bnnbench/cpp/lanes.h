@@ -106,24 +106,15 @@ inline Lane power_of_two(LaneMask k) {
 }
 
 // exp(x) = 2^k (1 + rest) for x <= 88, with x = k log 2 + r and a polynomial in r (Cephes, expf).
-struct Exponential {
-  Lane power, rest;
-
-  explicit Exponential(Lane x) {
-    x = x < -87 ? Lane{} - 87 : x;
-    const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // rounds to the nearest integer
-    const Lane r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-    Lane p = 1.9875691500e-4f * r + 1.3981999507e-3f;
-    p = ((p * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f;
-    rest = (p * r + 5.0000001201e-1f) * (r * r) + r;
-    power = power_of_two(__builtin_convertvector(k, LaneMask));
-  }
-
-  Lane value() const { return (rest + 1) * power; }
-  Lane less_one() const { return rest * power + (power - 1); }  // accurate for small x
-};
-
-inline Lane exponential(Lane x) { return Exponential(x).value(); }
+inline Lane exponential(Lane x) {
+  x = x < -87 ? Lane{} - 87 : x;
+  const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // rounds to the nearest integer
+  const Lane r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+  Lane p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+  p = ((p * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f;
+  const Lane rest = (p * r + 5.0000001201e-1f) * (r * r) + r;
+  return (rest + 1) * power_of_two(__builtin_convertvector(k, LaneMask));
+}
 
 // log(1 + e) for e > -1, with 1 + e = 2^k (1 + f) and log(1 + f) = 2 artanh(f / (2 + f)).
 Lane logarithm_of_one_and(Lane e) {

@@ -204,7 +204,6 @@ SOURCES = tuple(
     for name in (
         "kernel.cpp",
         "elementwise.cpp",
-        "jensen_shannon.cpp",
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
@@ -261,8 +260,6 @@ def _load(path: Path) -> ctypes.CDLL:
     taking_one = code.take_steps, code.propagate, code.take_trajectories
     for function in taking_one:
         function.argtypes = [ARRAY]
-    for function in (code.js_far, code.js_near, code.js_slopes):
-        function.argtypes, function.restype = [ARRAY], None
     for function in (code.exponentials, code.logarithms):
         function.argtypes, function.restype = [NUMBER, *[ARRAY] * 2], None
     code.mixture_crps.argtypes, code.mixture_crps.restype = [*[NUMBER] * 2, *[ARRAY] * 4], None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.data.errors import invalid
 from bnnbench.data.splits import NumberOfSplits, published_splits, seeded_splits
 from bnnbench.files import shipped_folder
-from bnnbench.types import Table
+from bnnbench.types import Table, UserError
 
 TEST_FRACTION = 0.1  # as in the published splits
 
@@ -45,7 +44,10 @@ class UCI(Checked):
 
     def check(self) -> None:
         if not isinstance(self.features, tuple):
-            raise invalid("features", "type", f"must be a list of names, not {self.features!r}.")
+            raise UserError(
+                f"dataset.features must be a list of names, not {self.features!r}.",
+                setting="dataset.features",
+            )
 
     def load(self) -> Table:
         """Load the table.
@@ -53,23 +55,25 @@ class UCI(Checked):
         Raises:
             UserError: if `features` does not name every input column.
         """
-        rows = read_rows(self.name)
-        inputs = rows[:, :-1]
-        if len(self.features) != inputs.shape[1]:
-            raise invalid(
-                "features",
-                "wrong_length",
-                f"must name the {inputs.shape[1]} input columns of {self.name}, not "
+        table = read_table(self.name)
+        rows, columns = table.inputs.shape
+        if len(self.features) != columns:
+            raise UserError(
+                f"dataset.features must name the {columns} input columns of {self.name}, not "
                 f"{len(self.features)}.",
+                setting="dataset.features",
+                code="wrong_length",
             )
+        table = replace(table, features=self.features, target=self.target)
         if self.seeded_splits is None:
-            splits = published_splits(len(rows), N_SPLITS[self.name])
-        else:
-            splits = seeded_splits(len(rows), self.seeded_splits, TEST_FRACTION, self.split_seed)
-        return Table(self.name, inputs, rows[:, -1], splits, self.features, self.target)
+            return table
+        splits = seeded_splits(rows, self.seeded_splits, TEST_FRACTION, self.split_seed)
+        return replace(table, splits=splits)
 
 
-def read_rows(name: str) -> np.ndarray:
-    """Return the rows of a set, inputs and target, `[N, D + 1]`."""
+def read_table(name: str) -> Table:
+    """Return a set with its published splits; its columns have no names."""
     content = gzip.decompress((shipped_folder("data/uci") / f"{name}.txt.gz").read_bytes())
-    return np.loadtxt(content.splitlines())
+    rows = np.loadtxt(content.splitlines())
+    splits = published_splits(len(rows), N_SPLITS[name])
+    return Table(name, rows[:, :-1], rows[:, -1], splits, (), "target")

@@ -63,14 +63,14 @@ class Divergence(Checked, ABC):
             )
 
     @property
+    def benefits_from_compile(self) -> bool:
+        """Whether `torch.compile` speeds up its gradient."""
+        return True
+
+    @property
     def order(self) -> float | None:
         """The order `alpha` within a family of divergences, None outside such a family."""
         return None
-
-    @property
-    def native(self) -> bool:
-        """Whether its gradient has native code for the CPU."""
-        return False
 
     @property
     def name(self) -> str:

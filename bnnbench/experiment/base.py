@@ -6,16 +6,15 @@ settings: a field named like a configuration group (`dataset`, `method`, `networ
 the option chosen in that group; all others are set in its own YAML file.
 
 `Experiment` is all that most of them need. `HasSteps` is for units that take long, `HasPlan` for
-experiments that describe what they will do, `Stackable` for units that train faster together.
+experiments that describe what they will do, `HasGroups` for units that are computed together.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import torch
 
@@ -135,8 +134,8 @@ class HasPlan(Experiment):
         """Estimate the bytes that each process needs in addition to the program itself."""
 
 
-class Stackable(Experiment):
-    """An experiment whose units, or runs with other settings, train faster in one stack."""
+class HasGroups(Experiment):
+    """An experiment that computes a group of units together, as one stack or on all workers."""
 
     @property
     @abstractmethod
@@ -144,21 +143,12 @@ class Stackable(Experiment):
         """Whether a group uses all workers, so that groups run one after the other."""
 
     @abstractmethod
-    def can_stack_with(self, other: Experiment) -> bool:
-        """Whether `run_group` can train runs of both experiments in one stack."""
-
-    @abstractmethod
-    def max_stack_size(self, n_runs: int) -> int:
-        """Return how many of `n_runs` stackable runs share one stack."""
-
-    @classmethod
-    @abstractmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-        """Run one group of units of each member and save every unit when it is finished.
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
+        """Run one group of units and save every unit when it is finished.
 
         Args:
-            members: the runs; several only if they `can_stack_with` each other.
-            units: one of `groups`, the same for each member.
+            units: one of `groups`.
+            store: of the run.
             workers: cores that this call may use if the experiment runs in lockstep.
         """
 
@@ -168,60 +158,54 @@ class Stackable(Experiment):
 
     def run(self, unit: str, store: UnitStore) -> None:
         """Run one unit alone."""
-        self.run_group([Member(self, store)], [unit])
+        self.run_group([unit], store)
 
 
-class Member(NamedTuple):
-    """A run of a stack: its experiment and the store of its units."""
+def is_lockstep(experiment: Experiment) -> bool:
+    """Whether a group of units uses all workers."""
+    return isinstance(experiment, HasGroups) and experiment.lockstep
 
-    experiment: Experiment
-    store: UnitStore
 
-    @property
-    def lockstep(self) -> bool:
-        """Whether a group of its units uses all workers."""
-        return isinstance(self.experiment, Stackable) and self.experiment.lockstep
+def unit_steps(experiment: Experiment, unit: str, store: UnitStore) -> tuple[int, int]:
+    """Return the finished and the total number of steps of a unit."""
+    if isinstance(experiment, HasSteps):
+        return experiment.count_steps(unit, store)
+    return int(store.finished(unit)), 1
 
-    def steps(self, unit: str) -> tuple[int, int]:
-        """Return the finished and the total number of steps of a unit."""
-        if isinstance(self.experiment, HasSteps):
-            return self.experiment.count_steps(unit, self.store)
-        return int(self.store.finished(unit)), 1
 
-    def progress(self, unit: str) -> float:
-        """Return the finished fraction of a unit."""
-        if isinstance(self.experiment, HasSteps):
-            return self.experiment.progress(unit, self.store)
-        return float(self.store.finished(unit))
+def unit_progress(experiment: Experiment, unit: str, store: UnitStore) -> float:
+    """Return the finished fraction of a unit."""
+    if isinstance(experiment, HasSteps):
+        return experiment.progress(unit, store)
+    return float(store.finished(unit))
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A group of units that are computed together.
+    """A group of units of a run that are computed together.
 
     Attributes:
-        runs: the runs that train in one stack.
-        units: names of the units, the same for each run.
-        key: identifies the task.
+        experiment: of the run.
+        store: of the run, with an absolute path.
+        units: names of the units.
     """
 
-    runs: tuple[Member, ...]
+    experiment: Experiment
+    store: UnitStore
     units: tuple[str, ...]
-    key: str
 
-    @classmethod
-    def for_stack(cls, runs: Sequence[Member], units: Sequence[str]) -> Task:
-        """Make the task of a group of units for all runs of a stack."""
-        return cls(tuple(runs), tuple(units), f"{runs[0].store.folder.root} {' '.join(units)}")
+    @property
+    def key(self) -> str:
+        """A text that identifies the task."""
+        return f"{self.store.folder.root} {' '.join(self.units)}"
+
+    def progress(self) -> float:
+        """Return the sum of the finished fractions of its units."""
+        return sum(unit_progress(self.experiment, unit, self.store) for unit in self.units)
 
     def finished(self) -> bool:
-        """Whether every unit was saved by every run."""
-        return all(member.store.finished(unit) for member in self.runs for unit in self.units)
-
-    def restricted_to(self, folders: Collection[Path]) -> Task:
-        """Return the same task for only those runs that have these folders."""
-        runs = tuple(member for member in self.runs if member.store.folder.root in folders)
-        return replace(self, runs=runs)
+        """Whether every unit is saved."""
+        return all(self.store.finished(unit) for unit in self.units)
 
     def run(self, cores: int = 1) -> None:
         """Run it in this process, unless it is finished.
@@ -236,18 +220,16 @@ class Task:
             return
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)  # momenta of dead units decay into denormals: slow
-        with lock_group([member.store for member in self.runs], self.units[0]):
+        with lock_group(self.store, self.units[0]):
             # Another process may have finished it in the meantime.
             if not self.finished():
                 self.run_group(cores)
 
     def run_group(self, cores: int = 1) -> None:
-        """Run the units of each run that are not finished, in one stack if possible."""
-        first = self.runs[0].experiment
-        if isinstance(first, Stackable):
-            first.run_group(self.runs, self.units, cores)
+        """Run the units that are not finished, together if the experiment has groups."""
+        if isinstance(self.experiment, HasGroups):
+            self.experiment.run_group(self.units, self.store, cores)
             return
-        for experiment, store in self.runs:
-            for unit in self.units:
-                if not store.finished(unit):
-                    experiment.run(unit, store)
+        for unit in self.units:
+            if not self.store.finished(unit):
+                self.experiment.run(unit, self.store)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from bnnbench.cpp.library import ensure_library
-from bnnbench.experiment.base import Member, Task
+from bnnbench.experiment.base import Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine
 from bnnbench.experiment.lock import lock_tables, lock_units
 from bnnbench.experiment.progress import SweepProgress, watch
@@ -19,7 +18,6 @@ from bnnbench.experiment.run import (
     RunStatus,
     check_can_add_units,
     run_status,
-    stack_of,
     updated_record,
 )
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder, write_record
@@ -38,7 +36,7 @@ class Work:
     Attributes:
         units: unfinished, damaged, or to be repeated.
         discarded: those of them that have files.
-        tasks: groups of units that contain them, for all runs of the stack.
+        tasks: groups of units that contain them.
     """
 
     units: tuple[str, ...]
@@ -59,7 +57,7 @@ def execute(
     Args:
         run: the run.
         report: writes the page of the run, before it counts as complete.
-        sweep: the sweep of this run, whose other runs may train in one stack with it.
+        sweep: the sweep of this run, for its progress.
         say: called with messages about the status of the run and about slow preparations.
         while_waiting: called in this process while others compute.
         engine: the engine shared by all runs of the command; by default the run starts its own.
@@ -72,7 +70,7 @@ def execute(
         return run.folder
     if status.needs_only_figures:
         return draw_figures(run, status.needs_only_figures, report)
-    work = plan_work(run, status, sweep, say)
+    work = plan_work(run, status, say)
     # The engine first: it forks, which would copy locks and threads.
     with started_engine(run, work.tasks, engine) as started, lock_units(run.store, work.units):
         prepare_folder(run, work)
@@ -100,16 +98,14 @@ def draw_figures(run: Run, done: Done, report: Report) -> RunFolder:
     return run.folder
 
 
-def plan_work(
-    run: Run, status: RunStatus, sweep: SweepProgress | None, say: Callable[[str], object]
-) -> Work:
+def plan_work(run: Run, status: RunStatus, say: Callable[[str], object]) -> Work:
     """Return what a run still has to compute, after checking that its folder can store it."""
     run.folder.create()
     check_can_add_units(run)
     ensure_library(say)
     discarded = status.units if run.resume else run.experiment.units()
     units = tuple(dict.fromkeys([*run.unfinished_units(), *discarded]))
-    return Work(units, discarded, tuple(make_tasks(run, units, sweep)))
+    return Work(units, discarded, tuple(make_tasks(run, units)))
 
 
 def prepare_folder(run: Run, work: Work) -> None:
@@ -131,10 +127,8 @@ def compute_units(
 ) -> None:
     """Compute all tasks and show their progress."""
     if work.tasks:
-        runs = work.tasks[0].runs
-        with watch(run, sweep), lock_stack(run, runs) as locked:
-            tasks = [task.restricted_to(locked) for task in work.tasks]
-            engine.finish(tasks, while_waiting)
+        with watch(run, sweep):
+            engine.finish(work.tasks, while_waiting)
 
 
 def write_results(run: Run, report: Report) -> None:
@@ -155,8 +149,8 @@ def _figure_names(run: Run) -> tuple[str, ...]:
     return run.folder.figure_names(FIGURE_FORMATS[run.figures])
 
 
-def make_tasks(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> list[Task]:
-    """Return the tasks that compute these units of a run and of the runs in its stack.
+def make_tasks(run: Run, units: Sequence[str]) -> list[Task]:
+    """Return the tasks that compute these units of a run.
 
     A group is computed as a whole, in the same stack as in an uninterrupted run.
     """
@@ -166,15 +160,13 @@ def make_tasks(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> l
     # Units of an earlier, completed command were in other groups.
     names = run.experiment.units()
     fresh = [u for u in names if u in units or not done or u not in done.units]
-    groups = [group for group in run.experiment.groups(fresh) if set(group) & set(units)]
-    runs = tuple(one.member for one in stack_of(run, sweep.runs if sweep else ()))
-    return [Task.for_stack(runs, group) for group in groups]
+    groups = run.experiment.groups(fresh)
+    return [run.task(group) for group in groups if set(group) & set(units)]
 
 
 @contextmanager
 def shared_engine(
     runs: Sequence[Run],
-    sweep: SweepProgress | None,
     say: Callable[[str], object] = lambda sentence: None,
 ) -> Iterator[Engine | None]:
     """Start one engine for all runs of a command and hand out their unfinished units.
@@ -183,7 +175,6 @@ def shared_engine(
 
     Args:
         runs: the runs to execute.
-        sweep: their sweep.
         say: called with a message before a slow preparation.
 
     Yields:
@@ -191,25 +182,25 @@ def shared_engine(
     """
     remote = any(run.engine.remote for run in runs)
     # A lockstep run uses the whole machine, so it waits for its turn.
-    early = [run for run in runs if remote or not run.member.lockstep]
+    early = [run for run in runs if remote or not is_lockstep(run.experiment)]
     if len(early) < 2 and not remote:
         yield None
         return
     # First, so that a wrong address leaves no files behind.
     with _own_engine(runs[0]) as engine:
-        tasks = {task.key: task for run in early for task in _early_tasks(run, sweep)}
+        tasks = {task.key: task for run in early for task in _early_tasks(run)}
         if tasks and not remote:
             ensure_library(say)
         engine.start(list(tasks.values()))
         yield engine
 
 
-def _early_tasks(run: Run, sweep: SweepProgress | None) -> list[Task]:
+def _early_tasks(run: Run) -> list[Task]:
     """Return the tasks of a run that may start before its turn, and write its record.
 
     There are none if units must be discarded first or the run will be refused.
     """
-    tasks = make_tasks(run, run.unfinished_units(), sweep) if run.resume else []
+    tasks = make_tasks(run, run.unfinished_units()) if run.resume else []
     with suppress(UserError):
         check_can_add_units(run)
         if tasks:
@@ -239,25 +230,3 @@ def _own_engine(run: Run) -> Iterator[Engine]:
         yield engine
     finally:
         engine.stop()
-
-
-@contextmanager
-def lock_stack(run: Run, runs: Sequence[Member]) -> Iterator[list[Path]]:
-    """Lock the runs of a stack that no other process works on, and yield their folders.
-
-    Args:
-        run: one of them, whose units are locked already.
-        runs: the runs of the stack.
-    """
-    root = run.member.store.folder.root
-    with ExitStack() as locks:
-        locked = [root]
-        for experiment, store in runs:
-            if store.folder.root == root:
-                continue
-            store.folder.create()
-            unfinished = [unit for unit in experiment.units() if not store.finished(unit)]
-            with suppress(UserError):
-                locks.enter_context(lock_units(store, unfinished))
-                locked.append(store.folder.root)
-        yield locked

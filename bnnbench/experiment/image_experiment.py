@@ -16,12 +16,12 @@ from typing import Annotated, Any, ClassVar
 from bnnbench.constraints import Whole, check_settings
 from bnnbench.data.images.base import ImageSource, load_images
 from bnnbench.experiment import state_file
-from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
+from bnnbench.experiment.base import HasGroups, HasSteps
 from bnnbench.experiment.run_folder import UnitStore
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageExperiment(Stackable, HasSteps):
+class ImageExperiment(HasGroups, HasSteps):
     """Trains models of images; each unit is a setting with all repetitions.
 
     Attributes:
@@ -77,14 +77,6 @@ class ImageExperiment(Stackable, HasSteps):
         """Whether units form stacks, as they do on a GPU."""
         return self.device == "cuda"
 
-    def can_stack_with(self, other: Experiment) -> bool:
-        """Return False: the settings of one run are enough for a stack."""
-        return False
-
-    def max_stack_size(self, n_runs: int) -> int:
-        """Return 1, like `can_stack_with`."""
-        return 1
-
     def prepare(self) -> None:
         """Load the images before worker processes are forked."""
         load_images(self.images)
@@ -98,15 +90,12 @@ class ImageExperiment(Stackable, HasSteps):
             groups.setdefault(self.stack_key(unit), []).append(unit)
         return tuple(map(tuple, groups.values()))
 
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Train the units in as few stacks as their saved states allow."""
-        for experiment, store in members:
-            assert isinstance(experiment, ImageExperiment)
-            saved = {unit: saved_step(store, unit) for unit in units if not store.finished(unit)}
-            # A run that is killed between two writes leaves states of different steps.
-            for _, group in groupby(sorted(saved, key=saved.__getitem__), key=saved.__getitem__):
-                experiment.run_stack(list(group), store)
+        saved = {unit: saved_step(store, unit) for unit in units if not store.finished(unit)}
+        # A run that is killed between two writes leaves states of different steps.
+        for _, group in groupby(sorted(saved, key=saved.__getitem__), key=saved.__getitem__):
+            self.run_stack(list(group), store)
 
 
 def saved_step(store: UnitStore, unit: str) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
@@ -45,24 +45,21 @@ def lock_units(store: UnitStore, units: Iterable[str]) -> Iterator[None]:
 
 
 @contextmanager
-def lock_group(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
-    """Lock a group of units of some runs, after waiting for another process that works on it.
+def lock_group(store: UnitStore, unit: str) -> Iterator[None]:
+    """Lock a group of units, after waiting for another process that works on it.
 
     An orphan of a killed run may finish its last evaluation, or an engine may have handed out the
-    group twice. Runs are locked in a fixed order, which rules out deadlocks.
+    group twice.
 
     Args:
-        stores: of the runs.
+        store: of the run.
         unit: the first of the group.
 
     Raises:
         UserError: if that takes longer than `LOCK_TIMEOUT`.
     """
-    with ExitStack() as locks:
-        for store in sorted(stores, key=lambda store: store.folder.root):
-            store.folder.create()
-            name = f"{unit}.working.lock"
-            locks.enter_context(_lock(store.folder, name, unit, LOCK_TIMEOUT))
+    store.folder.create()
+    with _lock(store.folder, f"{unit}.working.lock", unit, LOCK_TIMEOUT):
         yield
 
 

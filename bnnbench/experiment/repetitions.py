@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import check_settings
-from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.fitting import FitSettings, fit_task, predict
-from bnnbench.experiment.run_folder import Rows
+from bnnbench.experiment.run_folder import Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import standardise
@@ -73,19 +72,13 @@ class RepeatedArms(SplitExperiment):
     def lockstep(self) -> bool:
         return False
 
-    def can_stack_with(self, other: Experiment) -> bool:
-        return False
-
     def _seconds(self, iterations: int) -> float:
         return super()._seconds(iterations) * self.fits
 
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Run all arms of one repetition."""
-        ((plan, store),) = members
-        assert isinstance(plan, RepeatedArms)
         for unit in units:
-            store.save(unit, plan.repetition(plan.requested[unit]), {})
+            store.save(unit, self.repetition(self.requested[unit]), {})
 
 
 class Fits(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.constraints import TrueOrFalse, check_choice, check_int
-from bnnbench.experiment.base import Experiment, HasPlan, HasSteps, Member, Stackable
+from bnnbench.experiment.base import (
+    Experiment,
+    HasPlan,
+    HasSteps,
+    Task,
+    is_lockstep,
+    unit_progress,
+    unit_steps,
+)
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.provenance import code_version_of, describe_other_code
@@ -75,10 +83,9 @@ class Run:
         """The units on disk."""
         return UnitStore(self.folder)
 
-    @property
-    def member(self) -> Member:
-        """The run as a member of a stack, with an absolute path."""
-        return Member(self.experiment, UnitStore(RunFolder(self.folder.root.absolute())))
+    def task(self, group: tuple[str, ...]) -> Task:
+        """Return the task that computes a group of units."""
+        return Task(self.experiment, UnitStore(RunFolder(self.folder.root.absolute())), group)
 
     def unfinished_units(self) -> list[str]:
         """Return the requested units that are not finished."""
@@ -91,12 +98,14 @@ class Run:
 
     def progress(self) -> float:
         """Return the finished fraction of the requested units."""
-        parts = [self.member.progress(unit) for unit in self.experiment.units()]
+        experiment, store = self.experiment, self.store
+        parts = [unit_progress(experiment, unit, store) for unit in experiment.units()]
         return sum(parts) / len(parts)
 
     def steps(self) -> tuple[int, int]:
         """Return the finished and the total number of steps of the requested units."""
-        counts = [self.member.steps(unit) for unit in self.experiment.units()]
+        experiment, store = self.experiment, self.store
+        counts = [unit_steps(experiment, unit, store) for unit in experiment.units()]
         return sum(done for done, _ in counts), sum(total for _, total in counts)
 
     def cost(self) -> float:
@@ -111,7 +120,8 @@ class Run:
         known = [seconds for seconds in measured if seconds is not None]
         if not known:
             return experiment.cost(self.workers)
-        parallel = 1 if self.member.lockstep else min(self.workers, len(experiment.groups(units)))
+        groups = len(experiment.groups(units))
+        parallel = 1 if is_lockstep(experiment) else min(self.workers, groups)
         return sum(known) / len(known) * len(units) / parallel
 
     def warnings(self) -> tuple[str, ...]:
@@ -231,34 +241,3 @@ def run_status(run: Run) -> RunStatus:
     missing = tuple(figure.name for figure in figures if not figure.exists())
     other_code = tuple(dict.fromkeys(filter(None, other)))
     return RunStatus(run, done, tuple(files), units, missing, other_code)
-
-
-def stack_of(run: Run, sweep: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs that train in one stack with this one, itself included, in sweep order.
-
-    Finished runs are included, so that the stack is the same as in an uninterrupted sweep. Scores
-    differ from those of a run alone by rounding; its seconds are its part of the stack's.
-
-    Args:
-        run: the run.
-        sweep: all runs of the sweep; may be empty.
-    """
-    # By folder: a sweep may contain the same run twice.
-    stackable = {other.folder.root: other for other in sweep if _can_stack(run, other)}
-    if run.folder.root not in stackable:
-        return (run,)
-    assert isinstance(run.experiment, Stackable)
-    size = max(1, run.experiment.max_stack_size(len(stackable)))
-    start = list(stackable).index(run.folder.root) // size * size
-    return tuple(stackable.values())[start : start + size]
-
-
-def _can_stack(run: Run, other: Run) -> bool:
-    ours, theirs = run.experiment, other.experiment
-    same = run.outputs == other.outputs and ours.units() == theirs.units()
-    return (
-        same
-        and type(ours) is type(theirs)
-        and isinstance(ours, Stackable)
-        and (ours.can_stack_with(theirs))
-    )

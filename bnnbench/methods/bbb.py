@@ -6,8 +6,7 @@ ICML 2015.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -17,12 +16,10 @@ from torch.nn.functional import softplus
 from bnnbench.constraints import OneOf, Positive
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
-from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.methods.shared.contract import Batch, Method, Noise, Posterior, State
+from bnnbench.methods.shared.contract import Batch, Noise, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
 from bnnbench.methods.shared.records import TRACE_SAMPLES
-from bnnbench.native.networks import has_native_gradients
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
@@ -40,8 +37,7 @@ class BBB(SoftplusMethod):
 
     Attributes:
         divergence: between posterior and prior. The book uses KL in closed form (eq. 4.7), or
-            estimated from the weight samples of the step (eq. 4.8). `StackedDivergences` have a
-            divergence for each replica.
+            estimated from the weight samples of the step (eq. 4.8).
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
             `exponential` gives minibatch j the weight 2^(M-j) / (2^M - 1) (section 4.3).
@@ -49,22 +45,10 @@ class BBB(SoftplusMethod):
 
     identity_name = "bnnbench.methods.bbb.BBB"
     family = "bbb"
-    divergence: Divergence | StackedDivergences
+    divergence: Divergence
     initial_precision: Positive = 10.0
     minibatch_weights: Annotated[str, OneOf("uniform", "exponential")] = "uniform"
     variants = ({"minibatch_weights": "exponential"},)
-
-    def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
-        """Merge configurations that differ only in the divergence and share its estimator."""
-        members = [self.divergence]
-        for other in others:
-            if not isinstance(other, BBB) or replace(other, divergence=self.divergence) != self:
-                return None
-            members.append(other.divergence)
-        single = tuple(member for member in members if isinstance(member, Divergence))
-        if len(single) < len(members) or len({member.estimator for member in single}) > 1:
-            return None
-        return replace(self, divergence=StackedDivergences(single, replicas_each))
 
     def kl_weight(self, index: int, batches: int) -> float:
         if self.minibatch_weights == "uniform":
@@ -93,9 +77,7 @@ class BBB(SoftplusMethod):
 
     @property
     def benefits_from_compile(self) -> bool:
-        return not (
-            self.divergence.native and has_native_gradients(self.likelihood, torch.zeros(1))
-        )
+        return self.divergence.benefits_from_compile
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

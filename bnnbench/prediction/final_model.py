@@ -137,6 +137,15 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
     return FinalModel(saved, encodings, target, label, scores, region)
 
 
+class _WithoutAliases(yaml.SafeLoader):
+    """Refuses aliases: a few lines of them can stand for billions of values."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
+
+
 def _read_experiment(folder: RunFolder) -> Experiment:
     """Return the experiment of a run.
 
@@ -144,7 +153,7 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         UserError: if its configuration is damaged.
     """
     try:
-        config = yaml.safe_load(folder.config.read_bytes())
+        config = yaml.load(folder.config.read_bytes(), _WithoutAliases)
         check_saved_estimator(config.get("method") or {})
         return assemble_experiment(config)
     except (yaml.YAMLError, *READ_ERRORS):

@@ -92,14 +92,15 @@ class Style:
         all_published: whether to list every published value on the data sets of the runs, not only
             those of the methods that ran.
         run_filter: the metrics to show and the order of methods and data sets.
-        kept: the kept results to compare with (`kept.comparison.parse_kept`); empty for none.
+        reference: the reference results to compare with, as for
+            `reference.comparison.parse_reference`; empty for none.
         sections: names of sections to show besides the default ones (`section_names`).
     """
 
     error_bars: str = "stderr"
     all_published: bool = False
     run_filter: RunFilter = field(default_factory=RunFilter)
-    kept: str = ""
+    reference: str = ""
     sections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -32,11 +32,11 @@ from bnnbench.report.sections import (
     divergence_orders,
     information_criteria,
     interval_coverage,
-    kept_results,
     leaderboard,
     objective,
     proper_scores,
     ranking,
+    reference_results,
     results,
     scores,
     significance,
@@ -55,7 +55,7 @@ SECTIONS: Mapping[str, SectionFunction] = {
     "results": results.section,
     "ranks": ranking.section,
     "time": time_against_score.section,
-    "kept": kept_results.section,
+    "reference": reference_results.section,
     "orders": divergence_orders.section,
     "spread": spread.section,
     "calibration": calibration.section,
@@ -68,7 +68,7 @@ SECTIONS: Mapping[str, SectionFunction] = {
 }
 """The generic sections by name, in the order in which they are printed.
 
-`kept` and `published` are not in `section_names`, because options of their own ask for them.
+`reference` and `published` are not in `section_names`, because options of their own ask for them.
 """
 
 NOT_SHOWN = (

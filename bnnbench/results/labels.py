@@ -78,7 +78,7 @@ def short_name(names: Mapping[str, Any]) -> str:
 def common_settings(table: pd.DataFrame) -> str:
     """Return what the runs of a figure have in common: `experiment book_uci · seed 0`.
 
-    Runs with tracks, which are compared with kept results, are named by these: `track book`.
+    Runs with tracks, which are compared with reference results, are named by these: `track book`.
     """
     parts = []
     for column in ("track" if "track" in table else "experiment", "seed"):

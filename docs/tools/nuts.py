@@ -1,8 +1,9 @@
-"""Compare the HMC chains with another program: `python docs/tools/nuts.py REFERENCE FOLDER`.
+"""Compare the HMC chains with another program: `python docs/tools/nuts.py RUN FOLDER`.
 
-REFERENCE is what `bnnbench gold --reference` accepts. The same model is written for numpyro, in
-float64, and its NUTS (Hoffman & Gelman 2014) runs on the first split, chain by chain. Chains are
-stored in FOLDER and not run again. Needs `pip install bnnbench[nuts]` and the UCI sets.
+RUN is a finished run of HMC with its predictive mixtures, of which 1,000 draws are compared. The
+same model is written for numpyro, in float64, and its NUTS (Hoffman & Gelman 2014) runs on the
+first split, chain by chain. Chains are stored in FOLDER and not run again. Needs
+`pip install bnnbench[nuts]` and the UCI sets.
 
 NUTS shares no code with `method=hmc`: model, gradients, integrator, adaptation and starts are
 numpyro's. The standardised data, the diagnostics and the distances are ours.
@@ -27,13 +28,17 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.data.uci import UCI
+from bnnbench.config.published_protocol import use_published_protocols
+from bnnbench.data.uci import read_table
 from bnnbench.experiment.fitting import standardised_inputs, training_scaler
+from bnnbench.experiment.run_folder import find_run
 from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.hmc.diagnostics import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse
-from bnnbench.results.mixtures import Mixture, StoredMixtures
-from bnnbench.suites.gold_standard.references import Reference, read_reference, score
+from bnnbench.results.mixtures import Mixture, read_mixtures
+from bnnbench.results.predictive_distances import quantiles
+from bnnbench.results.reader import read_runs
+from bnnbench.suites.gold_standard.comparison import distances
 from bnnbench.types import Prediction, Split, Table
 
 WIDTH = 50
@@ -43,6 +48,9 @@ COMPARED = ("w1", "w1_function", "energy_distance")
 """The distances of the rule."""
 
 MAX_R_HAT, MIN_ESS = 1.01, 400
+
+DRAWS = 1000
+"""Draws of each sampler that are compared, evenly over its chains."""
 
 
 def network(weights: Any, inputs: Any) -> Any:
@@ -143,40 +151,59 @@ def scores(mixture: Mixture, table: Table, split: Split) -> tuple[float, float]:
     return rmse(prediction, targets, real).item(), log_likelihood(prediction, targets, real).item()
 
 
+def thinned(function: np.ndarray, noise: np.ndarray) -> Mixture:
+    """Return `DRAWS` of the draws of a function `[M, S]`, with the noise variance `[M, 1]`."""
+    step = np.linspace(0, function.shape[1] - 1, DRAWS).round().astype(int)
+    return Mixture(function[:, step], np.zeros_like(noise), noise)
+
+
+def distances_between(p: Mixture, q: Mixture, split: Split) -> dict[str, float]:
+    """Return the distances between two predictive distributions on the test points of a split."""
+    return distances(p, q, quantiles(p), quantiles(q), seed=split.index)
+
+
+def distances_of_halves(mixture: Mixture, split: Split) -> dict[str, float]:
+    """Return the distances between the first and the second half of the draws."""
+    middle = mixture.components // 2
+    halves = (slice(middle), slice(middle, None))
+    return distances_between(*(mixture.select_components(half) for half in halves), split)
+
+
 def compare(
-    found: list[dict[str, np.ndarray]], reference: Reference, table: Table, split: Split
+    found: list[dict[str, np.ndarray]],
+    hmc: Mixture,
+    of_split: pd.Series,
+    table: Table,
+    split: Split,
 ) -> dict[str, Any]:
-    """Compare the chains of NUTS with those of the reference on a split.
+    """Compare the chains of NUTS with those of HMC on a split.
+
+    Args:
+        found: the chains of NUTS.
+        hmc: `thinned` draws of HMC at the test points of the split.
+        of_split: its diagnostics, `diag.*`.
+        table: the data set.
+        split: the split.
 
     Returns:
         The row of the data set. Columns end in `nuts`, `hmc` or, for distances, `between`;
         `nuts` and `hmc` are then distances between halves.
     """
-    of_split, stored = reference.splits.loc[split.index], reference.stored
-    points = np.flatnonzero(stored.split == split.index)
-    assert np.array_equal(stored.row[points], split.test)
-    hmc, size = stored.mixture.select_points(points), stored.mixture.components
     draws = np.concatenate([chain["function"] for chain in found], 1)
-    thinned = draws[:, np.linspace(0, draws.shape[1] - 1, size).round().astype(int)]
-    nuts, rows = Mixture(thinned, np.zeros_like(hmc.noise), hmc.noise), split.test
-    given = StoredMixtures(
-        np.full(len(rows), split.index), rows,
-        Mixture(thinned * of_split["scale"] + of_split["center"], hmc.noise, hmc.noise),
-    )  # fmt: skip
-    between = score(given, reference).set_index("halves")
-    own = Reference(StoredMixtures(given.split, rows, nuts), reference.splits, {})
-    halves = score(given, own).set_index("halves").loc[True]
+    nuts = thinned(draws, hmc.noise)
+    between = distances_between(nuts, hmc, split)
+    halves = {"nuts": distances_of_halves(nuts, split), "hmc": distances_of_halves(hmc, split)}
     series = torch.from_numpy(np.stack([chain["function"].T for chain in found]))
-    summary = diagnose_predictions(series[:, :, None], [len(rows)]).summary
+    summary = diagnose_predictions(series[:, :, None], [len(split.test)]).summary
     facts: dict[str, Any] = {"dataset": table.name, "split": split.index, "rule": ""}
     for name in NAMES:
-        facts |= {f"{name}_nuts": summary[name].item(), f"{name}_hmc": of_split[name]}
+        facts |= {f"{name}_nuts": summary[name].item(), f"{name}_hmc": of_split[f"diag.{name}"]}
     for name, mixture in (("nuts", nuts), ("hmc", hmc)):
         own_scores = scores(mixture, table, split)
         facts |= {f"rmse_{name}": own_scores[0], f"log_likelihood_{name}": own_scores[1]}
     for name in COMPARED:
-        facts |= {f"{name}_nuts": halves[name], f"{name}_hmc": between.loc[True, name]}
-        facts[f"{name}_between"] = between.loc[False, name]
+        facts |= {f"{name}_{sampler}": own[name] for sampler, own in halves.items()}
+        facts[f"{name}_between"] = between[name]
     leapfrogs, divergent = (
         np.concatenate([chain[name] for chain in found]) for name in ("leapfrogs", "divergent")
     )
@@ -198,20 +225,28 @@ def verdict(facts: dict[str, Any]) -> str:
 def main() -> None:
     """Run the chains that are missing, and store the row of the data set in `FOLDER/nuts.csv`."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("reference")
+    parser.add_argument("run", type=Path)
     parser.add_argument("folder", type=Path)
     settings = {"chains": 4, "warm_up": 500, "draws": 1000, "depth": 9, "acceptance": 0.8}
     for name, value in settings.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     given = parser.parse_args()
     os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    reference = read_reference(given.reference)
-    table = UCI(reference.about["dataset"], directory=os.environ["BNNBENCH_DATA"]).load()
+    use_published_protocols()
+    folder = find_run(given.run)
+    runs, stored = read_runs(folder.root), read_mixtures(folder)
+    name = runs.scored["dataset"].iloc[0]
+    table = read_table(name)
     split = table.splits[0]
+    of_split = runs.splits.set_index("split").loc[split.index]
     names = ("prior_precision", "noise_precision")
-    precisions = {name: float(reference.about[name]) for name in names}
+    precisions = {name: float(of_split[f"hp.{name}"]) for name in names}
+    points = np.flatnonzero(stored.split == split.index)
+    assert np.array_equal(stored.row[points], split.test)
+    hmc = thinned(stored.mixture.loc[points], stored.mixture.noise[points])
     given.folder.mkdir(parents=True, exist_ok=True)
-    row = compare(list(chains(table, split, precisions, given)), reference, table, split)
+    found = list(chains(table, split, precisions, given))
+    row = compare(found, hmc, of_split, table, split)
     path = given.folder / "nuts.csv"
     rows = pd.read_csv(path).query(f"dataset != '{table.name}'") if path.exists() else None
     result = pd.concat([rows, pd.DataFrame([row])]).sort_values("dataset")

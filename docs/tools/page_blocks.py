@@ -23,17 +23,18 @@ from stored_results import (
     table,
 )
 
-from bnnbench.cli.kept_cells import cells_of
+from bnnbench.cli.reference_cells import cells_of
 from bnnbench.config.published_protocol import published_protocol
 from bnnbench.experiment.execution import execute
 from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
-from bnnbench.results.kept.edition import read_edition
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.splits import pairs_with_published
 from bnnbench.results.reader import unconverged_splits
+from bnnbench.results.reference.results import read_reference_results
+from bnnbench.results.reference.tracks import TRACKS
 
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""
@@ -53,16 +54,6 @@ def speed() -> str:
     """Return the table of `make bench`; `ratio` is the time of the slower program over ours."""
     rows = pd.read_csv(RESULTS / "speed.csv")
     return rows.to_markdown(index=False, floatfmt=".3g").replace(" nan |", "     |")
-
-
-def attacks() -> str:
-    """Return the verdicts on attacks by family, and a sentence about failures."""
-    rows = pd.read_csv(RESULTS / "attacks.csv", keep_default_na=False)
-    failures = (rows["attempts"] - rows["ran"] - rows["refused"]).set_axis(rows["family"])
-    total = failures.pop("total")
-    named = ", ".join(f"{family} ({count})" for family, count in failures.items() if count)
-    sentence = f"Failures: {named or 'none'}, {total} in {rows['attempts'].iloc[-1]:,} attempts."
-    return f"{rows.to_markdown(index=False)}\n\n{sentence}"
 
 
 def glossary() -> str:
@@ -431,30 +422,29 @@ def run_path() -> str:
     return "\n".join(["```python", *(line.removeprefix("    ") for line in body), "```"])
 
 
-def kept_tracks() -> str:
-    """Return the tracks of the newest edition of kept results."""
-    edition = read_edition()
-    counts = edition.runs["track"].value_counts()
+def reference_tracks() -> str:
+    """Return the tracks of the reference results."""
+    counts = read_reference_results().runs["track"].value_counts()
     rows = [
         {"track": f"`{name}`", "runs": str(counts.get(name, 0)), "protocol": text}
-        for name, text in edition.tracks.items()
+        for name, text in TRACKS.items()
     ]
     return to_markdown(rows)
 
 
-def kept_cells() -> str:
-    """Return the number of kept splits of every method on every data set."""
-    cells = cells_of(read_edition()).table
+def reference_cells() -> str:
+    """Return the number of splits of every method on every data set in the reference results."""
+    cells = cells_of(read_reference_results()).table
     return to_markdown(cells.rename_axis(index="method", columns=None).reset_index())
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, speed, attacks, glossary, deep_ensembles, paired_dropout, renyi_orders,
+        session, speed, glossary, deep_ensembles, paired_dropout, renyi_orders,
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
         exceptions, toy_claims, seeds,
-        toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
+        toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
         distorted_forecasts, best_methods, conformal_coverage,
     )
 } | {

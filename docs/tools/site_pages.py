@@ -3,8 +3,8 @@
 - README, CONTRIBUTING and CHANGELOG become pages, and so do the notebooks.
 - Every module gets a page with its docstrings.
 - The command-line and configuration references come from the argument parsers and the YAML files.
-- `<!-- standing NAME -->` becomes a part of the standing table, from the newest edition of kept
-  results; every data set and method of the edition gets a page.
+- `<!-- reference NAME -->` becomes a part of the page of the reference results; each of their data
+  sets and methods gets a page.
 - `<!-- list GROUP -->` becomes the table that `bnnbench list GROUP` prints.
 - `$...$` and `math` blocks become MathML.
 - `<!-- figure NAME: CAPTION -->` becomes a figure drawn from the stored tables.
@@ -27,7 +27,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import standing_pages
+import reference_pages
 from figures import DRAWN, MARK, png
 from notebook import page as notebook_page
 
@@ -46,7 +46,7 @@ TOP_LEVEL = {
 
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
-STANDING = re.compile(r"<!-- standing (\w+) -->")
+REFERENCE = re.compile(r"<!-- reference (\w+) -->")
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 """A formula as pymdownx.arithmatex marks it."""
@@ -74,7 +74,7 @@ def page_of(module: str) -> str:
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Add the standing table and the API reference to the navigation."""
+    """Add the reference results and the API reference to the navigation."""
     found = modules()
     single = [{part: page_of(names[0])} for part, names in found.items() if len(names) == 1]
     several: list[dict[str, Any]] = [
@@ -83,8 +83,8 @@ def on_config(config: MkDocsConfig) -> None:
         if len(names) > 1
     ]
     assert config.nav is not None
-    standing = standing_pages.pages(standing_pages.newest())
-    config.nav.insert(-2, {"Standing table": standing_pages.navigation(standing)})
+    reference = reference_pages.pages(reference_pages.shipped())
+    config.nav.insert(-2, {"Reference results": reference_pages.navigation(reference)})
     config.nav.append({"API reference": [*several, *single]})
 
 
@@ -107,7 +107,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
             add(f"tutorials/{name}", picture)
     add("reference/cli.md", command_line())
     add("reference/configuration.md", configuration())
-    for name, content in standing_pages.pages(standing_pages.newest()).items():
+    for name, content in reference_pages.pages(reference_pages.shipped()).items():
         add(name, content)
     for name, draw in DRAWN.items():
         add(f"results/figures/{name}.png", png(draw()))
@@ -123,7 +123,7 @@ def moved(text: str) -> str:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in tables of options and figures."""
     shown = MARK.sub(r"[![\2](figures/\1.png)](figures/\1.png)\n\n*\2*\n", markdown)
-    shown = STANDING.sub(lambda match: standing_pages.main_page()[match[1]], shown)
+    shown = REFERENCE.sub(lambda match: reference_pages.main_page()[match[1]], shown)
     return LIST.sub(lambda match: options_table(match[1]), shown)
 
 

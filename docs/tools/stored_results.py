@@ -10,10 +10,10 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.kept.edition import read_edition
 from bnnbench.results.power import detectable_differences, limit_ratio
 from bnnbench.results.published.values import z_score
 from bnnbench.results.reader import Runs
+from bnnbench.results.reference.results import read_reference_results
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -268,5 +268,5 @@ VALUES = {
         distance, converged, count, ensembles_within, pbp_authors, paired_within, renyi_within,
         published_within, detectable,
     )
-} | {"len": len, "table": table, "edition": read_edition}  # fmt: skip
+} | {"len": len, "table": table, "reference": read_reference_results}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

@@ -64,7 +64,7 @@ class EmptyExperiment(Experiment):
 def seconds(runs: list[Run]) -> float:
     """Measure the execution of runs, one after the other."""
     started, sweep = time.perf_counter(), SweepProgress(runs)
-    with shared_engine(runs, sweep) as engine:
+    with shared_engine(runs) as engine:
         for run in runs:
             execute(run, lambda folder: None, sweep, engine=engine)
     return time.perf_counter() - started

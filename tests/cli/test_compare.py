@@ -58,8 +58,8 @@ def test_comparison_with_published_results(command: Command, outputs: Path, tmp_
         (["--rope", "-1", "."], "--rope", None),
         ([".", ".", "."], "PATH", None),
         (["--metric", "mse", "."], "--metric", "unknown_name"),
-        (["--published", "--with", "kept", "."], "--with", None),
-        (["--with", "kept", ".", "."], "PATH", None),
+        (["--published", "--with", "reference", "."], "--with", None),
+        (["--with", "reference", ".", "."], "PATH", None),
     ],
 )
 def test_mistakes(command: Command, arguments: list[str], setting: str, code: str | None) -> None:

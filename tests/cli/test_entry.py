@@ -1,4 +1,4 @@
-"""The process of the command: threads, exit codes, pipes."""
+"""The process of the command: threads, environment variables, exit codes, pipes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.quick import slow_except
+from support.runs import make_run
 
 pytestmark = pytest.mark.integration
 
@@ -40,6 +42,29 @@ def test_libraries_start_no_threads_by_default() -> None:
         assert python(count).stdout.split() == ["1", "1", "1"]
     chosen = "import os, bnnbench.cli.entry; print(os.environ['OMP_NUM_THREADS'])"
     assert python(chosen, OMP_NUM_THREADS="2").stdout == "2\n"
+
+
+ENVIRONMENTS = {
+    "nothing": f"-i PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
+    "nonsense": "HOME=/etc/passwd COLUMNS=wide LINES=x TERM=nothing LANG=xx_XX LC_ALL=xx_XX "
+    "BNNBENCH_DATA='[a' HYDRA_FULL_ERROR=0 FORCE_COLOR=1 XDG_CONFIG_HOME=relative",
+    "nowhere": "HOME=/nowhere TMPDIR=/nowhere XDG_CONFIG_HOME=/nowhere BNNBENCH_DATA=/nowhere",
+    "narrow": "COLUMNS=1 LINES=1 TERM=dumb NO_COLOR=1 HOME=/proc BNNBENCH_DATA=",
+}
+"""Arguments of `env`."""
+
+
+@pytest.mark.parametrize("name", slow_except(ENVIRONMENTS, "nothing", "nonsense"))
+def test_environment_variables_do_not_change_results(tmp_path: Path, name: str) -> None:
+    folder = make_run(tmp_path)
+    done = bnnbench(f"env {ENVIRONMENTS[name]} bnnbench show {folder.root}", tmp_path)
+    assert done.returncode == 0 and "5.0 " in done.stdout, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_backend_of_figures_is_ours() -> None:
+    import_them = "import bnnbench.cli.entry, matplotlib; print(matplotlib.get_backend())"
+    assert python(import_them, MPLBACKEND="nothing").stdout == "agg\n"
 
 
 def test_exit_handlers_run_and_streams_are_flushed() -> None:

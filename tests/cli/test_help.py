@@ -75,15 +75,6 @@ def test_the_version_and_whether_native_code_is_in_use(command: Command) -> None
     assert command("--version") == command("run", "--version") == (0, said, "")
 
 
-@pytest.mark.slow
-@pytest.mark.integration
-def test_an_option_without_its_value_does_not_take_an_override() -> None:
-    """In a separate process, since Hydra configures logging."""
-    words = [sys.executable, "-m", "bnnbench", "run", "seed=1", "--info"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "seed: 1" in done.stdout and done.stderr == ""
-
-
 @pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "check", "trust"])
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,21 +11,71 @@ from support.command import Command
 from support.config import TINY
 
 MISTAKES: dict[str, tuple[str | None, str | None]] = {
+    "run run": ("run", "syntax"),
+    "run ''": (None, "no_key"),
+    "run --nothing": ("--nothing", None),
+    "run --config-dir": ("--config-dir", None),
+    "run --config-dir /etc/passwd": ("--config-dir", None),
+    "run --dry-run nonsense=1": ("nonsense", "unknown_setting"),
     "run method=PBP": ("method", "unknown_option"),
     "run training.epoch=3": ("training.epoch", "unknown_setting"),
     "run seed=[1": ("seed", "syntax"),
     "run training.epochs=many": ("training.epochs", None),
     "run -m seed=-1,-2": ("seed", None),
     "run -m seed=0,1 outputs_dir=null": ("outputs_dir", None),
-    "run --info seed=1": ("--info", None),
     "run --cgf job": ("--cgf", None),
     "run -m --cfg job": ("--cfg", None),
     "run --resolve": ("--resolve", None),
     "run --cfg job --package nowhere": ("--package", None),
-    "run hydra.mode=X": ("hydra.mode", "hydra"),
-    "run --config-dir nowhere": (None, "hydra"),
+    "run --config-dir nowhere": ("--config-dir", None),
+    **{f"run {option}": (option, None) for option in ("--info", "--hydra-help", "--config-name=x")},
+    "run --experimental-rerun job.pickle": ("--experimental-rerun", None),
+    "run --cfg hydra": ("--cfg", None),
+    "run hydra.mode=RUN": ("hydra.mode", "hydra_setting"),
+    "run -m hydra/launcher=joblib": ("hydra/launcher", "hydra_setting"),
+    "run -m +hydra.sweeper.params.seed=1,2": ("hydra.sweeper.params.seed", "hydra_setting"),
+    "run ++hydra.callbacks.mine._target_=m.C": ("hydra.callbacks.mine._target_", "hydra_setting"),
+    "run ~hydra/sweeper": ("hydra/sweeper", "hydra_setting"),
+    "run +method@hydra.launcher=bbb": ("method@hydra.launcher", "hydra_setting"),
+    "run --cfg job hydra=null": ("hydra", "hydra_setting"),
+    "run --help hydra.verbose=true": ("hydra.verbose", "hydra_setting"),
     "report nowhere": ("path", "no_folder"),
+    "report ''": ("path", "no_run"),
+    "report /etc/passwd": ("path", "no_folder"),
+    "report /dev/null": ("path", "no_folder"),
+    "report a b": ("path", "no_folder"),
+    f"report {'x' * 300}": ("path", "no_folder"),
+    "report --refresh nowhere": ("path", "no_folder"),
+    "report --output-dir": ("--output-dir", None),
+    "compare /dev/null": ("path", "no_folder"),
+    "compare --rope x": ("--rope", None),
+    "compare --rope nan": ("--rope", None),
+    "compare --rope inf": ("--rope", None),
+    "show": ("RUN", None),
+    "show ''": ("RUN", "no_run"),
+    "show /dev/null": ("RUN", "not_a_folder"),
+    "predict": ("RUN", None),
+    "predict nowhere": ("FILE", None),
+    "predict /dev/null new.csv": ("RUN", "not_a_folder"),
+    "predict . /etc/passwd": ("RUN", "no_run"),
+    "predict . new.csv extra.csv": ("extra.csv", None),
+    "predict . new.csv -o": ("--output", None),
+    "predict . new.csv --interval nan": ("--interval", None),
+    "predict . new.csv --interval 90%": ("--interval", None),
+    "recommend /dev/null --target y": ("dataset.path", "not_a_regular_file"),
+    "recommend /etc/passwd --target y": ("dataset.path", "invalid_table"),
+    "recommend . --target ''": ("dataset.path", "unreadable"),
+    "recommend t.csv --target y --methods ''": ("--methods", "too_few"),
+    "recommend t.csv --target y --minutes nan": ("--minutes", None),
+    "check": ("KEY=VALUE", None),
+    "check method=nothing": ("method", "unknown_option"),
+    "trust /etc/passwd": ("FOLDER", "no_file"),
+    "reproduce ''": ("NAME", "unknown_suite"),
     "list methots": ("list", None),
+    "list ''": ("list", None),
+    "list ../..": ("list", None),
+    "''": ("COMMAND", None),
+    "RUN": ("COMMAND", None),
     "frobnicate": ("COMMAND", None),
     "method=bbb": ("COMMAND", None),
     "report --error-bars sd": ("--error-bars", None),
@@ -40,7 +91,7 @@ def own_table(path: Path) -> list[str]:
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, line: str) -> None:
     setting, code = MISTAKES[line]
-    command.assert_refused(*line.split(), setting=setting, code=code)
+    command.assert_refused(*shlex.split(line), setting=setting, code=code)
     assert list(Path().iterdir()) == []
 
 
@@ -51,9 +102,10 @@ def test_a_sweep_prints_a_few_errors_and_counts_the_others(command: Command) -> 
     assert "-4" not in errors
 
 
-def test_a_folder_that_was_deleted(command: Command) -> None:
+@pytest.mark.parametrize("word", ["run", "report", "compare", "list"])
+def test_a_folder_that_was_deleted(command: Command, word: str) -> None:
     Path.cwd().rmdir()
-    command.assert_refused("run", code="deleted")
+    command.assert_refused(word, code="deleted")
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from support.command import Command, result_folder
 from support.config import TINY
 from support.quick import slow_except
 
-from bnnbench.cli.commands.run import _status_text, hydra_arguments, join_errors
+from bnnbench.cli.commands.run import _status_text, join_errors
 from bnnbench.config.compose import Job, JobList
 from bnnbench.types import UserError
 
@@ -121,55 +123,29 @@ def test_a_setting_without_effect_is_refused(command: Command) -> None:
         command.assert_refused(*words, setting=word.partition("=")[0], code="no_effect")
 
 
+@pytest.mark.parametrize("line", ["-m seed=1,2 --cfg=job", "seed=1,2 --cfg job -m"])
+def test_options_may_come_anywhere(command: Command, line: str) -> None:
+    command.assert_refused("run", *line.split(), setting="--cfg")
+
+
+def test_the_configuration_is_printed(command: Command) -> None:
+    code, out, errors = command("run", "--cfg", "job", "method=bbb", "seed=3")
+    assert code == 0 and errors == "" and list(Path().iterdir()) == []
+    printed = OmegaConf.create(out)
+    assert printed.seed == 3 and printed.method.label == "bbb" and "hydra" not in printed
+    assert "${" in out and "${" not in command("run", "--cfg", "job", "--resolve")[1]
+    assert command("run", "--cfg", "job", "-p", "network.width")[1] == "50\n"
+    assert "\nsweep:" not in command("run", "--cfg", "job", "experiment=book_uci")[1]
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_figures")
-def test_features_of_hydras_own_application(command: Command, table_csv: Path) -> None:
-    """With an output folder of Hydra, its application runs the jobs, with the same results."""
-    words = unsearched(table_csv, "o")
-    code, out, errors = command("run", *words, "hydra.output_subdir=kept")
-    assert code == 0, errors
-    folder, kept = result_folder(out), Path("kept")
-    assert (kept / "config.yaml").is_file() and folder.done.is_file()
-    code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.sweep.dir=swept")
-    assert Path("swept/multirun.yaml").is_file()
-    assert code == 0 and out.count("results: ") == 2 and "nothing run" in errors
-    assert result_folder(out).root.parent == folder.root.parent
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["hydra/launcher=joblib"], ["hydra/launcher=submitit_slurm", "hydra.verbose=true"],
-     ["hydra.launcher.n_jobs=2"], ["+hydra.launcher.n_jobs=2"]],
-)  # fmt: skip
-def test_a_launcher_is_refused(command: Command, words: list[str]) -> None:
-    for options in ([], ["-m"], ["--cfg", "job"]):
-        refused = ("run", *options, *words)
-        command.assert_refused(*refused, setting="hydra/launcher", code="launcher")
-    assert "workers=" in str(command.error) and "engine=" in str(command.error)
-
-
-@pytest.mark.parametrize("words", [[], ["hydra.verbose=false"]])
-def test_a_launcher_in_a_file_is_refused(
-    command: Command, tmp_path: Path, words: list[str]
-) -> None:
-    (tmp_path / "experiment").mkdir()
-    head = "# @package _global_\n# My sweep.\ndefaults: [uci]\n"
-    text = "hydra: {launcher: {_target_: hydra_plugins.mine.MyLauncher}}\n"
-    (tmp_path / "experiment" / "mine.yaml").write_text(head + text)
-    refused = ("run", "-m", "--config-dir", str(tmp_path), "experiment=mine", *words)
-    command.assert_refused(*refused, setting="hydra/launcher", code="launcher")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("-m", "seed=1,2", "--config-dir", "d", "depth=1"),
-     ("seed=1,2", "-m", "depth=1", "--config-dir=d"),
-     ("--config-dir", "d", "seed=1,2", "depth=1", "-m")],
-)  # fmt: skip
-def test_options_may_come_anywhere(words: tuple[str, ...]) -> None:
-    found = hydra_arguments(words)
-    assert found[-2:] == ["seed=1,2", "depth='1'"]
-    assert sorted(" ".join(found[:-2]).replace("=", " ").split()) == ["--config-dir", "-m", "d"]
+@pytest.mark.integration
+def test_a_plugin_of_hydra_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "mine.py").write_text("print('imported')")
+    words = [sys.executable, "-m", "bnnbench", "run", "--cfg", "job", "-p", "seed"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}

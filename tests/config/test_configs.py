@@ -22,7 +22,7 @@ TOGETHER = [
 
 def test_every_folder_of_options_is_a_group() -> None:
     folders = {path.name for path in config_folder().iterdir() if path.is_dir()}
-    assert folders - {"hydra"} == set(GROUPS)
+    assert folders == set(GROUPS)
     assert all(summary for group in GROUPS for summary in options(group).values())
 
 

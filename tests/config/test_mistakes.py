@@ -21,8 +21,9 @@ from bnnbench.discovery import make_importable
 LINES: dict[tuple[str | None, str | None], str] = {
     ("method", "unknown_option"):
         "method=vadm | method=PBP | method=ours | method=3 | method= | method=[vadm] "
-        "| -m method=bbb,vadamm",
-    ("depth", "unknown_option"): "depth=-1",
+        "| -m method=bbb,vadamm | method=.. | method={a:1}",
+    ("depth", "unknown_option"): "depth=-1 | depth=null",
+    ("dataset", "unknown_option"): "dataset=null | dataset=_base",
     ("experiment", "unknown_option"): "experiment=_gvi",
     ("dataset", "file"): "dataset=my.csv",
     ("training.epoch", "unknown_setting"): "training.epoch=3",
@@ -34,34 +35,52 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("training.speed", "unknown_setting"): "+training.speed=3",
     ("network.skip", "unknown_setting"): "+network.skip=3",
     ("loss.speed", "unknown_setting"): "loss=beta +loss.speed=3",
-    ("seed", "syntax"): "seed=[1 | seed=1\n2 | seed",
-    (None, "no_key"): "=1",
+    ("seed", "syntax"):
+        "seed=[1 | seed=1\n2 | seed | seed==1 | seed='1 | seed=${seed | seed=\x1b[31m1 "
+        "| seed=\u202e1 | seed=\uff11 | -m seed=1, | -m seed=,1 | -m seed=choice()",
+    ("splits", "syntax"): "splits=0]",
+    ("training", "syntax"): "training={epochs:1",
+    ("...", "syntax"): "...=1",
+    ("training.", "syntax"): "training.=1",
+    ("choice(1,2)", "syntax"): "choice(1,2)",
+    ("training.epochs.epochs", "unknown_setting"): "training.epochs.epochs=1",
+    (None, "no_key"): "=1 | =",
+    (None, "hydra"):
+        "seed=${seed} | seed=${nowhere:1} | seed=${oc.env:NO_SUCH_VARIABLE} "
+        "| method=../dataset/csv",
     ("seed", "not_utf8"): "seed=\udcff",
-    ("seed", "removed"): "~seed",
-    ("method", "removed"): "~method",
-    ("foo", "no_effect"): "+foo=1",
+    **{(key, "removed"): f"~{key}" for key in ("seed", "method", "dataset", "search", "nothing")},
+    ("foo", "no_effect"): "+foo=1 | ++foo=1",
     ("dataset", "added"): "+dataset=boston",
     ("method", "needs_multirun"): "method=[vadam,bbb] | method=vadam,bbb",
     ("depth", "needs_multirun"): "depth=1,2,3",
     ("splits", "needs_multirun"): "splits=0,3",
     ("seed", "needs_multirun"): "seed=range(3)",
-    ("seed", "range"): "-m seed=range(0,inf) | -m seed=range(3,0)",
+    ("seed", "range"): "-m seed=range(0,inf) | -m seed=range(3,0) | -m seed=range(3,3)",
     ("depth", "range"): "-m depth=range(0,3)",
     ("seed", "interval"): "-m seed=interval(0,1)",
     ("method", "glob"): "-m method=glob(zz*)",
-    ("hydra/launcher", "launcher"): "-m hydra.launcher.n_jobs=2",
+    ("hydra.launcher.n_jobs", "hydra_setting"): "-m hydra.launcher.n_jobs=2",
     ("outputs_dir", "bracket"): "outputs_dir=[a]",
     ("training", "not_a_group"): "training=null",
     ("data_dir", None): "data_dir=",
+    ("method.label", None): "-m method.label=../a,../b | method.label=",
+    ("training.learning_rate", "unresolved"): "training.learning_rate=${nowhere}",
     ("dataset.path", "file_not_found"): "dataset=csv dataset.path=no.csv dataset.target=y",
     ("training.samples", "unresolved"): "dataset.protocol.sample_budget=medium",
-    ("method._target_", "unknown_class"): "method._target_=bnnbench.methods.vadam",
-    **{(group, "unknown_option"): f"{group}=null" for group in ("dataset", "depth", "engine")},
+    ("method._target_", "unknown_class"):
+        "method._target_=bnnbench.methods.vadam | method.label=mine method._target_=os.system "
+        "| method.label=mine method._target_=os | method.label=mine method._target_=Vadam",
+    ("method._target_", "wrong_type"): "method._target_=bnnbench.losses.nll.NLL",
+    ("divergence._target_", "unknown_class"):
+        "method=bbb divergence.label=mine divergence._target_=builtins.dict",
+    **{(group, "unknown_option"): f"{group}=null" for group in ("prior", "engine")},
 }  # fmt: skip
 """Lines that are refused, by the setting and the code of the error."""
 
 SETTINGS: dict[tuple[str | None, str | None], str] = {
-    ("outputs_dir", None): f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300}",
+    ("outputs_dir", None):
+        f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300} | outputs_dir='a\0b'",
     ("network", "not_a_group"): "network=null",
     ("dataset.path", None): "dataset=csv",
     ("method.noise_precision", "likelihood"):
@@ -69,10 +88,11 @@ SETTINGS: dict[tuple[str | None, str | None], str] = {
     ("likelihood", "not_accepted"):
         "method=pbp likelihood=heteroscedastic | method=pbp loss=gamma",
     ("prior", "not_accepted"): "method=map prior=laplace",
-    ("splits", "count_out_of_range"): "splits=99",
+    ("splits", "count_out_of_range"): "splits=99 | splits=-1",
+    ("splits", "invalid"): "splits=[] | splits=0.5 | splits=[[0]]",
     ("splits", "repeated"): "splits=[0,0]",
     ("training.betas", "not_a_list"): "training.betas=[0.9] | training.betas=0.9",
-    ("dataset.n_splits", "too_large"): "dataset.n_splits=1000000",
+    ("dataset.n_splits", "too_large"): "dataset=diabetes dataset.n_splits=1000000",
     ("splits", "unknown_split"): "splits=[0,20]",
     ("search.initial_points", "too_many"): "search.initial_points=31",
     ("search", None): "search=none | protocol=trial search=none",
@@ -83,10 +103,12 @@ SETTINGS: dict[tuple[str | None, str | None], str] = {
     ("experiment._target_", "wrong_type"): "experiment._target_=bnnbench.settings.Network",
     ("bounds.noise_precision", None): " | ".join(
         f"dataset.protocol.bounds.noise_precision={ends}"
-        for ends in ("[3,2]", "[1,inf]", "[nan,2]", "[a,2]")
+        for ends in ("[3,2]", "[2,2]", "[0,2]", "[1,inf]", "[nan,2]", "[a,2]")
     ),
-    ("dataset.test_fraction", "no_test_rows"): "dataset.test_fraction=0.0001",
-    ("dataset.test_fraction", "too_few_training_rows"): "dataset.test_fraction=0.9999",
+    ("dataset.test_fraction", "no_test_rows"): "dataset=diabetes dataset.test_fraction=0.0001",
+    ("dataset.test_fraction", "too_few_training_rows"): (
+        "dataset=diabetes dataset.test_fraction=0.9999"
+    ),
 }  # fmt: skip
 """Settings that are refused when the run is built."""
 
@@ -119,6 +141,11 @@ seed=x seed=-1 workers=0 workers=100000 figures=svg search.iterations=0
 search.folds=1 search.folds=1000 experiment.label=.x divergence.label= loss.label={"x" * 101}
 dataset.name=a/b method.label=../evil method.label=null method.label={"x" * 300}
 method.prior_precision=-1 method.noise_precision=high method.initial_precision=0
+seed=0x1F seed={"9" * 30} seed=1e400 seed=nan seed=null seed=[] seed={{a:1}} resume=2 figures=[]
+training.learning_rate=1e400 training.learning_rate=nan training.learning_rate=null
+training.learning_rate=[1,2] training.learning_rate={{a:1}} training.learning_rate=true
+training.epochs=inf training.epochs=[] training.epochs={{a:1}} training.epochs=true
+network.depth=nonsense experiment.label=../../elsewhere method.label=[] workers={{a:1}}
 evaluation.save_objective=maybe network.width=[3,4]
 """
 

@@ -9,13 +9,17 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from support.command import Command, result_folder
 from support.config import TINY
+from support.user_errors import raises_user_error
 
+from bnnbench.config.assemble import build
+from bnnbench.config.compose import compose_configs
 from bnnbench.config.overrides import quote_overrides
 
 TEXTS = (
     *("Preis (€)", "Jörg/d.csv", "a=b.csv", "a,b", "it's", 'the "best"', "back\\slash", "\\'"),
     *("ends in \\", "[a]", "{a: b}", "1", "true", "a: b", "100 %", "$x", "", " spaced ", "x#y"),
-    "'",
+    *("'", "$x$", "a_b^c", "[/x]", "{x}", "%s", "#", '"', "\\frac", "1.5", "nan", "~", "-x", "+x"),
+    *("日本", "é" * 80, "a:b", "x;y", "<b>", "|", "&", "*", "\u202e", "a\tb", "😀", "x" * 300),
 )
 
 
@@ -53,6 +57,24 @@ def test_a_comma_in_the_name_of_an_existing_file_is_not_a_sweep(
     assert quote_overrides(["dataset.path=a,c.csv"], sweep=True) == ["dataset.path='a','c.csv'"]
 
 
+@pytest.mark.parametrize("name", ["a$(b)=[c];{d}:#.csv", "~ -+'x\".csv", "日本\\😀", "x" * 250])
+def test_a_file_and_a_column_of_any_name_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_csv: Path, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own_table(table_csv, tmp_path / name, name)
+    (config,) = compose_configs(["dataset=csv", f"dataset.path={name}", f"dataset.target={name}"])
+    assert build(config).experiment.table.target == name
+
+
+@pytest.mark.parametrize("key", ["path", "target"])
+@pytest.mark.parametrize(("value", "code"), [("null", None), ("${b}", "unresolved")])
+def test_a_name_that_means_no_file_or_column(key: str, value: str, code: str | None) -> None:
+    words = ["dataset=csv", "dataset.path=t.csv", "dataset.target=y", f"dataset.{key}={value}"]
+    with raises_user_error(f"dataset.{key}", code):
+        build(compose_configs(words)[0])
+
+
 def own_table(table: Path, path: Path, column: str) -> None:
     path.parent.mkdir(exist_ok=True)
     pd.read_csv(table).rename(columns={"y": column}).to_csv(path, index=False)
@@ -68,7 +90,7 @@ def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path)
     assert code == 0, errors
     first = result_folder(out)
     assert first.root.parts[:3] == ("aus gabe", "uci", "d-1")
-    code, out, errors = command("-m", "run", *words, "seed=0,1")
+    code, out, errors = command("run", "-m", *words, "seed=0,1")
     assert code == 0, errors
     assert out.count("results: ") == 2 and str(first.root) in out
 

@@ -23,7 +23,7 @@ from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.constraints import constraints_of
-from bnnbench.experiment.base import Member, Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
@@ -121,7 +121,7 @@ def test_a_unit_does_not_depend_on_the_others(
     experiment = make_run(name, tmp_path, *case.fewer).experiment
     unit = experiment.units()[-1]
     store = UnitStore(RunFolder(tmp_path))
-    Task.for_stack([Member(experiment, store)], [unit]).run_group()
+    Task(experiment, store, (unit,)).run_group()
     assert store.units() == [unit] and store.intact(unit)
     ours, expected = saved_tables(store, unit), saved_tables(run.store, unit)
     assert ours.keys() == expected.keys()

@@ -39,7 +39,7 @@ def row(run: Run, unit: str) -> dict[str, float]:
 
 def run_units(run: Run, units: Sequence[str]) -> None:
     """Run the groups that contain some units, in this process."""
-    for task in make_tasks(run, units, None):
+    for task in make_tasks(run, units):
         task.run()
 
 
@@ -72,7 +72,7 @@ def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> N
     for run in (one, stacked):
         run.folder.create()
     run_units(one, one.experiment.units())
-    Task.for_stack([stacked.member], stacked.experiment.units()).run()
+    stacked.task(stacked.experiment.units()).run()
     for unit in one.experiment.units():
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
             assert row(stacked, unit)[name] == pytest.approx(row(one, unit)[name], rel=1e-6)

@@ -89,6 +89,6 @@ def test_the_first_dropout_experiment_has_its_authors_settings(
 
 
 def test_the_preset_searches_unpublished_values() -> None:
-    experiment = build(compose("method=mc_dropout_gal2016")).experiment
+    experiment = build(compose("method=mc_dropout_gal2016", "dataset=diabetes")).experiment
     assert isinstance(experiment, SplitExperiment)
     assert [d.name for d in experiment.space] == ["noise_precision", "prior_precision", "dropout"]

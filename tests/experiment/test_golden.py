@@ -12,17 +12,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.golden import CASES, needs_uci
+from support.golden import CASES
 
 RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
-SYNTHETIC = [case for case in CASES if not needs_uci(case)]
 IN_CI = (
     *("bbb", "deep_ensemble", "gp", "hmc", "laplace", "linear", "mc_dropout", "pbp", "sgld"),
     *("svgd", "swag", "tagi", "vadam"),
 )
 QUICK = [f"method {name}" for name in IN_CI]
 """A method of each family, in `make ci`; the others, presets and variants are slow tests."""
-UCI = [case for case in CASES if needs_uci(case)]
 
 
 def assert_recorded(cases: list[str], outputs: Path) -> None:
@@ -49,9 +47,4 @@ def test_runs_of_a_method_of_each_family(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_runs_of_the_others(tmp_path: Path) -> None:
-    assert_recorded([case for case in SYNTHETIC if case not in QUICK], tmp_path)
-
-
-@pytest.mark.slow
-def test_runs_on_uci_data(tmp_path: Path) -> None:
-    assert_recorded(UCI, tmp_path)
+    assert_recorded([case for case in CASES if case not in QUICK], tmp_path)

@@ -91,10 +91,10 @@ def test_a_group_waits_for_an_orphan(store: UnitStore, monkeypatch: pytest.Monke
     orphan.acquire()
     threading.Timer(0.5, orphan.release).start()
     began = time.monotonic()
-    with lock_group([store], "a"):
+    with lock_group(store, "a"):
         assert 0.4 < time.monotonic() - began < 30
         monkeypatch.setattr(lock, "LOCK_TIMEOUT", 0.1)
-        with raises_user_error(code="locked"), lock_group([store], "a"):
+        with raises_user_error(code="locked"), lock_group(store, "a"):
             raise AssertionError("acquired twice")
 
 

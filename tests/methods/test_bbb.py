@@ -1,4 +1,4 @@
-"""Bayes by Backprop: updates, KL weights and stacking."""
+"""Bayes by Backprop: updates, KL weights and the divergence of the objective."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from support.linear_model import LAMBDA, TAU, linear_task, make_hyper
 from torch import Tensor
 
 from bnnbench.checking.small_fits import HYPER, small_task, training_set
-from bnnbench.cpp.library import library
-from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
-from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
-from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import Batch
 from bnnbench.methods.shared.records import TRACE_SAMPLES
 from bnnbench.nn import MLP
@@ -90,32 +84,3 @@ def test_complexity_of_a_monte_carlo_divergence() -> None:
     prior = posterior.hyper["prior_precision"]
     expected = sampled.value(*method.moments(posterior), prior, epsilon)
     torch.testing.assert_close(drawn, expected)
-
-
-def test_methods_that_differ_only_in_their_divergence_can_be_stacked() -> None:
-    first, second = KL(label="kl"), JS(label="js")
-    method = BBB(label="bbb", divergence=first)
-    merged = method.merge_for_stacking([BBB(label="bbb", divergence=second)], 4)
-    assert merged == BBB(label="bbb", divergence=StackedDivergences((first, second), 4))
-    estimated = KL(label="kl", estimator="monte_carlo")
-    for other in (
-        BBB(label="bbb", divergence=second, initial_precision=20.0),
-        BBB(label="bbb", divergence=estimated),
-        BBB(label="bbb", divergence=StackedDivergences((first, second), 4)),
-        MAP(label="map"),
-    ):
-        assert method.merge_for_stacking([other], 4) is None
-    assert MAP(label="map").merge_for_stacking([MAP(label="map")], 4) is None
-
-
-def test_native_updates_do_not_benefit_from_compiling() -> None:
-    """Jensen-Shannon is native, unless it is estimated from samples or the loss is another."""
-    native, estimated = JS(label="js"), JS(label="js", estimator="monte_carlo")
-    stacked = StackedDivergences((native, native), 1)
-    available = library().code is not None
-    for divergence in (native, stacked):
-        assert BBB(label="bbb", divergence=divergence).benefits_from_compile is not available
-    for other in (estimated, KL(label="kl"), StackedDivergences((native, KL(label="kl")), 1)):
-        assert BBB(label="bbb", divergence=other).benefits_from_compile
-    beta = Gaussian(loss=Beta(label="beta", beta=1.5))
-    assert BBB(label="bbb", divergence=native, likelihood=beta).benefits_from_compile

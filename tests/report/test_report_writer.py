@@ -44,7 +44,7 @@ def test_generic_sections_come_before_those_of_suites() -> None:
 
 
 def test_further_sections_are_shown_if_they_are_named() -> None:
-    """Those of suites, of kept results and of published values are not named."""
+    """Those of suites, of reference results and of published values are not named."""
     runs = Runs(Path(), {"splits": NO_LABELS}, pd.DataFrame(), {})
     names = {function: name for name, function in SECTIONS.items()}
 
@@ -52,10 +52,10 @@ def test_further_sections_are_shown_if_they_are_named() -> None:
         found = section_functions(runs, Style(sections=named))
         return [names[function] for function in found if function in names]
 
-    default = ["verdict", "scores", "differences", "results", "time", "kept", "calibration"]
+    default = ["verdict", "scores", "differences", "results", "time", "reference", "calibration"]
     assert shown() == shown("time") == [*default, "published"] and shown(ALL) == [*SECTIONS]
     assert {*shown("ranks", "spread")} - {*shown()} == {"ranks", "spread"}
-    assert {*SECTIONS} == {*DEFAULT_SECTIONS, *FURTHER_SECTIONS, "kept", "published"}
+    assert {*SECTIONS} == {*DEFAULT_SECTIONS, *FURTHER_SECTIONS, "reference", "published"}
     with raises_user_error("--sections", "unknown_name"):
         Style(sections=("ranks", "ranking"))
 

@@ -44,11 +44,10 @@ class Command:
                 raise
 
         with self.monkeypatch.context() as patch:
-            patch.setattr("sys.argv", ["bnnbench", *arguments])
             patch.setattr(command_line, "dispatch", recorded)
             try:
                 code = command_line.main(list(arguments))
-            except SystemExit as stop:  # how Hydra and argparse end after --help
+            except SystemExit as stop:  # how argparse ends after --help
                 code = int(stop.code or 0)
         captured = self.capsys.readouterr()
         return code, captured.out, captured.err

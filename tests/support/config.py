@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.config import compose as product
@@ -40,7 +39,7 @@ def cached_composition() -> Iterator[None]:
 def compose_cached(words: Sequence[str]) -> DictConfig:
     """Compose as Hydra does: options of groups first, once per process, and then values.
 
-    Files of one's own, the section `hydra` and errors are left to Hydra.
+    Files of one's own and errors are left to Hydra.
     """
     if product._config_dirs.get() != () or len(config_folders()) > 1:
         return compose_all(words)
@@ -48,7 +47,7 @@ def compose_cached(words: Sequence[str]) -> DictConfig:
     options = [one for one in parsed if one.key_or_group in GROUPS]
     values = [one for one in parsed if one.key_or_group not in GROUPS]
     plain = all("=" in word and word[0] not in "+~" and "@" not in word for word in words)
-    if not plain or any(o.is_sweep_override() or o.is_hydra_override() for o in parsed):
+    if not plain or any(one.is_sweep_override() for one in parsed):
         return compose_all(words)
     config: DictConfig = pickle.loads(_composed(tuple(str(one.input_line) for one in options)))
     try:
@@ -56,8 +55,6 @@ def compose_cached(words: Sequence[str]) -> DictConfig:
             OmegaConf.update(config, one.key_or_group, one.value(), merge=True)
     except OmegaConfBaseException:
         return compose_all(words)
-    config.hydra.overrides.task = list(words)
-    config.hydra.runtime.cwd = os.getcwd()
     return config
 
 
@@ -72,12 +69,10 @@ def compose(*overrides: str) -> dict[str, Any]:
 
 
 def unresolved(*overrides: str) -> DictConfig:
-    """Return the configuration of `bnnbench run` without the section `hydra`."""
+    """Return the configuration of `bnnbench run` with a single job."""
+    words = quote_overrides(overrides)
     with initialise_hydra():
-        config = compose_cached(quote_overrides(overrides))
-    with open_dict(config):
-        del config["hydra"]
-    return config
+        return product._job(words, compose_cached(words)).config
 
 
 def job_overrides(*overrides: str) -> list[list[str]]:

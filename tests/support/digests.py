@@ -17,6 +17,9 @@ NEEDS_FILES = ("csv",)
 
 FIXED = "search=none method.noise_precision=1 method.prior_precision=1"
 
+ANY_DATA = ("uci", "active_learning", "region_uci", "shifted_uci")
+"""Experiments on the data set of the command line."""
+
 BASE = {
     "dataset": "method=vadam",
     "divergence": "method=bbb dataset=diabetes",
@@ -41,7 +44,10 @@ CASES = {
     },
     "search none": f"method=vadam dataset=diabetes {FIXED}",
     "images digits": "experiment=latent_sizes images=digits",
-    **{f"experiment {name}": f"experiment={name}" for name in options("experiment")},
+    **{
+        f"experiment {name}": f"experiment={name} {'dataset=diabetes' * (name in ANY_DATA)}"
+        for name in options("experiment")
+    },
 }
 """Overrides of `bnnbench run` by name of the case."""
 

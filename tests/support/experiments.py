@@ -85,7 +85,7 @@ CASES: Mapping[str, Case] = {
             "experiment.region=middle": None,
             "experiment.inside=1": None,
             "experiment.inside=-0.1": None,
-            "splits=11": "count_out_of_range",
+            "splits=14": "count_out_of_range",
         },
     ),
     "region_posterior": REGIONS,

@@ -22,7 +22,6 @@ from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
 from bnnbench.config.overrides import as_override
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
@@ -41,6 +40,7 @@ PORTABLE = {
 
 NAMES = ["experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth"]
 
+DIABETES = "dataset=diabetes"
 SEARCH = "search.iterations=3 search.initial_points=2 search.folds=2"
 REST = (
     "training.epochs=2 training.final_epochs=3 training.samples=2 evaluation.samples=4 "
@@ -51,7 +51,7 @@ UNSEARCHED = f"splits=2 {REST}"
 FIXED = (
     "search=none method.noise_precision=10 method.prior_precision=1 evaluation.out_of_fold=false"
 )
-STACKED = (
+DIVERGENCES = (
     "kl,kl_prior_posterior,alpha,alpha_2,renyi,renyi_2,alpha_renyi,alpha_renyi_2,js,alpha_js,jeffreys,"
     "wasserstein2,hellinger,chi2,tv,tv_lower,tv_upper,fisher"
 )
@@ -79,8 +79,8 @@ VARIANTS = {
 """Runs with a search whose settings use other code than a method's defaults."""
 
 SWEEPS = {
-    "stack of splits": f"method=vadam {UNSEARCHED} {FIXED} splits=7",
-    "divergences in a stack": f"method=bbb divergence={STACKED} {UNSEARCHED} {FIXED}",
+    "stack of splits": f"method=vadam {DIABETES} {UNSEARCHED} {FIXED} splits=7",
+    "divergences": f"method=bbb {DIABETES} divergence={DIVERGENCES} {UNSEARCHED} {FIXED}",
     "gvi_alpha": "experiment=gvi_alpha dataset=yacht divergence=alpha,renyi "
     f"divergence.alpha=0.5,2 {UNSEARCHED}",
     "gvi_uci": f"experiment=gvi_uci dataset=yacht depth=1,2 divergence=kl,js {UNSEARCHED}",
@@ -88,16 +88,16 @@ SWEEPS = {
     f"method=bbb,sgld,mc_dropout divergence=kl {UNSEARCHED}",
     "gp_toy": f"experiment=gp_toy depth=1,2 method=bbb,laplace divergence=kl,tv_lower {REST}",
     "toy_1d": f"experiment=toy_1d dataset=sine_20,sine_40 method=bbb,mc_dropout {REST}",
-    "region_uci": f"experiment=region_uci method=map,vadam experiment.region=gap,tail {UNSEARCHED} "
-    f"{FIXED}",
-    "active_learning": "experiment=active_learning method=bbb,linear experiment.additions=2 "
-    f"experiment.repetitions=2 {REST}",
+    "region_uci": f"experiment=region_uci {DIABETES} method=map,vadam "
+    f"experiment.region=gap,tail {UNSEARCHED} {FIXED}",
+    "active_learning": f"experiment=active_learning {DIABETES} method=bbb,linear "
+    f"experiment.additions=2 experiment.repetitions=2 {REST}",
     "bandit": "experiment=bandit method=bbb,linear experiment.steps=30 experiment.batch=10 "
     f"experiment.repetitions=2 {REST}",
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
-"""Runs that are trained in stacks, without a search."""
+"""Runs without a search, whose splits are trained in stacks."""
 
 
 def fast_overrides(method: str) -> list[str]:
@@ -108,31 +108,25 @@ def fast_overrides(method: str) -> list[str]:
 CASES = {
     **{
         f"method {name}": " ".join(
-            [f"method={name}", *depth_overrides(name), *fast_overrides(name), SHORT]
+            [f"method={name}", DIABETES, *depth_overrides(name), *fast_overrides(name), SHORT]
         )
         for name in options("method")
         if name not in OF_LIBRARIES
     },
-    **{name: f"{words} {SHORT}" for name, words in VARIANTS.items()},
+    **{
+        name: " ".join([words, *([] if "dataset=" in words else [DIABETES]), SHORT])
+        for name, words in VARIANTS.items()
+    },
     **SWEEPS,
 }
 """Arguments of `bnnbench run -m`, by name of the case."""
 
 
-def needs_uci(case: str) -> bool:
-    """Return whether the case uses a UCI data set."""
-    return "dataset=yacht" in CASES[case] or "dataset=boston" in CASES[case]
-
-
 def run_case(case: str, outputs: Path) -> None:
-    """Execute all runs of a case without writing pages; a sweep runs in stacks."""
-    runs = []
+    """Execute all runs of a case without writing pages."""
     for config in _configs([*CASES[case].split(), f"outputs_dir={outputs}"]):
         with suppress(DuplicateConfiguration):
-            runs.append(build(config))
-    sweep = SweepProgress(runs) if len(runs) > 1 else None
-    for run in runs:
-        execute(run, lambda folder: None, sweep)
+            execute(build(config), lambda folder: None)
 
 
 def _configs(words: list[str]) -> list[dict[str, Any]]:

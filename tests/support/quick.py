@@ -29,13 +29,6 @@ def no_report_figures() -> Iterator[None]:
 
 
 @contextmanager
-def without_figures() -> Iterator[None]:
-    """Do not draw the figures of runs and reports."""
-    with no_figures(), no_report_figures():
-        yield
-
-
-@contextmanager
 def no_reference_fit() -> Iterator[None]:
     """Do not measure the speed of the machine in every unit."""
     with patch("bnnbench.experiment.split_experiment.reference_seconds", lambda: 0.02):

@@ -51,7 +51,6 @@ def assert_line_refused(
         prepared = prepare_overrides(words[multirun:], multirun)
         with initialise_hydra(config_dir):
             jobs = compose_jobs(prepared, multirun)
-        assert jobs is not None
         for job in jobs.jobs:
             build_run(job)
     assert_user_error(refused, setting, code)

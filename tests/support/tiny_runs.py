@@ -11,7 +11,6 @@ import pandas as pd
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
@@ -34,9 +33,9 @@ def no_page(folder: RunFolder) -> None:
     """Write no page."""
 
 
-def finished(run: Run, sweep: SweepProgress | None = None) -> tuple[RunFolder, pd.DataFrame]:
+def finished(run: Run) -> tuple[RunFolder, pd.DataFrame]:
     """Execute a run and return its folder and `splits.csv`."""
-    folder = execute(run, no_page, sweep)
+    folder = execute(run, no_page)
     return folder, pd.read_csv(folder.table(SPLITS))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 import textwrap
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.discovery import make_importable
+from bnnbench.discovery import use_config_dir
 from bnnbench.notes import status_message
 from bnnbench.types import UserError
 
@@ -75,12 +74,7 @@ def run(given: Namespace) -> int:
             "see `bnnbench check --help`.",
             "KEY=VALUE",
         )
-    if given.config_dir is not None:
-        if not Path(given.config_dir).is_dir():
-            raise UserError(
-                f"--config-dir must be a folder, but {given.config_dir} is not.", "--config-dir"
-            )
-        make_importable([Path(given.config_dir).resolve(), Path.cwd()])
+    use_config_dir(given.config_dir)
     with status_message(f"composing {' '.join(given.settings)}"):
         from bnnbench.config.compose import compose_configs
         from bnnbench.config.subjects import make_subject

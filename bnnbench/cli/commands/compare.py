@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_errors import note_omitted_runs
-from bnnbench.cli.report_options import KEPT_OPTION, METRICS, NAMES
+from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
 from bnnbench.types import UserError
@@ -33,9 +33,9 @@ different splits overlap; the test corrects its variance for this, by the fracti
 which a plain standard error does not. Two runs share a split if they train and test on the same
 rows, whatever its number. At least three common splits are needed.
 
-With --with kept, every run is compared with the kept results of its track (runs under the same
-protocol): p-values are corrected for the number of methods (Holm), and data sets are combined by
-wins, ties, losses, the Bayesian signed-rank test and mean ranks. Runs of other tracks are only
+With --with reference, every run is compared with the reference results of its track (runs under the
+same protocol): p-values are corrected for the number of methods (Holm), and data sets are combined
+by wins, ties, losses, the Bayesian signed-rank test and mean ranks. Runs of other tracks are only
 subtracted.
 """
 
@@ -46,8 +46,8 @@ examples:
   bnnbench compare RUN_A RUN_B                       two runs, or two folders of runs
   bnnbench compare --rope 0.02                       ignore differences below 2 % (0.02 nats)
   bnnbench compare --published                       our results and published ones, with z-scores
-  bnnbench compare outputs/uci --with kept           each run and all kept methods of its track
-  bnnbench compare outputs/uci --with kept:book@2026.11 --methods vadam,pbp --metric rmse
+  bnnbench compare outputs/uci --with reference      each run and all reference methods of its track
+  bnnbench compare outputs/uci --with reference:book@mine --methods vadam,pbp --metric rmse
 """
 
 
@@ -69,8 +69,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="compare with published results instead: with means of the same method, and with any "
         "method whose scores of the same splits were published",
     )
-    parser.add_argument("--with", dest="kept", default="", **KEPT_OPTION)
-    text = "only these, in this order; with --with kept, only these kept methods"
+    parser.add_argument("--with", dest="reference", default="", **REFERENCE_OPTION)
+    text = "only these, in this order; with --with reference, only these reference methods"
     parser.add_argument("--methods", **NAMES | {"help": text})
     parser.add_argument("--metric", **METRICS)
 
@@ -82,9 +82,9 @@ def run(given: Namespace) -> int:
         UserError: if there is nothing to compare, or an option is wrong.
     """
     check_between("--rope", given.rope, 0, low_included=True)
-    if given.published and given.kept:
-        raise UserError("use either --published or --with kept.", "--with")
-    if len(given.paths) > (1 if given.published or given.kept else 2):
+    if given.published and given.reference:
+        raise UserError("use either --published or --with reference.", "--with")
+    if len(given.paths) > (1 if given.published or given.reference else 2):
         raise UserError(
             "compare takes one or two folders; with --published or --with, only one.", "PATH"
         )
@@ -111,29 +111,31 @@ def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) ->
     """Return the blocks of the comparison that the options ask for."""
     from bnnbench.results.run_filter import filter_runs
 
-    if given.kept:
-        return _kept_blocks(folders[0], given.kept, run_filter, given.rope)
+    if given.reference:
+        return _reference_blocks(folders[0], given.reference, run_filter, given.rope)
     selected = [filter_runs(runs, run_filter) for runs in folders]
     if given.published:
         return _published_blocks(selected[0], given.rope)
     return _pair_blocks(selected, run_filter, given.rope)
 
 
-def _kept_blocks(runs: Runs, with_kept: str, run_filter: RunFilter, rope: float) -> Iterator[Block]:
-    """Yield the comparison of every run with the kept results of its track."""
-    from bnnbench.report.kept_tables import kept_blocks
-    from bnnbench.results.kept.comparison import compare_with_kept
+def _reference_blocks(
+    runs: Runs, with_reference: str, run_filter: RunFilter, rope: float
+) -> Iterator[Block]:
+    """Yield the comparison of every run with the reference results of its track."""
+    from bnnbench.report.reference_tables import reference_blocks
     from bnnbench.results.labels import full_name
     from bnnbench.results.metrics import printed_in
+    from bnnbench.results.reference.comparison import compare_with_reference
 
     metrics = run_filter.metrics_or(printed_in("figures"))
-    comparisons = compare_with_kept(runs, with_kept, metrics, rope, run_filter.methods)
+    comparisons = compare_with_reference(runs, with_reference, metrics, rope, run_filter.methods)
     compared = {run for comparison in comparisons for run in comparison.mine.scored.index}
     rest = runs.scored[~runs.scored.index.isin(compared)].to_dict("records")
     if rest:
-        note(f"no kept results to compare with: {'; '.join(map(full_name, rest))}.")
+        note(f"no reference results to compare with: {'; '.join(map(full_name, rest))}.")
     for comparison in comparisons:
-        yield from kept_blocks(comparison, metrics)
+        yield from reference_blocks(comparison, metrics)
 
 
 def _published_blocks(runs: Runs, rope: float) -> list[Block]:

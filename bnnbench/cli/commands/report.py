@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
-from bnnbench.cli.report_options import KEPT_OPTION, SECTIONS_OPTION
+from bnnbench.cli.report_options import REFERENCE_OPTION, SECTIONS_OPTION
 from bnnbench.discovery import built_in_suites
 from bnnbench.notes import note
 from bnnbench.types import UserError
@@ -42,9 +42,9 @@ calibration, and the sections of a publication for its own runs:
                       paired differences to the best run, with intervals of the correlated t-test
   time_against_score.csv, time_* (.png, .pdf)
                       scores against seconds per split, and the Pareto front
-  kept_comparison.csv, kept_* (.png, .pdf)
-                      with --with kept: each run and the kept results of its track, ranks, and
-                      scores against CPU time relative to a reference fit
+  reference_comparison.csv, reference_* (.png, .pdf)
+                      with --with reference: each run and the reference results of its track, ranks,
+                      and scores against CPU time relative to a reference fit
   published.csv       with --all-published or --published-values: all published values and ours
   published_splits.csv
                       with --all-published: our runs and published scores of the same splits
@@ -85,7 +85,7 @@ examples:
   bnnbench report --sections all        show every section
   bnnbench report --error-bars std      error bars show standard deviations
   bnnbench report --all-published       compare with all published values on these data sets
-  bnnbench report --with kept           compare with kept results, with ranks and a Pareto plot
+  bnnbench report --with reference      compare with reference results, with a Pareto plot
   bnnbench report --methods vadam,pbp --datasets yacht,boston --metric crps
   bnnbench report --published-values mine.csv
   bnnbench report --style paper --methods mine,vadam --rename mine="Ours" --rename boston=Boston
@@ -119,7 +119,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="compare with all published values on the data sets of the runs, not only with those "
         "of the same methods, in a table for each data set and score",
     )
-    parser.add_argument("--with", dest="kept", default="", **KEPT_OPTION)
+    parser.add_argument("--with", dest="reference", default="", **REFERENCE_OPTION)
     parser.add_argument("--sections", **SECTIONS_OPTION)
     parser.add_argument(
         "--output-dir",
@@ -146,9 +146,9 @@ def run(given: Namespace) -> int:
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
-        for option in ("all_published", "refresh", "open", "kept", "sections"):
+        for option in ("all_published", "refresh", "open", "reference", "sections"):
             if getattr(given, option):
-                name = "--with" if option == "kept" else f"--{option.replace('_', '-')}"
+                name = "--with" if option == "reference" else f"--{option.replace('_', '-')}"
                 raise UserError(f"{name} does not work with --style paper.", name)
         return paper_command(given, run_filter, names)
     if names:
@@ -157,7 +157,7 @@ def run(given: Namespace) -> int:
     from bnnbench.report.blocks import Style
 
     sections = given.sections
-    style = Style(given.error_bars, given.all_published, run_filter, given.kept, sections)
+    style = Style(given.error_bars, given.all_published, run_filter, given.reference, sections)
     values, refresh = given.published_values, given.refresh
     page = write_and_show(given.path, style, given.output_dir, None, values, refresh, given.others)
     if given.open:

@@ -1,125 +1,100 @@
-"""`bnnbench run`: parses its arguments, which are those of Hydra, and runs every job."""
+"""`bnnbench run`: composes the jobs of a command line and runs every one."""
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bnnbench.cli.exit_codes import Parser, ignore_closed_pipe
-from bnnbench.config.compose import JobList, compose_jobs, initialise_hydra
-from bnnbench.config.overrides import prepare_overrides
-from bnnbench.discovery import make_importable
+from bnnbench.cli.exit_codes import ignore_closed_pipe
+from bnnbench.discovery import use_config_dir
 from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
+    from bnnbench.config.compose import JobList
     from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
 
-DRY_RUN = "--dry-run"
+SUMMARY = "run a method on a data set"
 
-INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+HELP = """\
+usage: bnnbench run [-m] [KEY=VALUE ...] [--dry-run] [--config-dir DIR]
 
-OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
-    ("--help", "-h"): {"action": "store_true", "help": "all settings, with examples"},
-    ("--hydra-help",): {"action": "store_true", "help": "help of Hydra"},
-    ("--version",): {"action": "store_true", "help": "print the version"},
-    ("--cfg", "-c"): {"choices": ["job", "hydra", "all"], "help": "print the configuration"},
-    ("--resolve",): {"action": "store_true", "help": "with --cfg, resolve interpolations"},
-    ("--package", "-p"): {"help": "with --cfg, print only this section"},
-    ("--run", "-r"): {"action": "store_true", "help": "run one job"},
-    ("--multirun", "-m"): {"action": "store_true", "help": "run all combinations of values"},
-    ("--config-path", "-cp"): {"help": "a folder instead of configs"},
-    ("--config-name", "-cn"): {"help": "a file instead of run.yaml"},
-    ("--config-dir", "-cd"): {"help": "a folder with your own YAML files"},
-    ("--experimental-rerun",): {"help": "a pickled configuration to run again"},
-    ("--info", "-i"): {"const": "all", "nargs": "?", "choices": INFO, "help": "about Hydra"},
-}
-"""The options that `bnnbench run` shares with Hydra."""
+Runs a method on a data set under the 20-split protocol. The same command resumes an
+interrupted run and reprints a finished one; with resume=false it runs again. --dry-run prints
+the plan, --cfg job prints the whole configuration, and this enables completion on Tab:
+eval "$(register-python-argcomplete bnnbench)"
 
-EXCLUSIVE_OPTIONS = ("run", "multirun", "cfg", "info")
-"""Options that exclude each other."""
+Examples
+  bnnbench run                                          vadam on boston
+  bnnbench run method=bbb dataset=boston                the full protocol
+  bnnbench run protocol=trial method=mc_dropout         a quick look, not a result
+  bnnbench run splits=5 search.iterations=10            five splits, a shorter search
+  bnnbench run method=bbb divergence=renyi divergence.alpha=2   a divergence other than KL
+  bnnbench run search=none method.noise_precision=10 method.prior_precision=1
+  bnnbench run method=bbb likelihood=heteroscedastic loss=beta   input-dependent noise, robust loss
+  bnnbench run dataset=csv dataset.path=my.csv dataset.target=price
+  bnnbench run experiment=linear_regression             compare with an exact posterior
+  bnnbench run experiment=gp_toy                        a sweep over divergences and depths
+  bnnbench run -m method=vadam,bbb dataset=boston,yacht          a sweep, one run after the other
 
-JOB_OPTIONS = ("run", "multirun", "config_dir", "overrides")
-"""Options that are handled without Hydra's own application."""
+On a cluster, device and training.compile must be given explicitly
+  bnnbench run -m seed=0,1 engine=slurm engine.partition=cpu device=cpu training.compile=never
+  bnnbench run engine=slurm engine.gpus=1 engine.minutes=60 device=cuda training.compile=never
+  bnnbench run engine=dask engine.address=tcp://HOST:8786 device=cpu training.compile=never
+
+Groups (choose with GROUP=OPTION; `bnnbench list GROUP` describes the options)
+
+{groups}
+Settings (override with KEY=VALUE)
+
+{settings}"""
 
 
-def run_command(arguments: Sequence[str]) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    for names, text in {
+        ("--help", "-h"): "all settings, with examples",
+        ("--dry-run",): "print the plan, run nothing",
+        ("--resolve",): "with --cfg, resolve interpolations",
+        ("--multirun", "-m"): "run all combinations of values",
+    }.items():
+        parser.add_argument(*names, action="store_true", help=text)
+    parser.add_argument("--cfg", "-c", choices=["job"], help="print the configuration")
+    parser.add_argument("--package", "-p", help="with --cfg, print only this section")
+    parser.add_argument("--config-dir", "-cd", help="a folder with your own YAML files")
+    parser.add_argument("settings", nargs="*")
+
+
+def run(given: Namespace) -> int:
     """Run the jobs of a command line and return the exit code.
 
     Raises:
         UserError: for any mistake in the configuration.
     """
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors instead of exiting
-    words = hydra_arguments([word for word in arguments if word != DRY_RUN])
-    given = option_parser().parse_args(words)
-    config_dir = given.config_dir if given.config_dir and os.path.isdir(given.config_dir) else None
-    if config_dir is not None:
-        make_importable([Path(config_dir).resolve(), Path.cwd()])
-    runner = SweepRunner(dry_run=DRY_RUN in arguments)
-    jobs = None
-    if not _needs_hydra_app(given):
-        with initialise_hydra(config_dir):
-            jobs = compose_jobs(given.overrides, given.multirun)
-    if jobs is not None:
-        runner.run(jobs)
-        return runner.finish()
-    from bnnbench.config.hydra_app import run_hydra_app
+    from bnnbench.config.compose import compose_jobs, config_text, group_options, initialise_hydra
+    from bnnbench.config.overrides import prepare_overrides
 
-    run_hydra_app(words, config_dir, runner.run)
-    return runner.finish()
-
-
-def option_parser() -> ArgumentParser:
-    """Return the parser of options and overrides."""
-    parser = Parser(prog="bnnbench run", add_help=False)
-    for names, settings in OPTIONS.items():
-        parser.add_argument(*names, **settings)
-    parser.add_argument("overrides", nargs="*")
-    return parser
-
-
-def hydra_arguments(words: Sequence[str]) -> list[str]:
-    """Return the arguments in the form that Hydra expects: options first, then quoted overrides.
-
-    Raises:
-        UserError: for anything that Hydra would misread.
-    """
-    given = _parse_options(words)
-    others = list(words)
-    for override in given.overrides:
-        others.remove(override)
-    if others[-1:] in (["--info"], ["-i"]):  # or it would take the first override for its value
-        others.append(given.info)
-    return [*others, *prepare_overrides(given.overrides, given.multirun)]
-
-
-def _parse_options(words: Sequence[str]) -> Namespace:
-    """Separate the options from the overrides, in any order.
-
-    Raises:
-        UserError: if an option is unknown, lacks its value or excludes another.
-    """
-    given = option_parser().parse_args(list(words))
-    exclusive = [name for name in EXCLUSIVE_OPTIONS if getattr(given, name) not in (None, False)]
-    if len(exclusive) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in exclusive[:2])
-        raise UserError(f"{first} and {second} cannot be combined; give one of them.", second)
-    if given.resolve and not (given.cfg or given.help):
+    if given.cfg and given.multirun:
+        raise UserError("--multirun and --cfg cannot be combined; give one of them.", "--cfg")
+    if given.resolve and not given.cfg:
         raise UserError("--resolve needs --cfg job.", "--resolve")
-    return given
-
-
-def _needs_hydra_app(given: Namespace) -> bool:
-    """Whether an option asks for help or information, or names a folder that does not exist."""
-    if given.config_dir is not None and not os.path.isdir(given.config_dir):
-        return True  # Hydra reports it
-    others = (value for name, value in vars(given).items() if name not in JOB_OPTIONS)
-    return any(value not in (None, False) for value in others)
+    overrides = prepare_overrides(given.settings, given.multirun)
+    use_config_dir(given.config_dir)
+    with initialise_hydra(given.config_dir):
+        if given.help:
+            groups = (f"{group}: {', '.join(names)}\n" for group, names in group_options().items())
+            print(HELP.format(groups="".join(groups), settings=config_text(overrides)))
+            return 0
+        if given.cfg:
+            print(config_text(overrides, given.package, given.resolve), end="")
+            return 0
+        jobs = compose_jobs(overrides, given.multirun)
+    runner = SweepRunner(given.dry_run, jobs.is_sweep)
+    runner.run(jobs)
+    return runner.finish()
 
 
 MAX_MESSAGES = 3
@@ -148,7 +123,6 @@ class SweepRunner:
 
     def run(self, jobs: JobList) -> None:
         """Run all jobs, or print their plans; each is checked before the first one starts."""
-        self.is_sweep = jobs.is_sweep
         with status_message(_status_text(jobs)):
             from bnnbench.config.assemble import build_runs
             from bnnbench.run_all import run_all
@@ -193,7 +167,7 @@ class SweepRunner:
             from bnnbench.cli.plan import show_total
 
             show_total(self.planned_seconds)
-        if not self.finished:  # a plan was printed, or Hydra printed something
+        if not self.finished:  # plans were printed
             return 0
         from bnnbench.cli.console import all_diverged_message
 

@@ -114,10 +114,21 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
     lower = cells.dropna().astype(str).str.lower()
     if len(lower) and lower.isin(["true", "false"]).all():
         return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)
-    numbers = pd.to_numeric(cells, errors="coerce")
+    numbers = _parsed(cells)
     if numbers.isna().equals(column.isna()):
         return numbers.to_numpy(np.float64, na_value=np.nan)
     return None
+
+
+def _parsed(cells: pd.Series) -> pd.Series:
+    """Return cells as numbers: NaN for text, infinity for integers that exceed float64."""
+    import pandas as pd
+
+    try:
+        return pd.to_numeric(cells, errors="coerce")
+    except OverflowError:
+        whole = cells.astype(str).str.fullmatch(r"[-+]?\d+")
+        return pd.to_numeric(cells.mask(whole, cells.astype(str) + ".0"), errors="coerce")
 
 
 def _truth(cell: object) -> float:
@@ -169,8 +180,6 @@ def excerpt(cell: str) -> str:
 
 def is_text(column: pd.Series) -> pd.Series:
     """Return which cells of a text column are not numbers (all, if every cell looks like one)."""
-    import pandas as pd
-
     strings = as_strings(column)
-    text = strings.notna() & pd.to_numeric(strings, errors="coerce").isna()
+    text = strings.notna() & _parsed(strings).isna()
     return text if text.any() else strings.notna()

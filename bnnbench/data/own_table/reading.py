@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import lzma
 import re
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,6 +32,9 @@ MISSING = ["", "na", "NA", "n/a", "N/A", "nan", "NaN", "NAN", "null", "NULL", "n
 """Texts that mean a missing value."""
 
 EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow")
+
+DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+"""Errors raised when a file cannot be read or unpacked."""
 
 EXTRA = "bnnbench[tables]"
 """The optional dependencies for files other than text."""
@@ -79,11 +85,10 @@ def read_frame(
             None,
             f"cannot decode {path} ({_reason(error)}); set the encoding of the file.",
         ) from None
-    except OSError as error:
-        raise invalid(
-            "path", "unreadable", f"cannot read {path} ({error.strerror or _reason(error)})."
-        ) from None
-    except (ValueError, csv.Error) as error:
+    except DAMAGED as error:
+        reason = getattr(error, "strerror", None) or _reason(error)
+        raise invalid("path", "unreadable", f"cannot read {path} ({reason}).") from None
+    except (ValueError, OverflowError, csv.Error) as error:
         raise invalid(
             "path", "invalid_table", f"{path} is not a valid table ({_reason(error)})."
         ) from None
@@ -211,7 +216,11 @@ def _workbook(path: Path, sheet: str | None, na_filter: bool = True) -> pd.DataF
     import pandas as pd
 
     check_archive(path)
-    with pd.ExcelFile(path, engine="openpyxl") as book:
+    try:
+        opened = pd.ExcelFile(path, engine="openpyxl")
+    except KeyError:  # an archive without sheets
+        raise invalid("path", "invalid_table", f"{path} is not an Excel workbook.") from None
+    with opened as book:
         if sheet is not None and sheet not in book.sheet_names:
             names = ", ".join(map(str, book.sheet_names))
             raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {names}).")

@@ -105,11 +105,11 @@ class LostTaskCounter:
             UserError: if it was lost too often without progress.
         """
         losses, before = self._lost.get(task.key, (0, -1.0))
-        now = sum(m.progress(unit) for m in task.runs for unit in task.units)
+        now = task.progress()
         losses = 1 if now > before else losses + 1
         self._lost[task.key] = (losses, now)
         if losses > MAX_LOSSES_IN_A_ROW:
-            folder = task.runs[0].store.folder.root
+            folder = task.store.folder.root
             raise UserError(
                 f"the worker of {', '.join(task.units)} in {folder} died {losses} times without "
                 f"progress, perhaps because it ran out of memory; {hint}.",

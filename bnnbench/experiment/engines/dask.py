@@ -149,7 +149,7 @@ class DaskEngine(Engine):
         else:
             unpack(task, files) if files else self._check_shared(task)
 
-    def _result(self, future: Future) -> tuple[Files, ...]:
+    def _result(self, future: Future) -> Files:
         """Return the files in a future that has ended; none if the folder is shared.
 
         Raises:
@@ -158,7 +158,7 @@ class DaskEngine(Engine):
         from distributed import CancelledError
 
         if future.status == "finished":
-            return () if self._settings.shared else future.result(timeout=60)
+            return {} if self._settings.shared else future.result(timeout=60)
         if future.status == "error":
             raise future.exception(timeout=60)
         raise CancelledError(future.key)
@@ -170,7 +170,7 @@ class DaskEngine(Engine):
             if time.monotonic() > until:
                 self._errors[task.key] = UserError(
                     f"a worker finished {', '.join(task.units)}, but its files are not in "
-                    f"{task.runs[0].store.folder.root}; if the workers do not see this folder, use "
+                    f"{task.store.folder.root}; if the workers do not see this folder, use "
                     "engine.shared=false.",
                     "engine.shared",
                 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from bnnbench.experiment.base import Stackable, Task
+from bnnbench.experiment.base import HasGroups, Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
@@ -132,11 +132,10 @@ class LocalEngine(Engine):
             return
         self._tasks = {task.key: task for task in tasks}
         count = min(self._count, len(tasks))
-        if count < 2 or any(task.runs[0].lockstep for task in tasks):
+        if count < 2 or any(is_lockstep(task.experiment) for task in tasks):
             return
-        experiments = [task.runs[0].experiment for task in tasks]
-        for experiment in {id(first): first for first in experiments}.values():
-            if isinstance(experiment, Stackable):
+        for experiment in {id(task.experiment): task.experiment for task in tasks}.values():
+            if isinstance(experiment, HasGroups):
                 experiment.prepare()
         self._others = multiprocessing.active_children()
         self._pool = self._processes.enter_context(worker_processes(count, self._tasks))
@@ -161,8 +160,7 @@ class LocalEngine(Engine):
         wait_for_all(self._futures[task.key] for task in tasks)
 
     def _hand_out(self, pool: Executor, task: Task) -> None:
-        reference = TaskReference(task.key, _folders(task))
-        self._futures[task.key] = pool.submit(reference.run)
+        self._futures[task.key] = pool.submit(_run_task, task.key)
 
     def stop(self) -> None:
         """End the processes; kill them if they are busy."""
@@ -172,22 +170,6 @@ class LocalEngine(Engine):
         self._pool, self._futures, self._tasks = None, {}, {}
 
 
-@dataclass(frozen=True)
-class TaskReference:
-    """A task that the worker process has inherited.
-
-    Attributes:
-        key: of the task.
-        folders: of the runs to compute.
-    """
-
-    key: str
-    folders: tuple[Path, ...]
-
-    def run(self) -> None:
-        """Run the task in a worker process."""
-        SHARED[self.key].restricted_to(self.folders).run()
-
-
-def _folders(task: Task) -> tuple[Path, ...]:
-    return tuple(member.store.folder.root for member in task.runs)
+def _run_task(key: str) -> None:
+    """Run a task that the worker process has inherited."""
+    SHARED[key].run()

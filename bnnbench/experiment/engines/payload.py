@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bnnbench.experiment.base import Member, Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.provenance import code_version_of, describe_other_code
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.files import checksum, write_bytes
@@ -46,14 +46,14 @@ class Payload:
         tables: names of the tables.
         versions: required version of each library.
         code: required code version, from `code_version_of`.
-        partial: existing files of these units, for each run; None if the folder is shared.
+        partial: existing files of these units; None if the folder is shared.
     """
 
     task: bytes
     tables: tuple[str, ...]
     versions: Mapping[str, str]
     code: Mapping[str, Any]
-    partial: tuple[Files, ...] | None = None
+    partial: Files | None = None
 
 
 class PayloadCache:
@@ -64,11 +64,11 @@ class PayloadCache:
         self._tables: dict[str, list[Table]] = {}
         self._codes: dict[Path, dict[str, Any]] = {}
 
-    def code(self, member: Member) -> dict[str, Any]:
-        """Return the code version of a run's experiment."""
-        root = member.store.folder.root
+    def code(self, task: Task) -> dict[str, Any]:
+        """Return the code version of a task's experiment."""
+        root = task.store.folder.root
         if root not in self._codes:
-            self._codes[root] = code_version_of(member.experiment)
+            self._codes[root] = code_version_of(task.experiment)
         return self._codes[root]
 
     def name(self, table: Table) -> str:
@@ -130,16 +130,16 @@ def pack(task: Task, payload_cache: PayloadCache, shared: bool) -> Payload:
         shared: whether the other machine sees the same folders.
     """
     # A replaced experiment does not contain cached properties.
-    bare = replace(task, runs=tuple(Member(replace(m.experiment), m.store) for m in task.runs))
+    bare = replace(task, experiment=replace(task.experiment))
     file = io.BytesIO()
     pickler = _TablePickler(file, payload_cache)
     pickler.dump(bare)
-    partial = None if shared else tuple(_files(m.store, task.units) for m in task.runs)
-    code = payload_cache.code(task.runs[0])
+    partial = None if shared else _files(task)
+    code = payload_cache.code(task)
     return Payload(file.getvalue(), tuple(pickler.names), versions(), code, partial)
 
 
-def compute(payload: Payload, tables: Mapping[str, bytes], cores: int = 1) -> tuple[Files, ...]:
+def compute(payload: Payload, tables: Mapping[str, bytes], cores: int = 1) -> Files:
     """Compute a task on the machine that received it.
 
     Args:
@@ -148,7 +148,7 @@ def compute(payload: Payload, tables: Mapping[str, bytes], cores: int = 1) -> tu
         cores: cores that a lockstep experiment may use.
 
     Returns:
-        The files of these units, for each run; empty if the folder is shared.
+        The files of these units; empty if the folder is shared.
 
     Raises:
         UserError: if this machine has other versions or other code, or cannot write.
@@ -156,17 +156,17 @@ def compute(payload: Payload, tables: Mapping[str, bytes], cores: int = 1) -> tu
     """
     _check_versions(payload.versions)
     task = _TableUnpickler(io.BytesIO(payload.task), tables).load()
-    _check_code(payload.code, task.runs[0].experiment)
-    folder = str(task.runs[0].store.folder.root)
+    _check_code(payload.code, task.experiment)
+    folder = str(task.store.folder.root)
     with ExitStack() as temporary, _one_at_a_time:  # threads of one process would share its cores
         try:
             if payload.partial is None:
                 task.run(cores)
-                return ()
+                return {}
             folder = temporary.enter_context(tempfile.TemporaryDirectory(prefix="bnnbench-"))
             moved = _moved(task, Path(folder), payload.partial)
             moved.run(cores)
-            return tuple(_files(member.store, task.units) for member in moved.runs)
+            return _files(moved)
         except UserError as error:
             message = f"{platform.node()}: {error}"
             raise UserError(message, error.setting, error.code) from None
@@ -175,31 +175,27 @@ def compute(payload: Payload, tables: Mapping[str, bytes], cores: int = 1) -> tu
             raise OSError(error.errno, error.strerror, where) from None
 
 
-def unpack(task: Task, files: tuple[Files, ...]) -> None:
+def unpack(task: Task, files: Files) -> None:
     """Write the returned files of all units that are not finished yet."""
-    for member, returned in zip(task.runs, files, strict=True):
-        for unit in task.units:
-            if not member.store.finished(unit):
-                # The JSON file last: it marks the unit as finished.
-                names = [name for name in returned if name.startswith(f"{unit}.")]
-                for name in sorted(names, key=lambda name: name == f"{unit}.json"):
-                    write_bytes(member.store.folder.work / name, returned[name])
+    for unit in task.units:
+        if not task.store.finished(unit):
+            # The JSON file last: it marks the unit as finished.
+            names = [name for name in files if name.startswith(f"{unit}.")]
+            for name in sorted(names, key=lambda name: name == f"{unit}.json"):
+                write_bytes(task.store.folder.work / name, files[name])
 
 
-def _moved(task: Task, folder: Path, partial: tuple[Files, ...]) -> Task:
-    """Return the same task in other folders, which start with the partial files."""
-    runs = []
-    for number, (member, files) in enumerate(zip(task.runs, partial, strict=True)):
-        store = UnitStore(RunFolder(folder / str(number)))
-        store.folder.create()
-        for name, content in files.items():
-            (store.folder.work / name).write_bytes(content)
-        runs.append(Member(member.experiment, store))
-    return replace(task, runs=tuple(runs))
+def _moved(task: Task, folder: Path, partial: Files) -> Task:
+    """Return the same task in another folder, which starts with the partial files."""
+    store = UnitStore(RunFolder(folder))
+    store.folder.create()
+    for name, content in partial.items():
+        (store.folder.work / name).write_bytes(content)
+    return replace(task, store=store)
 
 
-def _files(store: UnitStore, units: tuple[str, ...]) -> Files:
-    paths = [path for unit in units for path in store.folder.work.glob(f"{unit}.*")]
+def _files(task: Task) -> Files:
+    paths = [path for unit in task.units for path in task.store.folder.work.glob(f"{unit}.*")]
     return {path.name: path.read_bytes() for path in paths if ".lock" not in path.suffixes}
 
 

@@ -56,7 +56,7 @@ class SlurmJob:
 
 def job_file(task: Task) -> Path:
     """Return the file that stores the job of a task."""
-    return task.runs[0].store.file(task.units[0], "slurm.json")
+    return task.store.file(task.units[0], "slurm.json")
 
 
 def save_job(task: Task, job: str) -> None:

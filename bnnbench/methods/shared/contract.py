@@ -188,7 +188,7 @@ class Method(Checked, ABC):
 
     @property
     def benefits_from_compile(self) -> bool:
-        """Whether `torch.compile` speeds up its steps; False if most of a step is native code."""
+        """Whether `torch.compile` speeds up its steps; False if torch cannot compile them."""
         return True
 
     def fit_seconds(self, rows: int) -> float:
@@ -222,15 +222,6 @@ class Method(Checked, ABC):
     def check_network(self, inputs: int, network: Network) -> None:
         """Raise `UserError` if the method does not support such a network."""
         return
-
-    def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
-        """Return one method that trains replicas of all these configurations in one stack.
-
-        The stack has `replicas_each` replicas of this configuration, then as many of each other.
-        Returns None if the configurations differ in settings that one stack cannot combine. Most
-        methods can only combine different hyper-parameters.
-        """
-        return None
 
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:

@@ -42,6 +42,9 @@ DPI = 150
 SMALL_POINTS, MEDIUM_POINTS = 8.33, 10.0
 """Font sizes in points that matplotlib calls small and medium."""
 
+matplotlib.rcParams["text.usetex"] = False
+# A `matplotlibrc` of the current folder, which a stranger may have written, must not start LaTeX.
+
 LEGEND_MARGIN = 0.72
 """Inches that a legend column needs in addition to its text: the marker and padding."""
 

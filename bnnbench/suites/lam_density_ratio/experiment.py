@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
 from bnnbench.experiment import state_file
-from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
+from bnnbench.experiment.base import HasGroups, HasSteps
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import names
@@ -41,7 +41,7 @@ STEP_SECONDS = 1.2e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sprinkler(Stackable, HasSteps):
+class Sprinkler(HasGroups, HasSteps):
     """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
     The random numbers of a repetition depend on its number only, not on what it is stacked with.
@@ -163,15 +163,6 @@ class Sprinkler(Stackable, HasSteps):
         """Group all units on a GPU and none on a CPU, where a single unit fills the cache."""
         return (tuple(units),) if self.lockstep else tuple((unit,) for unit in units)
 
-    def can_stack_with(self, other: Experiment) -> bool:
-        """Return whether both run on a GPU and differ in their objectives only."""
-        assert isinstance(other, Sprinkler)
-        return self.lockstep and (self._problem, self.seed) == (other._problem, other.seed)
-
-    def max_stack_size(self, n_runs: int) -> int:
-        """Return `n_runs`: configurations are stacked on a GPU only, where all fit."""
-        return n_runs
-
     @property
     def _problem(self) -> Problem:
         joint, model = self.contrast == "joint", self.observations == "model"
@@ -182,19 +173,14 @@ class Sprinkler(Stackable, HasSteps):
         joint, stable = self.contrast == "joint", self.numerics == "stable"
         return Objective(self.divergence, self.estimator, stable, guarded=joint)
 
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-        """Train the units of all members in as few stacks as their saved states allow."""
-        first = members[0].experiment
-        assert isinstance(first, Sprinkler)
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
+        """Train the units in as few stacks as their saved states allow."""
         pending = [
-            Repetition(experiment._replica(unit), store, unit)
-            for experiment, store in members
-            if isinstance(experiment, Sprinkler)
+            Repetition(self._replica(unit), store, unit)
             for unit in units
             if not store.finished(unit)
         ]
-        run_repetitions(first._problem, pending)
+        run_repetitions(self._problem, pending)
 
     def _replica(self, unit: str) -> Replica:
         return Replica(self._objective, self.seed, int(unit.rpartition("-")[2]))

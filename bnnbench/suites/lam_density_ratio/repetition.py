@@ -49,7 +49,7 @@ def run_repetitions(problem: Problem, repetitions: Sequence[Repetition]) -> None
 
     Args:
         problem: settings that they share.
-        repetitions: the repetitions, those with the same objective adjacent.
+        repetitions: the repetitions.
     """
     states = [state_file.read(repetition.path) for repetition in repetitions]
     reached = [-1 if state is None else int(state["iteration"]) for state in states]

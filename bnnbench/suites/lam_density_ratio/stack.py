@@ -1,4 +1,4 @@
-"""Training steps of the sprinkler for a stack of repetitions and configurations.
+"""Training steps of the sprinkler for a stack of repetitions.
 
 Algorithms 4 to 9 of the density-ratio thesis: several steps of the estimator on fresh draws, then
 one step of the generator. Gradients are derived by hand and written to preallocated buffers.

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from bnnbench.data.regions import GAP, Region, Regions
-from bnnbench.experiment.base import Member
 from bnnbench.experiment.fitting import saved_prediction
 from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
@@ -45,21 +44,15 @@ class RegionExperiment(SplitExperiment):
         source = self.table.name.removesuffix(f"_{self.region}")
         return {**super().metadata(), "source": source, "region": self.region}
 
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Run a group of splits, whose regions are scored when they are saved."""
-        super().run_group([_with_regions(member) for member in members], units, workers)
-
-
-def _with_regions(member: Member) -> Member:
-    """Return a member that keeps predictive mixtures until its regions are scored."""
-    plan = member.experiment
-    assert isinstance(plan, RegionExperiment) and isinstance(plan.dataset, Regions)
-    regions = {region.feature: region for region in plan.dataset.regions(plan.table)}
-    keeps_mixture = plan.evaluation.save_predictive_mixture
-    store = RegionStore(member.store.folder, plan.requested, plan.table, regions, keeps_mixture)
-    evaluation = replace(plan.evaluation, save_predictive_mixture=True)
-    return Member(replace(plan, evaluation=evaluation), store)
+        assert isinstance(self.dataset, Regions)
+        regions = {region.feature: region for region in self.dataset.regions(self.table)}
+        keeps_mixture = self.evaluation.save_predictive_mixture
+        scoring = RegionStore(store.folder, self.requested, self.table, regions, keeps_mixture)
+        evaluation = replace(self.evaluation, save_predictive_mixture=True)
+        plan = replace(self, evaluation=evaluation)
+        super(RegionExperiment, plan).run_group(units, scoring, workers)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bnnbench.experiment.acquisition import nearest_distances
-from bnnbench.experiment.base import Member
 from bnnbench.experiment.fitting import saved_prediction, score, standardised_inputs
 from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
@@ -55,19 +54,11 @@ class ShiftedExperiment(SplitExperiment):
         dataset = Shifts(self.dataset, self.kinds, self.strengths)
         return super(ShiftedExperiment, replace(self, dataset=dataset)).resolved()
 
-    @classmethod
-    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Run a group of splits, whose made rows are scored when they are saved."""
-        super().run_group([_with_mixtures(member) for member in members], units, workers)
-
-
-def _with_mixtures(member: Member) -> Member:
-    """Return a member that keeps predictive mixtures until its rows are scored."""
-    plan = member.experiment
-    assert isinstance(plan, ShiftedExperiment) and isinstance(plan.dataset, Shifts)
-    store = ShiftStore(member.store.folder, plan)
-    evaluation = replace(plan.evaluation, save_predictive_mixture=True)
-    return Member(replace(plan, evaluation=evaluation), store)
+        evaluation = replace(self.evaluation, save_predictive_mixture=True)
+        plan = replace(self, evaluation=evaluation)
+        super(ShiftedExperiment, plan).run_group(units, ShiftStore(store.folder, self), workers)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
 import sys
@@ -114,6 +115,13 @@ def test_commas_between_semicolons_are_decimal_marks(tmp_path: Path) -> None:
     assert frame["a"].tolist() == [1.23, 2.46]
 
 
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n\n"])
+def test_ends_of_lines_and_quotation_marks(tmp_path: Path, end: str) -> None:
+    cells = FRAME.to_csv(index=False, quoting=csv.QUOTE_ALL).replace("\n", end)
+    (tmp_path / "t.csv").write_bytes(f"{cells}{end}{end}".encode())
+    assert as_table(tmp_path / "t.csv").tolist() == FRAME.astype(float).to_numpy().tolist()
+
+
 def test_long_cells(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"a,b\n1,{'x' * 140_000}\n")
     assert read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)[0].shape == (1, 2)
@@ -192,6 +200,29 @@ def test_files_that_are_not_tables(tmp_path: Path) -> None:
     ]:
         with raises_user_error(setting, code):
             OwnTable(path=str(path), target="ja", **settings).load()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\0", b"a,ja\n1,2\n", "truncated"], ids=str)
+@pytest.mark.parametrize("suffix", ["xlsx", "parquet", "feather", "zip", "gz", "bz2", "xz"])
+def test_a_file_that_its_name_does_not_describe(
+    tmp_path: Path, suffix: str, content: bytes | str
+) -> None:
+    path = tmp_path / f"t.{suffix}"
+    if isinstance(content, str):
+        pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}.get(suffix, bytes)
+        content = pack(text().encode() * 99)[:-20]
+    path.write_bytes(content)
+    code = "invalid_table" if suffix in ("parquet", "feather") else "unreadable"
+    empty = suffix == "gz" and not content  # as gzip itself reads it
+    with raises_user_error("dataset.path", "empty_file" if empty else code, mentions=[path]):
+        OwnTable(path=str(path), target="ja").load()
+
+
+def test_an_archive_that_is_no_workbook(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    zipped(tmp_path / "t.xlsx", text().encode())
+    with raises_user_error("dataset.path", "invalid_table"):
+        OwnTable(path=str(tmp_path / "t.xlsx"), target="ja").load()
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zip", "xlsx", "parquet"])

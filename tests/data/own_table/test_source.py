@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shlex
 from contextlib import AbstractContextManager
@@ -102,6 +103,18 @@ ISSUE = f"{PATH} column_issue"
         (rows_of("{0},{0},{0}e-200"), "a,b,price", f"{PATH} too_little_spread", ["1.1e-199"]),
         (rows_of("{0},{0},{1!r}"), "a,b,price", f"{TARGET} constant", ["'price'"]),
         (ROWS, "0,-1.5,2e3", f"{TARGET} unknown_column", ["'price'", "first line"]),
+        (changed(4, f"4,{'1' * 400},1"), "a,b,price", ISSUE, ["'b'", "infinite", "data row 5"]),
+        (changed(4, f"4,1,{'1' * 400}"), "a,b,price", ISSUE, ["'price'", "infinite", "data row 5"]),
+        (changed(4, "4,1e400,1"), "a,b,price", ISSUE, ["'b'", "infinite", "data row 5"]),
+        (changed(4, "4,0x1F,1"), "a,b,price", ISSUE, ["'b'", "'0x1F'", "data row 5"]),
+        (changed(4, "4,\uff11,1"), "a,b,price", ISSUE, ["'b'", "'\uff11'", "data row 5"]),
+        (changed(4, "4,1_000,1"), "a,b,price", ISSUE, ["'b'", "'1_000'", "data row 5"]),
+        (changed(4, "4,=1+1,1"), "a,b,price", ISSUE, ["'b'", "'=1+1'", "data row 5"]),
+        (changed(4, "4,\0,1"), "a,b,price", ISSUE, ["'b'", r"'\x00'", "data row 5"]),
+        (changed(4, "4,\x1b[2J,1"), "a,b,price", ISSUE, ["'b'", r"'\x1b[2J'", "data row 5"]),
+        ([*ROWS, "# the end"], "a,b,price", f"{PATH} column_issues", ["'# the end'"]),
+        ([*ROWS, '"'], "a,b,price", f"{PATH} invalid_table", []),
+        ([row.replace(",", ",,") for row in ROWS], "a,,b,,price", f"{PATH} unnamed_column", []),
     ],
 )
 def test_csv_refuses(
@@ -115,10 +128,18 @@ def test_csv_refuses(
 def test_csv_refuses_files_that_are_not_tables(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "binary.csv").write_bytes(bytes(range(128, 256)))
+    (tmp_path / "pickle.csv").write_bytes(pickle.dumps({"y": [1.0] * 20}))
+    (tmp_path / "nothing.csv").write_bytes(bytes(1000))
+    (tmp_path / "wide.csv").write_bytes("a,y\n1,2\n".encode("utf-32"))
+    (tmp_path / "mainframe.csv").write_bytes("a,y\n1,2\n".encode("cp037"))
     for name, case in [
         ("none.csv", f"{PATH} file_not_found"),
         ("empty.csv", f"{PATH} empty_file"),
         ("binary.csv", "dataset.encoding"),
+        ("pickle.csv", f"{TARGET} unknown_column"),
+        ("nothing.csv", f"{TARGET} unknown_column"),
+        ("wide.csv", f"{TARGET} unknown_column"),
+        ("mainframe.csv", "dataset.encoding"),
         (".", f"{PATH} unreadable"),
     ]:
         with refused(case, str(tmp_path / name)):

@@ -279,7 +279,7 @@ def test_a_worker_whose_disk_is_full(
     with pytest.raises(OSError, match="No space left on device") as refused:
         finished(run)
     assert refused.value.errno == errno.ENOSPC
-    where = rf"{re.escape(platform.node())}: {tmp_path}/small/bnnbench-\w+/0/work/split-0\d\.\w+"
+    where = rf"{re.escape(platform.node())}: {tmp_path}/small/bnnbench-\w+/work/split-0\d\.\w+"
     assert re.match(where, refused.value.filename), refused.value.filename
     cluster.kill_worker()
     cluster.start_worker()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +13,9 @@ import pytest
 from support.tiny_runs import SCORES, Planner, finished, no_page
 
 from bnnbench.experiment.base import Task
-from bnnbench.experiment.engines.local import LocalEngine, TaskReference
+from bnnbench.experiment.engines.local import LocalEngine
 from bnnbench.experiment.execution import execute, make_tasks, shared_engine
 from bnnbench.experiment.lock import lock_group
-from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run, run_status
 from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_experiment import SplitExperiment
@@ -25,16 +23,13 @@ from bnnbench.experiment.split_experiment import SplitExperiment
 
 def tasks(run: Run) -> list[Task]:
     run.folder.create()
-    return make_tasks(run, run.experiment.units(), None)
+    return make_tasks(run, run.experiment.units())
 
 
-def test_the_key_of_a_task_does_not_depend_on_its_runs(tiny: Planner) -> None:
-    one, other = tiny("splits=2"), tiny("splits=2", "seed=1")
-    runs = [one.member, other.member]
-    task, later = (Task.for_stack(runs, [unit]) for unit in one.experiment.units())
-    alone = task.restricted_to([other.member.store.folder.root])
-    assert task.key == alone.key != later.key
-    assert [member.experiment for member in alone.runs] == [other.experiment]
+def test_the_key_of_a_task_names_its_run_and_units(tiny: Planner) -> None:
+    runs = [tiny("splits=2"), tiny("splits=2", "seed=1")]
+    keys = [task.key for run in runs for task in tasks(run)]
+    assert len(set(keys)) == 4 and keys[:2] == [task.key for task in tasks(tiny("splits=2"))]
 
 
 def test_a_finished_task_ignores_locks(tiny: Planner) -> None:
@@ -42,16 +37,9 @@ def test_a_finished_task_ignores_locks(tiny: Planner) -> None:
     finished(run)
     (task,) = tasks(run)
     before = run.store.file("split-00", "json").stat().st_mtime_ns
-    with lock_group([run.store], "split-00"):
+    with lock_group(run.store, "split-00"):
         task.run()
     assert task.finished() and run.store.file("split-00", "json").stat().st_mtime_ns == before
-
-
-def test_workers_receive_references_without_the_table(tiny: Planner) -> None:
-    run = tiny("splits=2")
-    task = tasks(run)[0]
-    reference = TaskReference(task.key, tuple(m.store.folder.root for m in task.runs))
-    assert len(pickle.dumps(reference)) < 1000 < len(pickle.dumps(task))
 
 
 @pytest.mark.parametrize("outputs", ["out", "."])
@@ -60,7 +48,7 @@ def test_folders_of_tasks_are_absolute(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (task, *_) = tasks(replace(tiny(), outputs=Path(outputs)))
-    assert task.runs[0].store.folder.root.is_relative_to(tmp_path)
+    assert task.store.folder.root.is_relative_to(tmp_path)
 
 
 def test_an_error_ends_all_workers(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +91,7 @@ def a_sweep(tiny: Planner) -> list[Run]:
 @pytest.mark.slow
 def test_all_runs_of_a_sweep_share_processes(tiny: Planner) -> None:
     runs = a_sweep(tiny)
-    with shared_engine(runs, SweepProgress(runs)) as engine:
+    with shared_engine(runs) as engine:
         children = {child.pid for child in multiprocessing.active_children()}
         for run in runs:
             execute(run, no_page, engine=engine)
@@ -115,7 +103,7 @@ def test_all_runs_of_a_sweep_share_processes(tiny: Planner) -> None:
 @pytest.mark.slow
 def test_later_runs_start_early_and_record_their_code_version(tiny: Planner) -> None:
     first, later = a_sweep(tiny)[:2]
-    with shared_engine([first, later], None) as engine:
+    with shared_engine([first, later]) as engine:
         execute(first, no_page, engine=engine)
         until = time.monotonic() + 30
         while later.unfinished_units() and time.monotonic() < until:
@@ -132,7 +120,7 @@ def test_a_damaged_unit_is_run_again_in_a_sweep(tiny: Planner) -> None:
     runs = a_sweep(tiny)[:2]
     before = finished(runs[1])[1]
     runs[1].store.file("split-00", "npz").write_bytes(b"damaged")
-    with shared_engine(runs, None) as engine:
+    with shared_engine(runs) as engine:
         for run in runs:
             execute(run, no_page, engine=engine)
     assert run_status(runs[1]).units == ()
@@ -153,8 +141,8 @@ def test_an_engine_repeats_discarded_units(tiny: Planner) -> None:
 def test_single_runs_and_lockstep_runs_share_no_engine(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with shared_engine(a_sweep(tiny)[:1], None) as engine:
+    with shared_engine(a_sweep(tiny)[:1]) as engine:
         assert engine is None
     monkeypatch.setattr(SplitExperiment, "lockstep", True)
-    with shared_engine(a_sweep(tiny), None) as engine:
+    with shared_engine(a_sweep(tiny)) as engine:
         assert engine is None

@@ -23,9 +23,7 @@ from bnnbench.types import UserError
 def sent(run: Run, shared: bool) -> list[tuple[Task, Payload, dict[str, bytes]]]:
     run.folder.create()
     cache = PayloadCache()
-    made = [
-        (task, pack(task, cache, shared)) for task in make_tasks(run, run.unfinished_units(), None)
-    ]
+    made = [(task, pack(task, cache, shared)) for task in make_tasks(run, run.unfinished_units())]
     return [
         (task, payload, {name: cache.pickled(name) for name in payload.tables})
         for task, payload in made
@@ -39,7 +37,7 @@ def test_payloads_do_not_contain_the_table(tiny: Planner) -> None:
     payloads = [
         pack(task, cache, True)
         for one in (run, again)
-        for task in make_tasks(one, one.experiment.units(), None)
+        for task in make_tasks(one, one.experiment.units())
     ]
     (name,) = {name for payload in payloads for name in payload.tables}
     assert len(payloads) == 4 and b"splits" in cache.pickled(name)
@@ -76,7 +74,7 @@ def test_a_search_resumes_on_another_machine(tiny: Planner) -> None:
     run.store.file("split-00", "json").unlink()
     log = run.store.file("split-00", "trials.jsonl").read_bytes()
     ((_, payload, tables),) = sent(run, shared=False)
-    (files,) = compute(payload, tables)
+    files = compute(payload, tables)
     assert files["split-00.trials.jsonl"] == log, "including times"
 
 
@@ -87,9 +85,9 @@ def test_a_finished_unit_is_not_overwritten(tiny: Planner) -> None:
     first, second = compute(payload, tables), compute(payload, tables)
     unpack(task, first)
     unpack(task, second)
-    assert run.store.file("split-00", "json").read_bytes() == first[0]["split-00.json"]
+    assert run.store.file("split-00", "json").read_bytes() == first["split-00.json"]
     arrays = "split-00.predictions.npz"
-    assert first[0][arrays] == second[0][arrays] and run.store.intact("split-00")
+    assert first[arrays] == second[arrays] and run.store.intact("split-00")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_lost_task_is_repeated_as_long_as_it_makes_progress(
 ) -> None:
     run, progress = tiny("splits=1"), [0.0]
     monkeypatch.setattr(type(run.experiment), "progress", lambda *_: progress[0])
-    (task,) = make_tasks(run, run.experiment.units(), None)
+    (task,) = make_tasks(run, run.experiment.units())
     losses = LostTaskCounter()
     for _ in range(10):
         progress[0] += 0.05
@@ -184,12 +184,11 @@ def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finis
 def test_an_error_of_a_job_has_its_traceback(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")
     engine = run.engine.create_engine(1, run.outputs)
-    (task, *_) = make_tasks(run, run.experiment.units(), None)
-    broken = replace(task.runs[0].experiment, device="abacus")  # type: ignore[call-arg]
+    (task, *_) = make_tasks(run, run.experiment.units())
+    broken = replace(task.experiment, device="abacus")  # type: ignore[call-arg]
     run.folder.create()
-    runs = (task.runs[0]._replace(experiment=broken),)
     with pytest.raises(RuntimeError, match=r"(?s)ended with an error:.*Traceback.*abacus"):
-        engine.finish([Task(runs, task.units, task.key)], lambda: None)
+        engine.finish([replace(task, experiment=broken)], lambda: None)
 
 
 @pytest.mark.usefixtures("cluster")

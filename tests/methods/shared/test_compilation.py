@@ -15,7 +15,7 @@ from support.divergences import divergence, monte_carlo
 from support.methods import Case, compiled_cases
 
 from bnnbench.checking.small_fits import small_task, training_set
-from bnnbench.divergences.stacked import StackedDivergences
+from bnnbench.divergences.base import Divergence
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
@@ -34,9 +34,6 @@ OWNERS = tuple(compiled_cases())
 
 def compiled_method(owner: type[Method]) -> Method:
     """Return the method to compile for a class."""
-    if owner is BBB:  # three divergences in one stack, one for each replica
-        three = (divergence("js"), divergence("fisher"), divergence("kl"))
-        return BBB(label="bbb", divergence=StackedDivergences(three, 1))
     # The code of a likelihood is the same for all methods, and is compiled with these.
     likelihoods = {
         MAP: Case("map", likelihood="heteroscedastic"),
@@ -85,6 +82,10 @@ def test_compiled_step_computes_the_same(owner: type[Method]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("separate_tensors")
-def test_compiled_estimate_of_a_divergence_computes_the_same() -> None:
-    estimated = monte_carlo(divergence("renyi"), "laplace")
-    assert_compiled_fit_is_the_same(BBB(label="bbb", divergence=estimated), depth=0)
+@pytest.mark.parametrize(
+    "chosen",
+    [divergence("js"), divergence("fisher"), monte_carlo(divergence("renyi"), "laplace")],
+    ids=lambda chosen: chosen.name,
+)
+def test_compiled_divergence_computes_the_same(chosen: Divergence) -> None:
+    assert_compiled_fit_is_the_same(BBB(label="bbb", divergence=chosen), depth=0)

@@ -18,10 +18,10 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.split_files import OUT_OF_FOLD
 from bnnbench.report.sections import proper_scores
 from bnnbench.results.conformal import split_intervals
-from bnnbench.results.kept.comparison import compare_with_kept
 from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.reader import read_runs
+from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.run_filter import RunFilter, filter_runs
 from bnnbench.results.split_predictions import SplitPredictions, split_predictions
 
@@ -72,5 +72,5 @@ def test_the_section_of_a_run(tmp_path: Path) -> None:
     runs.folders[scored.name].arrays(OUT_OF_FOLD).unlink()
     with raises_user_error("--metric", "no_predictions"):
         filter_runs(replace(runs, _cache={}), RunFilter(metrics=("tail_crps",)))
-    with raises_user_error("--metric", "not_kept"):
-        compare_with_kept(runs, "kept", COMPUTED, 0.01)
+    with raises_user_error("--metric", "not_in_reference"):
+        compare_with_reference(runs, "reference", COMPUTED, 0.01)

@@ -12,12 +12,10 @@ from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
 from bnnbench.experiment import state_file
-from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.suites.lam_density_ratio import SUITE, repetition, stack, trainer
-from bnnbench.suites.lam_density_ratio.experiment import Sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
@@ -106,18 +104,14 @@ def test_a_killed_repetition_is_resumed(
 
 
 @pytest.mark.slow
-def test_stacked_configurations_give_the_results_of_separate_runs(tmp_path: Path) -> None:
-    """As on a GPU, where all repetitions of all configurations form one stack."""
-    words = [f"divergence={d}" for d in ("kl_posterior_prior", "gan")]
-    alone = [tables(execute(run_of(tmp_path / "alone", word), no_page)) for word in words]
-    runs = [run_of(tmp_path / "together", word) for word in words]
-    for run in runs:
-        run.folder.create()
-    Sprinkler.run_group([Member(*run.member) for run in runs], runs[0].experiment.units())
-    for run, (curves, ends) in zip(runs, alone, strict=True):
-        ours = tables(execute(run, no_page))
-        pd.testing.assert_frame_equal(ours[0], curves, rtol=1e-3)
-        np.testing.assert_allclose(ours[1]["average_kl"], ends["average_kl"], rtol=1e-3)
+def test_stacked_repetitions_give_the_results_of_separate_ones(tmp_path: Path) -> None:
+    """As on a GPU, where all repetitions of a run form one stack."""
+    curves, ends = tables(execute(run_of(tmp_path / "alone"), no_page))
+    run = run_of(tmp_path / "together")
+    run.task(run.experiment.units()).run()
+    ours = tables(execute(run, no_page))
+    pd.testing.assert_frame_equal(ours[0], curves, rtol=1e-3)
+    np.testing.assert_allclose(ours[1]["average_kl"], ends["average_kl"], rtol=1e-3)
 
 
 def test_a_repetition_that_fails_in_pretraining_has_a_row(
@@ -136,16 +130,9 @@ def test_a_repetition_that_fails_in_pretraining_has_a_row(
 def test_repetitions_are_stacked_on_a_gpu_only(tmp_path: Path) -> None:
     run = run_of(tmp_path, repetitions=4)
     units = run.experiment.units()
-    other = run_of(tmp_path, "divergence=gan", "estimator=ratio", repetitions=4).experiment
     assert run.experiment.groups(units) == tuple((unit,) for unit in units)
-    assert not run.experiment.lockstep and not run.experiment.can_stack_with(other)
-    gpu, same, later = (
-        with_experiment(run, device="cuda", **changed).experiment
-        for changed in ({}, {"divergence": "gan"}, {"seed": 1})
-    )
-    assert gpu.lockstep and gpu.groups(units) == (units,)
-    assert gpu.can_stack_with(same) and not gpu.can_stack_with(later)
-    assert gpu.max_stack_size(7) == 7
+    gpu = with_experiment(run, device="cuda").experiment
+    assert gpu.lockstep and not run.experiment.lockstep and gpu.groups(units) == (units,)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_stack_of_all_settings_does_not_depend_on_those_requested(
     scores = {}
     for group in (units, units[1:2]):
         run.store.discard(units)
-        type(run.experiment).run_group([(run.experiment, run.store)], group)
+        run.experiment.run_group(group, run.store)
         scores[group] = pd.DataFrame(run.store.rows(units[1], SCORES)).drop(columns="seconds")
     pd.testing.assert_frame_equal(*scores.values(), rtol=1e-3)
 

@@ -1,0 +1,257 @@
+"""Tables of a comparison with reference results: verdicts, per data set, over data sets, power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.report import blocks
+from bnnbench.report.pair_tables import (
+    PROBABILITY_COLUMNS,
+    UNLIMITED,
+    difference_cell,
+    list_names,
+    needed_cell,
+    power_statement,
+)
+from bnnbench.results.metrics import Metric
+from bnnbench.results.ranking import RANKED_METRICS
+from bnnbench.results.reference.comparison import (
+    MINE,
+    ReferenceComparison,
+    over_datasets,
+    reference_rankings,
+)
+from bnnbench.results.signed_rank import signed_rank_test
+from bnnbench.results.significance import (
+    DECISION_PROBABILITY,
+    SIGNIFICANCE_LEVEL,
+    verdicts,
+)
+
+VERDICTS = {
+    "a": "better than",
+    "equivalent": "equivalent to",
+    "b": "worse than",
+    "undecided": "undecided against",
+}
+
+UNRANKED, DIVERGED = " *", " †"
+"""Marks of methods that are not ranked, and of pairs in which one run diverged."""
+
+FEW_DATASETS = 5
+"""With fewer data sets, tests over data sets say little."""
+
+
+def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
+    """Summarise the pairs of one run on one data set, in a sentence or three."""
+    counted = pairs[pairs["counted"]]
+    dataset, better = pairs["dataset"].iloc[0], metric.sign * counted["mean_b"]
+    head = f"{dataset}, {metric.inline_title}: "
+    if counted.empty:
+        return f"{head}no reference method of the same track, so there is no verdict."
+    found = verdicts(counted)
+    parts = [
+        f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
+        for key, words in VERDICTS.items()
+        if (found == key).any()
+    ]
+    significant = int((counted["p_holm"] < SIGNIFICANCE_LEVEL).sum())
+    best = counted.loc[better.idxmin()]
+    return (
+        f"{head}{'; '.join(parts)}. After Holm's correction {significant} of {len(counted)} "
+        f"differences are significant. Best reference method: {best['b']}, difference "
+        f"{difference_cell(best)}."
+    )
+
+
+def p_value_text(p: float) -> str:
+    """Return a p-value with three decimals."""
+    return "<0.001" if p < 0.001 else blocks.format_number(p, ".3f")
+
+
+STATEMENT = (
+    "Difference: mine minus reference on the splits with the same test and training rows, with its "
+    f"{1 - SIGNIFICANCE_LEVEL:.0%} interval. Better, equal, worse: probabilities by the Bayesian "
+    "correlated t-test that mine is better, that both are practically equivalent, and that the "
+    f"reference method is better; a verdict needs more than {DECISION_PROBABILITY:g}. Holm: "
+    "two-sided p-value of that test, adjusted over the methods of the table. Needs: splits, see "
+    "power."
+)
+
+OVERALL_STATEMENT = (
+    "A data set is won or lost by its verdict; a run that alone diverged on some split loses. "
+    "Better, equal, worse: probabilities by the Bayesian signed-rank test over data sets."
+)
+
+DATASET_COLUMNS = blocks.columns(
+    {"Method": "{name}"},
+    {
+        "Mean": "{mean_b:.4g}",
+        "Difference": difference_cell,
+        **PROBABILITY_COLUMNS,
+        "Holm": lambda pair: p_value_text(pair["p_holm"]),
+        "Needs": needed_cell,
+    },
+)
+
+OVERALL_COLUMNS = blocks.columns(
+    {"Method": "{b}"},
+    {
+        "Data sets": "{datasets}",
+        "Wins": "{wins}",
+        "Ties": "{ties}",
+        "Losses": "{losses}",
+        **PROBABILITY_COLUMNS,
+    },
+)
+
+POWER_COLUMNS = blocks.columns(
+    {"Data set": "{dataset}"},
+    {
+        "Splits": "{splits}",
+        "Detects: least": lambda row: blocks.format_std(row["least"]),
+        "median": lambda row: blocks.format_std(row["median"]),
+        "most": lambda row: blocks.format_std(row["most"]),
+        "Need more": "{more}",
+        f"Need {UNLIMITED}": "{never}",
+    },
+)
+
+
+def reference_blocks(
+    comparison: ReferenceComparison, metrics: Sequence[Metric]
+) -> Iterator[blocks.Block]:
+    """Yield, for each method of mine, verdicts, tables and power."""
+    for name, pairs in comparison.pairs.groupby("a", sort=False):
+        by_metric = [(m, pairs[pairs["metric"] == m.key]) for m in metrics]
+        by_metric = [(metric, own) for metric, own in by_metric if len(own)]
+        others = f"{pairs['b'].nunique()} reference methods"
+        yield blocks.Heading(f"{name} and {others}: track {comparison.track}")
+        yield blocks.ItemList(tuple(
+            verdict(own, metric)
+            for metric, every in by_metric
+            for _, own in every.groupby("dataset", sort=False)
+        ))  # fmt: skip
+        for metric, every in by_metric:
+            for _, own in every.groupby("dataset", sort=False):
+                yield from dataset_table(own, comparison.mine.scored, metric)
+        yield blocks.Paragraph(STATEMENT)
+        if found := tuple(remarks(pairs)):
+            yield blocks.ItemList(found)
+        yield from overall(comparison, str(name), by_metric)
+        for metric, every in by_metric:
+            yield blocks.Heading(f"Power, {metric.inline_title}", 3)
+            yield power_table(every)
+        yield blocks.Paragraph(power_statement())
+
+
+def dataset_table(
+    pairs: pd.DataFrame, mine: pd.DataFrame, metric: Metric
+) -> Iterator[blocks.Block]:
+    """Yield the pairs of one run, best reference method first, with a row for the run itself.
+
+    Args:
+        pairs: those of the run by one metric.
+        mine: rows of `Runs.scored` with the run.
+        metric: the metric.
+    """
+    run = mine.loc[pairs["run_a"].iloc[0]]
+    lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
+    marks = pairs["remark"].map(lambda text: UNRANKED * bool(text)) + lost.map(
+        {True: DIVERGED, False: ""}
+    )
+    rows = pairs.assign(name=pairs["b"] + marks)
+    rows.loc[~rows["counted"], ["p_better", "p_equivalent", "p_worse", "p_holm", "needed"]] = (
+        math.nan
+    )
+    own = {"name": f"{pairs['a'].iloc[0]}{MINE}", "mean_b": run[f"{metric.key}_mean"]}
+    rows = pd.concat([rows, pd.DataFrame([own])])
+    rows = rows.sort_values("mean_b", key=lambda mean: metric.sign * mean, kind="stable")
+    unit = blocks.unit_suffix(run["target"]) if metric.unit == "target" else f" [{metric.unit}]"
+    yield blocks.Heading(f"{run['dataset']}, {metric.inline_title}{unit}", 3)
+    yield blocks.fill(DATASET_COLUMNS, rows)
+
+
+def remarks(pairs: pd.DataFrame) -> Iterator[str]:
+    """Explain the marks of the methods."""
+    for remark, own in pairs[pairs["remark"] != ""].groupby("remark", sort=False):
+        yield f"{UNRANKED.strip()} {', '.join(own['b'].unique())}: not ranked, {remark}"
+    lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
+    for dataset, own in lost.groupby("dataset", sort=False):
+        names = ", ".join(own["b"].unique())
+        yield f"{DIVERGED.strip()} {names} on {dataset}: one run diverged on some split and loses"
+
+
+def overall(
+    comparison: ReferenceComparison, name: str, by_metric: Sequence[tuple[Metric, pd.DataFrame]]
+) -> Iterator[blocks.Block]:
+    """Yield wins, ties, losses and the signed-rank test over data sets, and the mean rank."""
+    tables = [
+        (metric, rows)
+        for metric, pairs in by_metric
+        if len(rows := over_datasets(pairs, metric, comparison.rope))
+    ]
+    if not tables:
+        return
+    for metric, rows in tables:
+        yield blocks.Heading(f"Over data sets, {metric.inline_title}", 3)
+        yield blocks.fill(OVERALL_COLUMNS, rows)
+    yield blocks.Paragraph(
+        OVERALL_STATEMENT + few_datasets(by_metric[0][1]["dataset"].nunique(), comparison.rope)
+    )
+    yield blocks.Paragraph(mean_rank(comparison, name, [metric for metric, _ in by_metric]))
+
+
+def mean_rank(comparison: ReferenceComparison, name: str, metrics: Sequence[Metric]) -> str:
+    """Return the mean ranks of a method of mine, or why it has none."""
+    pairs, mine = comparison.pairs, comparison.mine.scored
+    own = mine.loc[pairs.loc[pairs["a"] == name, "run_a"].unique()]
+    ranked = reference_rankings(
+        comparison, [metric for metric in metrics if metric in RANKED_METRICS]
+    )
+    if ranked is None or not own.index.isin(ranked.runs).any():
+        reasons = [text for text in own["unranked"].unique() if text]
+        reasons += [
+            f"track {track}" for track in own["track"].unique() if track != comparison.track
+        ]
+        return f"{name} is not ranked: {', '.join(reasons) or 'too few data sets or methods'}."
+    rows, methods = ranked.by_metric[0].ranks.shape
+    label = own["method"].iloc[0] + MINE
+    places = [f"{r.mean_ranks[label]:.1f} by {r.metric.inline_title}" for r in ranked.by_metric]
+    return (
+        f"Mean rank of {name} among {methods} methods on {rows} data sets, one preset per family: "
+        f"{', '.join(places)}."
+    )
+
+
+def few_datasets(n: int, rope: float) -> str:
+    """Say how little the signed-rank test requires on few data sets; empty for more."""
+    if n >= FEW_DATASETS:
+        return ""
+    certainty = signed_rank_test(np.ones(n), rope)[0]
+    return (
+        f" With {n} data sets this is weak evidence: if all agree, the signed-rank test gives "
+        f"{certainty:.2f}, however uncertain each difference is."
+    )
+
+
+def power_table(pairs: pd.DataFrame) -> blocks.Table:
+    """Return the smallest detectable differences to the reference methods, by data set."""
+    rows = []
+    for dataset, own in pairs.groupby("dataset", sort=False):
+        counts = own["splits"].min(), own["splits"].max()
+        never = ~own["needed"].map(math.isfinite)
+        rows.append({
+            "dataset": dataset,
+            "splits": f"{counts[0]}" if counts[0] == counts[1] else "{} to {}".format(*counts),
+            "least": own["detectable"].min(),
+            "median": own["detectable"].median(),
+            "most": own["detectable"].max(),
+            "more": int((own["needed"] > own["splits"]).sum() - never.sum()),
+            "never": int(never.sum()),
+        })  # fmt: skip
+    return blocks.fill(POWER_COLUMNS, rows)

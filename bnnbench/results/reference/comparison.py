@@ -1,0 +1,267 @@
+"""Compare runs with the reference runs of a track, split by split.
+
+Only methods of one track are ranked, counted as won or lost, and corrected for multiple tests.
+Across tracks there is only the paired difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.experiment.run_folder import read_environment
+from bnnbench.experiment.split_files import KIND
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import COMPUTED, Metric
+from bnnbench.results.pairing import dataset_pairs
+from bnnbench.results.power import with_power
+from bnnbench.results.ranking import Rankings, rank_experiment
+from bnnbench.results.reader import STATISTICS, Runs
+from bnnbench.results.reference.results import (
+    read_reference_results,
+    reference_runs,
+    with_cpu_ratio,
+    with_ranked,
+)
+from bnnbench.results.reference.tracks import TRACKS, track_of, tuning_of
+from bnnbench.results.run_filter import NO_FILTER, RunFilter, filter_runs
+from bnnbench.results.signed_rank import signed_rank_test
+from bnnbench.results.significance import (
+    compare_pairs,
+    holm,
+    outcomes,
+    p_values,
+    rope_width,
+)
+from bnnbench.types import UserError
+
+REFERENCE = "reference"
+
+MINE = " (mine)"
+"""Follows the names of the runs that are compared with reference runs, in ranks and figures."""
+
+RATIO = "cpu_ratio"
+"""CPU seconds of a split in multiples of a fixed fit on the same machine."""
+
+MIN_DATASETS = 2
+"""Data sets for the signed-rank test."""
+
+
+@dataclass(frozen=True)
+class ReferenceComparison:
+    """Runs and the reference runs of one track.
+
+    Attributes:
+        track: of the reference runs.
+        mine: the compared runs on data sets of the track; their table has the columns of
+            `ReferenceResults.runs` that `with_track` and `with_ranked` add.
+        reference: the runs of the track on these data sets.
+        rope: as in `significance.rope_width`.
+        pairs: a row for each run of mine, reference run and metric, with `significance.COLUMNS`,
+            the labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only
+            subtracted), `remark` (why the reference run is not ranked, or empty), `interval`,
+            `detectable` and `needed` (see `power`), `p_value`, and `p_holm`, adjusted over the
+            reference runs on the data set; missing if not counted.
+    """
+
+    track: str
+    mine: Runs
+    reference: Runs
+    rope: float
+    pairs: pd.DataFrame
+
+
+def parse_reference(text: str) -> tuple[str | None, str | None]:
+    """Return the track and the folder in `reference[:TRACK][@FOLDER]`; None where missing.
+
+    Raises:
+        UserError: if it is anything else.
+    """
+    name, at, folder = text.partition("@")
+    word, colon, track = name.partition(":")
+    if word != REFERENCE or (colon and not track) or (at and not folder):
+        raise UserError(
+            f"--with: write reference, reference:TRACK or reference:TRACK@FOLDER, not {text!r}.",
+            "--with",
+            "syntax",
+        )
+    return track or None, folder or None
+
+
+def compare_with_reference(
+    runs: Runs,
+    with_reference: str,
+    metrics: Sequence[Metric],
+    rope: float,
+    methods: tuple[str, ...] = (),
+) -> list[ReferenceComparison]:
+    """Compare runs with reference runs, by track.
+
+    Args:
+        runs: runs with scores on splits.
+        with_reference: as for `parse_reference`; without a track, every run is compared within its
+            own.
+        metrics: the metrics.
+        rope: as for `rope_width`.
+        methods: labels of the reference methods to compare with; all of the track by default.
+
+    Raises:
+        UserError: if the folder, the track or a method is unknown, reference results lack a metric,
+            or no run can be compared.
+    """
+    if missing := [metric.key for metric in metrics if metric in COMPUTED]:
+        raise UserError(
+            f"reference results do not contain {missing[0]}; use another --metric, or no "
+            "--with reference.",
+            "--metric",
+            "not_in_reference",
+        )
+    track, folder = parse_reference(with_reference)
+    results = read_reference_results(folder)
+    table = with_track(runs.scored)
+    shared = {*table["track"]} & {*results.runs["track"]}
+    tracks = [track] if track else [one for one in TRACKS if one in shared]
+    found = []
+    for one in tracks:
+        own = table if track else table[table["track"] == one]
+        reference = select(reference_runs(results, one), own["dataset"], methods)
+        if reference is None:
+            continue
+        own = own[own["dataset"].isin(reference.scored["dataset"])]
+        mine = with_table(runs, with_ranked(own, results.fingerprints))
+        pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
+        if len(pairs):
+            described = describe_pairs(pairs, mine.scored, reference.scored)
+            found.append(ReferenceComparison(one, mine, reference, rope, described))
+    if not found:
+        available = ", ".join(results.runs["dataset"].unique())
+        raise UserError(
+            "there is no reference result of the same track with the same test and training rows "
+            f"as the runs below {runs.path} (data sets: {available}); run one of these on its "
+            "published splits, or name a track, such as --with reference:book.",
+            "--with",
+            "nothing_comparable",
+        )
+    return found
+
+
+def with_track(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the track of each run to the rows of `Runs.scored`."""
+    tracks = [track_of(run, tuning_of(run)) for run in table.to_dict("records")]
+    return table.assign(track=tracks)
+
+
+def select(reference: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
+    """Return the reference runs of these methods on these data sets; None if there are none."""
+    rows = reference.scored[reference.scored["dataset"].isin(datasets)]
+    if rows.empty:
+        return None
+    return filter_runs(with_table(reference, rows), RunFilter(methods) if methods else NO_FILTER)
+
+
+def with_table(runs: Runs, table: pd.DataFrame) -> Runs:
+    """Return the runs of a table of scores, with their splits."""
+    splits = runs.splits[runs.splits["run"].isin(table.index)]
+    return replace(runs, tables={KIND: table}, splits=splits, _cache={})
+
+
+def describe_pairs(
+    pairs: pd.DataFrame, mine: pd.DataFrame, reference: pd.DataFrame
+) -> pd.DataFrame:
+    """Add the columns of `ReferenceComparison.pairs` that `compare_pairs` does not compute."""
+    a, b = mine.loc[pairs["run_a"]], reference.loc[pairs["run_b"]]
+    other_track = a["track"].to_numpy() != b["track"].to_numpy()
+    remark = np.where(other_track, "track " + b["track"], b["unranked"])
+    table = with_power(pairs).assign(
+        a=labels(mine).loc[pairs["run_a"]].to_numpy(),
+        b=labels(reference).loc[pairs["run_b"]].to_numpy(),
+        counted=~other_track,
+        remark=remark,
+        p_value=p_values(pairs),
+    )
+    families = table[table["counted"]].groupby(["run_a", "metric"])["p_value"]
+    return table.assign(p_holm=families.transform(lambda p: holm(p.to_numpy())))
+
+
+def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFrame:
+    """Summarise the counted pairs of one method of mine over data sets, by reference method.
+
+    A data set on which one of the two diverged is lost by the widest margin in the signed-rank
+    test. Its differences are in nats for a log-likelihood, otherwise fractions of the mean score.
+
+    Args:
+        pairs: of one method and metric; methods with fewer than `MIN_DATASETS` data sets are
+            left out.
+        metric: the metric.
+        rope: as in `significance.rope_width`.
+
+    Returns:
+        Columns `b`, `datasets`, `wins`, `ties`, `losses`, `p_better`, `p_equivalent`, `p_worse`.
+    """
+    unit = rope_width(metric, (pairs["mean_a"] + pairs["mean_b"]) / 2, 1.0)
+    gains = -metric.sign * pairs["difference"] / unit
+    widest = 2 * (gains.abs().max() + rope) + 1
+    lost = (pairs["diverged_b"] > 0).astype(int) - (pairs["diverged_a"] > 0).astype(int)
+    gains = gains.where(lost == 0, lost * widest)
+    rows = []
+    results = outcomes(pairs)
+    for name, group in pairs[pairs["counted"]].groupby("b", sort=False):
+        if len(group) >= MIN_DATASETS:
+            chances = signed_rank_test(gains[group.index].to_numpy(float), rope)
+            counts = [(results[group.index] == result).sum() for result in ("a", "tie", "b")]
+            rows.append((name, len(group), *counts, *chances))
+    columns = ["b", "datasets", "wins", "ties", "losses", "p_better", "p_equivalent", "p_worse"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def reference_rankings(
+    comparison: ReferenceComparison, metrics: Sequence[Metric]
+) -> Rankings | None:
+    """Rank mine and the reference methods, one of each family; None with too few of them.
+
+    My method represents its family in place of the reference one; its name ends in `MINE`.
+    """
+    mine, reference = comparison.mine.scored, comparison.reference.scored
+    mine = mine[(mine["unranked"] == "") & (mine["track"] == comparison.track)]
+    reference = reference[(reference["unranked"] == "") & ~reference["family"].isin(mine["family"])]
+    return rank_experiment(comparison.track, joined(mine, reference), metrics)
+
+
+def times_and_scores(comparison: ReferenceComparison) -> pd.DataFrame:
+    """Return mine and the tested reference runs on CPUs, with mean, std and stderr of `cpu_ratio`.
+
+    The names of my methods end in `MINE`; `experiment` is the track.
+    """
+    mine, reference = comparison.mine.scored, comparison.reference.scored
+    tested = comparison.pairs.loc[comparison.pairs["counted"], "run_b"]
+    table = joined(mine[mine["track"] == comparison.track], reference[reference.index.isin(tested)])
+    table = table[~table.index.isin(gpu_runs(comparison))]
+    own, theirs = with_cpu_ratio(comparison.mine.splits), comparison.reference.splits
+    splits = pd.concat([own, theirs[~theirs["run"].isin(own["run"])]])
+    ratios = splits[splits["diverged"] == 0].groupby("run")["cpu_ratio"]
+    statistics = ratios.agg(["mean", "std", "sem"]).reindex(table.index)
+    names = [f"{RATIO}_{name}" for name in STATISTICS]
+    return table.join(statistics.set_axis(names, axis=1)).assign(experiment=comparison.track)
+
+
+def gpu_runs(comparison: ReferenceComparison) -> set[str]:
+    """Return the digests of the runs on a GPU, whose work CPU seconds do not measure."""
+    own = {
+        str(run): {**read_environment(comparison.mine.folders[str(run)]), "device": device}
+        for run, device in comparison.mine.splits.groupby("run")["device"].first().items()
+    }
+    environments = {**comparison.reference.scored["environment"], **own}
+    return {
+        run
+        for run, found in environments.items()
+        if found.get("cuda") and found.get("device") == found["cuda"]
+    }
+
+
+def joined(mine: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `Runs.scored`, without copies of my runs; my names end in `MINE`."""
+    named = mine.assign(method=mine["method"].astype(str) + MINE)
+    return pd.concat([named, reference[~reference.index.isin(named.index)]])

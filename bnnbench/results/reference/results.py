@@ -1,0 +1,253 @@
+"""Read reference results.
+
+They are a folder with these files:
+
+- `runs.jsonl.gz`: one line per run, see `RUN_COLUMNS`
+- `splits.csv.gz`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
+- `fingerprints.csv`: the published splits, see `FINGERPRINT_COLUMNS`
+- `SHA256SUMS`: checksums of these files, as `sha256sum --check` reads them
+
+Rows are compared within a track only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.experiment.split_files import KIND
+from bnnbench.files import READ_ERRORS, LimitedFile
+from bnnbench.results.published.protocol import missing_splits
+from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
+from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
+from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
+from bnnbench.results.settings import flatten
+from bnnbench.types import UserError
+
+PACKAGED = Path(__file__).parent
+"""Folder of the package's reference results."""
+
+TEXT_COLUMNS = ("run", "dataset", "fingerprint", "training_fingerprint")
+
+SCORES = ("rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps")
+
+SECONDS = ("search_seconds", "fit_seconds", "predict_seconds", "cpu_seconds", "reference_seconds")
+
+SPLIT_COLUMNS = (
+    *("run", "dataset", "split", "fingerprint", "training_fingerprint", "training_rows"),
+    *("test_rows", *SCORES, *SECONDS, "diverged", "at_bound"),
+)
+"""Columns of `splits.csv.gz`; `hp.*`, the chosen hyper-parameters, follow."""
+
+FINGERPRINT_COLUMNS = (
+    "dataset", "split", "fingerprint", "training_fingerprint", "training_rows", "test_rows",
+)  # fmt: skip
+"""Columns of `fingerprints.csv`."""
+
+RUN_COLUMNS = (
+    *("run", "track", "protocol", "tuning", "fits", "bits", "splits", "rows", "environment"),
+    "record",
+)
+"""Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
+was tuned, fits per split, whether its bits depend on the processor, its number of splits, SHA-256
+of its rows, machine, `record.json`."""
+
+
+@dataclass(frozen=True)
+class ReferenceResults:
+    """Reference results.
+
+    Attributes:
+        folder: of their files.
+        runs: a row per run, with `RUN_COLUMNS` except `record`; the metadata of its record (such as
+            `method`, `family`, `dataset`); `settings` by dotted name; `code_versions`; `diverged`,
+            its number of diverged splits; `unranked`, the reason why ranks leave it out, or empty.
+        splits: a row per split, `SPLIT_COLUMNS`, `hp.*`, and `cpu_ratio`, the CPU seconds divided
+            by the median of the run's `reference_seconds`: comparable between machines.
+        fingerprints: the published splits.
+    """
+
+    folder: Path
+    runs: pd.DataFrame
+    splits: pd.DataFrame
+    fingerprints: pd.DataFrame
+
+
+def find_folder(folder: Path | str | None = None) -> Path:
+    """Return a folder of reference results, by default that of the package.
+
+    Raises:
+        UserError: if it has none.
+    """
+    path = PACKAGED if folder is None else Path(folder).expanduser()
+    if is_folder(path) and (path / SUMS).is_file():
+        return path
+    raise UserError(
+        f"{path} is no folder of reference results, since it has no file {SUMS}; give a folder "
+        "that `bnnbench reference add` has written, or none for the reference results of bnnbench.",
+        "folder",
+        "no_reference",
+    )
+
+
+def read_reference_results(folder: Path | str | None = None) -> ReferenceResults:
+    """Read reference results and verify their checksums.
+
+    Args:
+        folder: as for `find_folder`.
+
+    Raises:
+        UserError: if there are none, or a file was changed or is damaged.
+    """
+    folder = find_folder(folder)
+    contents = read_files(folder)
+    try:
+        fingerprints = read_fingerprints(contents[FINGERPRINTS])
+        splits = as_numbers(read_rows(contents[SPLITS]))
+        lines = read_lines(contents[RUNS])
+        diverged = splits.groupby("run")["diverged"].sum()
+        table = runs_table([{**line, "diverged": diverged[line["run"]]} for line in lines])
+        runs = with_ranked(table, fingerprints)
+        if len(runs) < len(diverged):
+            raise ValueError("rows without a run")
+    except READ_ERRORS as error:
+        raise damaged(folder, f"cannot be read ({error})") from None
+    return ReferenceResults(folder, runs, splits, fingerprints)
+
+
+def read_fingerprints(content: bytes) -> pd.DataFrame:
+    """Read the published splits."""
+    return pd.read_csv(io.BytesIO(content))[list(FINGERPRINT_COLUMNS)]
+
+
+def read_rows(content: bytes) -> pd.DataFrame:
+    """Read the rows of splits as text, exactly as written; empty where missing."""
+    return pd.read_csv(io.StringIO(unpack(content)), dtype=str, keep_default_na=False)
+
+
+def read_lines(content: bytes) -> list[dict[str, Any]]:
+    """Read the lines of the runs.
+
+    Raises:
+        ValueError: if two lines have the same run.
+    """
+    lines = [json.loads(line) for line in unpack(content).splitlines()]
+    if len({line["run"] for line in lines}) < len(lines):
+        raise ValueError("a run occurs twice")
+    return lines
+
+
+def unpack(content: bytes) -> str:
+    """Return a gzipped text whose unpacked size is limited."""
+    with gzip.open(io.BytesIO(content)) as unpacked:
+        return LimitedFile(unpacked).readall().decode()
+
+
+def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return text rows with numbers, and the column `cpu_ratio`."""
+    text = {*TEXT_COLUMNS, "at_bound"}
+    return with_cpu_ratio(rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text}))
+
+
+def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
+    """Add `cpu_ratio` to the rows of runs, as in `ReferenceResults.splits`."""
+    reference = splits.groupby("run")["reference_seconds"].transform("median")
+    return splits.assign(cpu_ratio=splits["cpu_seconds"] / reference)
+
+
+def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return `ReferenceResults.runs` without `unranked`, sorted by data set and method."""
+    rows = [
+        {
+            **line["record"]["metadata"],
+            **{name: value for name, value in line.items() if name != "record"},
+            "settings": flatten(line["record"]["identity"]),
+            "code_versions": line["record"]["code_versions"],
+        }
+        for line in lines
+    ]
+    table = pd.DataFrame(rows).sort_values(["dataset", "method", "run"], kind="stable")
+    return table.set_index("run")
+
+
+def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `unranked`: why ranks leave a run out, or empty.
+
+    Ranks contain runs on all splits of a data set, none of which diverged. Of each family they
+    contain one preset: the one on most data sets (of several, the one with the name of the family,
+    or the first in alphabetical order); of each preset the run with the lowest seed.
+    """
+    published = fingerprints.groupby("dataset").size()
+
+    def representative(group: pd.DataFrame) -> str:
+        family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
+        return str(min(datasets.index, key=lambda name: (-datasets[name], name != family, name)))
+
+    groups = runs.groupby(["track", "family"])
+    chosen = {key: representative(group) for key, group in groups}
+
+    def reason(run: Mapping[str, Any]) -> str:
+        first = chosen[run["track"], run["family"]]
+        if run["splits"] < published[run["dataset"]]:
+            return f"{run['splits']} of {published[run['dataset']]} splits"
+        if run["diverged"]:
+            return f"{run['diverged']} diverged splits"
+        return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
+
+    table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
+    ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
+    repeated = ranked.index[ranked.duplicated(["track", "dataset", "family"])]
+    table.loc[repeated, "unranked"] = "another run of this method is ranked"
+    return table
+
+
+def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:
+    """Return the runs of a track in the form that comparisons, ranks and reports read.
+
+    `bnnbench.results.published.protocol.set_protocol_reader` must have been called, unless the
+    track is that of the published protocol. There are no folders of runs.
+
+    Args:
+        results: the results.
+        track: one of `TRACKS`, by default the first.
+
+    Raises:
+        UserError: if the track is unknown or has no runs.
+    """
+    track = check_track(track)
+    table = results.runs[results.runs["track"] == track]
+    if table.empty:
+        raise UserError(
+            f"the reference results in {results.folder} have no run in track {track}.",
+            "track",
+            "empty_track",
+        )
+    splits = results.splits[results.splits["run"].isin(table.index)].reset_index(drop=True)
+    parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
+    splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
+    table = table.assign(variant="reference/" + table.index.astype(str))
+    if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
+        missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
+        table = table.assign(settings_differ=missing, mark=missing)
+    else:
+        table = with_differences(table)
+    return Runs(results.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
+
+
+def check_track(track: str | None) -> str:
+    """Return a track, the first if None; raise a `UserError` if it is unknown."""
+    if track is None:
+        return next(iter(TRACKS))
+    if track not in TRACKS:
+        available = ", ".join(TRACKS)
+        raise UserError(
+            f"unknown track {track!r} (available: {available}).", "track", "unknown_track"
+        )
+    return track

@@ -1,0 +1,199 @@
+"""Add finished runs to reference results."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.results.reference.files import (
+    FINGERPRINTS,
+    RUNS,
+    SPLITS,
+    has_files,
+    locked,
+    read_files,
+    write_files,
+)
+from bnnbench.results.reference.results import (
+    SPLIT_COLUMNS,
+    find_folder,
+    read_fingerprints,
+    read_lines,
+    read_rows,
+)
+from bnnbench.results.reference.run_folders import Candidate, read_run_folders
+from bnnbench.results.reference.tracks import FREE, POSTERIOR
+from bnnbench.types import UserError
+
+Line = dict[str, Any]
+"""A line of `runs.jsonl.gz`."""
+
+Scores = tuple[str, str, frozenset[tuple[str, ...]]]
+"""The method and the protocol of a run, and the scores of its splits."""
+
+
+@dataclass
+class Content:
+    """The content of reference results while runs are added.
+
+    Attributes:
+        fingerprints: the published splits.
+        lines: by run.
+        rows: rows of splits as text, by run.
+    """
+
+    fingerprints: pd.DataFrame
+    lines: dict[str, Line] = field(default_factory=dict)
+    rows: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """The scores of the runs, by run."""
+        return {run: _scores(self.lines[run], rows) for run, rows in self.rows.items()}
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of the runs.
+
+    Attributes:
+        added: digests of new runs.
+        replaced: digests of runs that replaced rows of the same code.
+        unchanged: digests of runs that were there already.
+        faults: a sentence for each refused run.
+        skipped: number of runs that are not on published splits.
+    """
+
+    added: Sequence[str]
+    replaced: Sequence[str]
+    unchanged: Sequence[str]
+    faults: Sequence[str]
+    skipped: int
+
+
+def add(folder: Path, *paths: Path) -> Added:
+    """Add finished runs to reference results.
+
+    Args:
+        folder: of the reference results, created if it does not exist.
+        paths: folders of finished runs.
+
+    Raises:
+        UserError: if the reference results are damaged, or a folder has no finished runs.
+    """
+    source = folder if has_files(folder) else find_folder()
+    published = read_fingerprints(read_files(source)[FINGERPRINTS])
+    found = read_run_folders(paths, published)
+    faults = list(found.faults)
+    outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
+    if found.runs:
+        with locked(folder):
+            content = read_content(folder) if has_files(folder) else Content(published)
+            for candidate in found.runs:
+                try:
+                    outcome[put(content, candidate)].append(candidate.line["run"])
+                except UserError as error:
+                    faults.append(str(error))
+            if outcome["added"] or outcome["replaced"]:
+                write_files(folder, to_files(content))
+    return Added(faults=faults, skipped=found.skipped, **outcome)
+
+
+def read_content(folder: Path) -> Content:
+    """Read reference results as they are written.
+
+    Raises:
+        UserError: if they are damaged.
+    """
+    contents = read_files(folder)
+    lines = {line["run"]: line for line in read_lines(contents[RUNS])}
+    rows = {str(run): group for run, group in read_rows(contents[SPLITS]).groupby("run")}
+    return Content(read_fingerprints(contents[FINGERPRINTS]), lines, rows)
+
+
+def put(content: Content, candidate: Candidate) -> str:
+    """Put a run into reference results; return whether it was `added`, `replaced` or `unchanged`.
+
+    A run under another label, with scores that are there already, changes nothing.
+
+    Raises:
+        UserError: if a run of this digest was computed by other code.
+    """
+    rows = candidate.rows
+    line = {**candidate.line, "rows": rows_digest(rows), "track": final_track(content, candidate)}
+    run = line["run"]
+    before = content.lines.get(run)
+    if before and before["record"]["code_versions"] != line["record"]["code_versions"]:
+        metadata = line["record"]["metadata"]
+        raise UserError(
+            f"run {run} ({metadata['method']} on {metadata['dataset']}) is there with rows of "
+            "other code; a digest means one code per folder: add it to another folder.",
+            "code_versions",
+            "other_code",
+        )
+    scores = _scores(line, rows)
+    known = before["rows"] == line["rows"] if before else scores in content.scores.values()
+    if known:
+        return "unchanged"
+    content.lines[run], content.rows[run], content.scores[run] = line, rows, scores
+    return "replaced" if before else "added"
+
+
+def _scores(line: Line, rows: pd.DataFrame) -> Scores:
+    columns = ["fingerprint", "training_fingerprint", "rmse", "log_likelihood", "crps"]
+    scores = frozenset(rows[columns].fillna("").itertuples(index=False, name=None))
+    return line["record"]["metadata"]["method"], line["protocol"], scores
+
+
+def final_track(content: Content, candidate: Candidate) -> str:
+    """Return the track of a run: `FREE` if it fixes another model than those of `POSTERIOR`."""
+    line, dataset = candidate.line, candidate.line["record"]["metadata"]["dataset"]
+    models = {
+        other["protocol"]
+        for other in content.lines.values()
+        if other["track"] == POSTERIOR and other["record"]["metadata"]["dataset"] == dataset
+    }
+    other_model = line["track"] == POSTERIOR and models and line["protocol"] not in models
+    return FREE if other_model else str(line["track"])
+
+
+def rows_digest(rows: pd.DataFrame) -> str:
+    """Return the SHA-256 of a run's rows as CSV with header, without its empty columns."""
+    used = [name for name in rows if (rows[name] != "").any()]
+    return hashlib.sha256(to_csv(rows[used]).encode()).hexdigest()
+
+
+def to_files(content: Content) -> dict[str, bytes]:
+    """Return the contents of the files by name."""
+    rows = pd.concat(content.rows.values()).fillna("")
+    hyper = sorted(name for name in rows if name.startswith("hp."))
+    rows = rows[[*SPLIT_COLUMNS, *hyper]].sort_values(["dataset", "run", "split"], key=sort_key)
+    lines = [json.dumps(content.lines[run], sort_keys=True) for run in sorted(content.lines)]
+    return {
+        RUNS: pack("\n".join(lines) + "\n"),
+        SPLITS: pack(to_csv(rows)),
+        FINGERPRINTS: to_csv(content.fingerprints).encode(),
+    }
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV with header."""
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def sort_key(column: pd.Series) -> pd.Series:
+    """Sort split numbers as numbers."""
+    return column.astype(int) if column.name == "split" else column
+
+
+def pack(text: str) -> bytes:
+    """Return a gzipped text whose bytes do not depend on the time."""
+    return gzip.compress(text.encode(), 9, mtime=0)
