@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from support.config import job_overrides
 
+from bnnbench.config.assemble import build
+from bnnbench.config.compose import compose_configs
+from bnnbench.results.settings import flatten
 from bnnbench.suites.gold_standard import SUITE, WITH_OBJECTIVE
 
 
@@ -15,6 +18,13 @@ def test_sweeps_contain_all_suitable_methods(experiment: str) -> None:
     assert {"vadam", "bbb", "map", "mc_dropout", "laplace", "deep_ensemble", "sgld"} <= names
     # The chains, methods that do not accept the model, and presets.
     assert not names & {"hmc", "pbp", "gp", "linear", "boosting", "cavi", "bbb_x1", "pbp_200"}
+    assert not names & {"deep_ensemble_2017", "laplace_evidence", "sklearn", "tagi"}
+
+
+def test_every_method_of_a_sweep_accepts_the_model() -> None:
+    for config in compose_configs(["experiment=gold_toy", "dataset=sine_20"]):
+        settings = flatten(build(config).record.identity)
+        assert settings["method.prior_precision"] == 1 and settings["likelihood"] == "gaussian"
 
 
 def test_chains_come_first() -> None:
