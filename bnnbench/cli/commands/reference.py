@@ -30,7 +30,7 @@ examples:
 
 ADD_HELP = """\
 Add finished runs on published splits to a folder of reference results. Adding a run again replaces
-its rows if its code is the same. Two codes under one digest of a run are refused.
+its rows if its code is the same. Other rows of other code are refused.
 
 Exit code 0: no run was refused; 1: at least one.
 """

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.provenance import describe_other_code
 from bnnbench.results.reference.files import (
     FINGERPRINTS,
     RUNS,
@@ -131,7 +132,11 @@ def put(content: Content, candidate: Candidate) -> str:
     line = {**candidate.line, "rows": rows_digest(rows), "track": final_track(content, candidate)}
     run = line["run"]
     before = content.lines.get(run)
-    if before and before["record"]["code_versions"] != line["record"]["code_versions"]:
+    scores = _scores(line, rows)
+    known = before["rows"] == line["rows"] if before else scores in content.scores.values()
+    if known:
+        return "unchanged"
+    if before and _other_code(before, line):
         metadata = line["record"]["metadata"]
         raise UserError(
             f"run {run} ({metadata['method']} on {metadata['dataset']}) is there with rows of "
@@ -139,12 +144,13 @@ def put(content: Content, candidate: Candidate) -> str:
             "code_versions",
             "other_code",
         )
-    scores = _scores(line, rows)
-    known = before["rows"] == line["rows"] if before else scores in content.scores.values()
-    if known:
-        return "unchanged"
     content.lines[run], content.rows[run], content.scores[run] = line, rows, scores
     return "replaced" if before else "added"
+
+
+def _other_code(before: Line, line: Line) -> str:
+    (old,), (new,) = (one["record"]["code_versions"] for one in (before, line))
+    return describe_other_code(old, new)
 
 
 def _scores(line: Line, rows: pd.DataFrame) -> Scores:
