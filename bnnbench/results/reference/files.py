@@ -43,17 +43,18 @@ def read_files(folder: Path) -> dict[str, bytes]:
     """
     while True:
         try:
-            sums = (folder / SUMS).read_bytes()
-            digests = _parse(sums)
+            before = (folder / SUMS).stat()
+            digests = _parse((folder / SUMS).read_bytes())
             found = {name: _find(folder, name, digests[name]) for name in NAMES}
-            unchanged = (folder / SUMS).read_bytes() == sums
+            after = (folder / SUMS).stat()
         except READ_ERRORS as error:
             raise_disk_error(error)
             raise damaged(folder, f"cannot be verified ({error})") from None
         contents = {name: content for name, content in found.items() if content is not None}
         if len(contents) == len(NAMES):
             return contents
-        if unchanged:  # otherwise another process has written a new state
+        # Another process may have replaced `SUMS`, even by one with the same content.
+        if (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns):
             wrong = ", ".join(name for name in NAMES if name not in contents)
             raise damaged(folder, f"was changed: {wrong}")
 
