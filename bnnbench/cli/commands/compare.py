@@ -90,12 +90,10 @@ def run(given: Namespace) -> int:
         )
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
-    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.report.renderers.terminal import render
     from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.run_filter import RunFilter
 
-    use_published_protocols()
     run_filter = RunFilter(given.methods, metrics=given.metric)
     folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:

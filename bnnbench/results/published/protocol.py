@@ -7,8 +7,11 @@ of single published methods.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
@@ -64,24 +67,36 @@ PLAIN_DIVERGENCES = ("", "none", "kl")
 """Divergences of published results: KL, or none."""
 
 
-ProtocolReader = Callable[[str, str, str], Mapping[str, Any]]
-"""Returns the settings of a method, its family and a data set, by dotted name."""
-
-_readers: list[ProtocolReader] = []
+ANY = "*"
+"""Stands in `protocol.json` for most methods or data sets."""
 
 
-def set_protocol_reader(read: ProtocolReader) -> None:
-    """Set the source of published protocols: the YAML files, which only the layer above reads."""
-    _readers[:] = [read]
-
-
+@cache
 def published_settings(method: str, family: str, dataset: str) -> Mapping[str, Any]:
-    """Return all settings of the protocol, with search bounds, as `published_protocol` does.
+    """Return the settings of a method on a data set under the published protocol.
 
-    `set_protocol_reader` must have been called.
+    `docs/tools/published_protocol.py` writes them, from the YAML files, to `protocol.json`.
+
+    Args:
+        method: an option of `method`.
+        family: used if there is no such option; without it, the settings of most methods.
+        dataset: an option of `dataset`; any other name has the settings of most data sets.
+
+    Returns:
+        Values by dotted name, such as `training.epochs`, and search bounds such as
+        `bounds.dropout`; `search` is the option, or `none` if all hyper-parameters are fixed.
     """
-    (read,) = _readers
-    return read(method, family, dataset)
+    table = _protocol_table()
+    settings: dict[str, Any] = {}
+    for rows in (table[ANY], table.get(method, table.get(family, {}))):
+        settings |= {**rows.get(ANY, {}), **rows.get(dataset, {})}
+    return {n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()}
+
+
+@cache
+def _protocol_table() -> Any:
+    """Return the settings by method and data set; only those that differ from `ANY`."""
+    return json.loads(files(__package__).joinpath("protocol.json").read_text("utf-8"))
 
 
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
