@@ -14,7 +14,8 @@ from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
-from bnnbench.results.published.values import COUNTERPARTS, published_values
+from bnnbench.results.published.counterparts import COUNTERPARTS
+from bnnbench.results.published.values import published_values
 
 pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBENCH_DATA is unset")
 

@@ -125,7 +125,7 @@ def read_filtered_runs(
     Raises:
         UserError: if there are none, or a name or the file is wrong.
     """
-    from bnnbench.results.published.user_values import read_user_published
+    from bnnbench.results.published.values import read_user_published
     from bnnbench.results.reader import read_runs
     from bnnbench.results.run_filter import filter_runs
 

@@ -30,8 +30,8 @@ from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import published_settings
-from bnnbench.results.published.splits import pairs_with_published
 from bnnbench.results.reader import unconverged_splits
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.tracks import TRACKS

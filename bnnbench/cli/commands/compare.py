@@ -141,8 +141,7 @@ def _published_blocks(runs: Runs, rope: float) -> list[Block]:
     from bnnbench.report.pair_tables import pair_tables
     from bnnbench.report.sections.results import comparison_tables
     from bnnbench.results.metrics import BY_KEY
-    from bnnbench.results.published.comparison import with_published
-    from bnnbench.results.published.splits import pairs_with_published
+    from bnnbench.results.published.comparison import pairs_with_published, with_published
 
     tables: list[Block] = [*comparison_tables(with_published(runs)).values()]
     for metric, own in pairs_with_published(runs, rope).groupby("metric", sort=False):

@@ -10,18 +10,15 @@ import pandas as pd
 from bnnbench.report import blocks
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
+from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import has_protocol
-from bnnbench.results.published.splits import pairs_with_published
-from bnnbench.results.published.values import published_modern, published_uci
+from bnnbench.results.published.values import PUBLIC, published_means
 from bnnbench.results.reader import Runs
 
 COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
 
 OURS = "ours"
 """Source of our own runs."""
-
-PUBLIC = "public"
-"""Value of the column `splits` for means over the public splits; others are `own` or `unknown`."""
 
 LEADERBOARD_STATEMENT = (
     "Published values on these data sets, best first, together with our runs (source: ours). "
@@ -91,7 +88,7 @@ def leaderboard(
 
 def published_rows() -> pd.DataFrame:
     """Return all built-in published values, columns `COLUMNS`."""
-    rows = pd.concat([published_uci().assign(splits=PUBLIC), published_modern()])
+    rows = published_means()
     return rows.assign(source=rows["source"] + " " + rows["year"].astype(str))
 
 

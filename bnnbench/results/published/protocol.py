@@ -1,15 +1,15 @@
 """The protocol behind published values, and how a run deviates from it.
 
 Splits and widths are those of Hernandez-Lobato & Adams (2015), minibatches and search those of
-Khan et al. (2018; their code; book, sections 4.7.3 and 4.7.4). `settings` lists the known settings
-of single published methods.
+Khan et al. (2018; their code; book, sections 4.7.3 and 4.7.4). `counterparts` lists the known
+settings of single published methods.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -101,9 +101,16 @@ def _protocol_table() -> Any:
 
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's settings for the `dataset`, `family` and `method` of a run."""
-    settings = _settings_of(run)
-    names = (*COMPARED_SETTINGS, *ADDED_SETTINGS.get(run["method"], ()))
-    return {name: settings[name] for name in RELEVANT_SETTINGS.get(run["family"], names)}
+    added = ADDED_SETTINGS.get(run["method"], ())
+    return relevant_settings(_settings_of(run), run["family"], added)
+
+
+def relevant_settings(
+    settings: Mapping[str, Any], family: str, added: Sequence[str]
+) -> dict[str, Any]:
+    """Return those of the protocol's settings that matter for a family, `added` included."""
+    names = RELEVANT_SETTINGS.get(family, (*COMPARED_SETTINGS, *added))
+    return {name: settings[name] for name in names}
 
 
 def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,27 +155,25 @@ def noise_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
 
     Such a run is another model, so its other settings are not compared.
     """
-    protocol = _settings_of(run)
-    noise_settings = {name: run["settings"].get(name) for name in NOISE_SETTINGS}
-    return tuple(
-        describe_setting(n, value) for n, value in noise_settings.items() if value != protocol[n]
-    )
+    protocol, own = _settings_of(run), {name: run["settings"].get(name) for name in NOISE_SETTINGS}
+    return tuple(describe_setting(n, value) for n, value in own.items() if value != protocol[n])
 
 
 def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe all settings that deviate from the protocol, except the number of splits."""
-    return (*divergence_difference(run), *_settings(run))
+    differing = settings_differing_from(run, protocol_settings(run))
+    return (*divergence_difference(run), *describe_settings(differing))
 
 
-def divergence_difference(run: Mapping[str, Any]) -> Iterator[str]:
+def divergence_difference(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe the divergence of a run if it is not KL."""
-    if str(run["divergence"]).lower() not in PLAIN_DIVERGENCES:
-        yield f"divergence {run['divergence']}"
+    is_plain = str(run["divergence"]).lower() in PLAIN_DIVERGENCES
+    return () if is_plain else (f"divergence {run['divergence']}",)
 
 
-def _settings(run: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in settings_differing_from(run, protocol_settings(run)).items():
-        yield describe_setting(name, "unknown" if value is ABSENT else value)
+def describe_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Describe settings of a run; those that are `ABSENT` are unknown."""
+    return [describe_setting(n, "unknown" if v is ABSENT else v) for n, v in settings.items()]
 
 
 def settings_differing_from(
@@ -182,13 +187,8 @@ def settings_differing_from(
     """
     settings, searches = with_search(run["settings"]), expected_values.get("search") != "none"
     defaults = {
-        **METHOD_DEFAULTS,
-        **UNSET_SETTINGS,
-        **search_bounds(run),
-    }
-    defaults = {
         n: v
-        for n, v in defaults.items()
+        for n, v in {**METHOD_DEFAULTS, **UNSET_SETTINGS, **search_bounds(run)}.items()
         if n in settings and (searches or n not in SEARCHED_BY_DEFAULT)
     }
     expected = {
@@ -220,8 +220,7 @@ def _matches(value: Any, expected: Any) -> bool:
     return bool((value[0] if isinstance(value, tuple) and len(value) == 1 else value) == expected)
 
 
-def missing_splits(run: Mapping[str, Any]) -> Iterator[str]:
+def missing_splits(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe the number of splits of a run if it has fewer than published."""
     published = DATASET_N_SPLITS.get(run["dataset"], N_SPLITS)
-    if run["splits"] < published:
-        yield f"{run['splits']} of {published} splits"
+    return (f"{run['splits']} of {published} splits",) if run["splits"] < published else ()
