@@ -66,7 +66,6 @@ DATASET_CLASSES = ("bnnbench.data.uci.UCI", "bnnbench.data.bundled.Diabetes")
 PLAIN_DIVERGENCES = ("", "none", "kl")
 """Divergences of published results: KL, or none."""
 
-
 ANY = "*"
 """Stands in `protocol.json` for most methods or data sets."""
 
