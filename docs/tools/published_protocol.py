@@ -36,6 +36,7 @@ def option_names(group: str) -> Iterator[str]:
     return (file.stem for file in files if is_option(file.stem))
 
 
+@cache
 def composed_settings(method: str, dataset: str) -> dict[str, Any]:
     """Return the settings of a method on a data set under the published protocol.
 
