@@ -7,7 +7,6 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
-from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
@@ -55,7 +54,6 @@ def run_all(
 def _load_pages() -> None:
     """Import what pages need: matplotlib is slow, and unused until a run is finished."""
     import_module("bnnbench.report.run_output")
-    use_published_protocols()
 
 
 def _write_page(run: Run, folder: RunFolder) -> Sequence[str]:

@@ -20,7 +20,6 @@ from support.quick import no_figures, no_reference_fit, no_report_figures, witho
 from support.tiny_runs import Planner, tiny_run
 
 from bnnbench import forks
-from bnnbench.config.published_protocol import use_published_protocols
 
 torch.set_num_threads(one_thread.THREADS)
 
@@ -35,7 +34,6 @@ def pytest_configure(config: pytest.Config) -> None:
     Garbage is collected less often, because the collected tests are many objects.
     """
     gc.set_threshold(50_000, 20, 50)
-    use_published_protocols()
     quick = ExitStack()
     quick.enter_context(without_fsync())
     quick.enter_context(no_reference_fit())

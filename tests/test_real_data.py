@@ -13,7 +13,8 @@ from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
-from bnnbench.results.published.values import COUNTERPARTS, published_values
+from bnnbench.results.published.counterparts import COUNTERPARTS
+from bnnbench.results.published.values import published_values
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.notes import note, one_line
@@ -47,7 +46,6 @@ def open_in_browser(page: Path) -> None:
 
 def show_run(folder: RunFolder) -> None:
     """Print the table of a finished run, its notes and, as the last line, its folder."""
-    use_published_protocols()
     print_run(folder, stdout())
     # Plain print: a path must not be folded at the terminal's width.
     print(f"results: {one_line(str(folder.root))}", flush=True)

@@ -125,12 +125,10 @@ def read_filtered_runs(
     Raises:
         UserError: if there are none, or a name or the file is wrong.
     """
-    from bnnbench.config.published_protocol import use_published_protocols
-    from bnnbench.results.published.user_values import read_user_published
+    from bnnbench.results.published.values import read_user_published
     from bnnbench.results.reader import read_runs
     from bnnbench.results.run_filter import filter_runs
 
-    use_published_protocols()
     values = read_user_published(published_values) if published_values else None
     runs = read_runs(path, labels, others)
     return filter_runs(runs if values is None else replace(runs, user_published=values), run_filter)

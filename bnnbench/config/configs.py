@@ -117,21 +117,6 @@ def read_option(group: str, name: str) -> dict[str, Any]:
     return OmegaConf.to_container(merged)  # type: ignore[return-value]
 
 
-@cache
-def chosen_options(group: str, name: str) -> dict[str, str]:
-    """Return the options that an option of ours chooses in other groups.
-
-    A preset does so by `override /likelihood@_global_.likelihood: heteroscedastic` in `defaults`.
-    """
-    from omegaconf import OmegaConf  # slow
-
-    file = config_folder() / group / f"{name}.yaml"
-    own: Any = OmegaConf.load(file) if file.is_file() else {}
-    defaults = own.get("defaults", ())
-    overrides = (item for one in defaults if not isinstance(one, str) for item in one.items())
-    return {key.removeprefix("override /").split("@")[0]: option for key, option in overrides}
-
-
 def _check_unique(folders: Sequence[Path]) -> None:
     """Reject two files of the same name: a method must not be mistaken for another one."""
     if len(folders) < 2:

@@ -44,8 +44,7 @@ from bnnbench.results.calibration import calibration_table, total_deviation
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
-from bnnbench.results.published.settings import difference
-from bnnbench.results.published.values import counterpart, run_z_score
+from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
 from bnnbench.results.reader import (
     CONVERGENCE,
     STATISTICS,

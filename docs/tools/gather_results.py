@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
@@ -35,7 +34,6 @@ def gather(experiment: Path, target: Path) -> None:
     """Store the tables of one experiment's report, or of each run if it has no report."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    use_published_protocols()
     runs = read_runs(experiment)
     style = Style(sections=(ALL,))
     if any(section(runs, style) for section in section_functions(runs, style)):

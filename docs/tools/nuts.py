@@ -28,7 +28,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.data.uci import read_table
 from bnnbench.experiment.fitting import standardised_inputs, training_scaler
 from bnnbench.experiment.run_folder import find_run
@@ -232,7 +231,6 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=type(value), default=value)
     given = parser.parse_args()
     os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    use_published_protocols()
     folder = find_run(given.run)
     runs, stored = read_runs(folder.root), read_mixtures(folder)
     name = runs.scored["dataset"].iloc[0]

@@ -24,14 +24,14 @@ from stored_results import (
 )
 
 from bnnbench.cli.reference_cells import cells_of
-from bnnbench.config.published_protocol import published_protocol
 from bnnbench.experiment.execution import execute
 from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.published.splits import pairs_with_published
+from bnnbench.results.published.comparison import pairs_with_published
+from bnnbench.results.published.protocol import published_settings
 from bnnbench.results.reader import unconverged_splits
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.tracks import TRACKS
@@ -163,7 +163,7 @@ def on_bound(splits: pd.DataFrame, dataset: str, name: str, end: str) -> str:
         name: the hyper-parameter.
         end: `upper` or `lower`.
     """
-    low, high = published_protocol("mc_dropout", "", dataset)[f"bounds.{name}"]
+    low, high = published_settings("mc_dropout", "", dataset)[f"bounds.{name}"]
     is_upper = splits[f"hp.{name}"] > math.sqrt(low * high)
     at_bound = splits["at_bound"].str.split().map(lambda names: name in names)
     chosen = splits[at_bound & (is_upper == (end == "upper"))]

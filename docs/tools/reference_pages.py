@@ -16,7 +16,6 @@ from reference_results import METRICS, Track, as_json, best_on, mean_ranks, rank
 
 from bnnbench.cli.reference_cells import MISSING as EMPTY
 from bnnbench.cli.reference_cells import cells_of
-from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.report import templates
 from bnnbench.report.blocks import MISSING, format_number, plus_minus
 from bnnbench.results.metrics import BY_KEY, Metric
@@ -45,7 +44,6 @@ Cells = Mapping[str, str]
 @cache
 def shipped() -> ReferenceResults:
     """Return the reference results of the package."""
-    use_published_protocols()
     return read_reference_results()
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OUT_OF_FOLD
 from bnnbench.report.blocks import DataFile, Style, Table
@@ -125,7 +124,6 @@ def printed_numbers(table: Table) -> list[str]:
 
 
 if __name__ == "__main__":
-    use_published_protocols()
     with tempfile.TemporaryDirectory() as folder:
         make_runs(Path(folder))
         tables, numbers = read_report(Path(folder))

@@ -90,12 +90,10 @@ def run(given: Namespace) -> int:
         )
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
-    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.report.renderers.terminal import render
     from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.run_filter import RunFilter
 
-    use_published_protocols()
     run_filter = RunFilter(given.methods, metrics=given.metric)
     folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:
@@ -143,8 +141,7 @@ def _published_blocks(runs: Runs, rope: float) -> list[Block]:
     from bnnbench.report.pair_tables import pair_tables
     from bnnbench.report.sections.results import comparison_tables
     from bnnbench.results.metrics import BY_KEY
-    from bnnbench.results.published.comparison import with_published
-    from bnnbench.results.published.splits import pairs_with_published
+    from bnnbench.results.published.comparison import pairs_with_published, with_published
 
     tables: list[Block] = [*comparison_tables(with_published(runs)).values()]
     for metric, own in pairs_with_published(runs, rope).groupby("metric", sort=False):

@@ -103,11 +103,9 @@ def run_add(given: argparse.Namespace) -> int:
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.notes import one_line
     from bnnbench.results.reference.write import add
 
-    use_published_protocols()
     folder = given.folder or DEFAULT_FOLDER
     result = add(folder, *given.paths)
     print(

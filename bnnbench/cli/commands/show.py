@@ -47,10 +47,8 @@ def run(given: Namespace) -> int:
     if not given.open:
         show_run(folder)
         return 0
-    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.report.run_html import write_run_html
 
-    use_published_protocols()
     try:
         page = write_run_html(folder)
     except PermissionError as error:

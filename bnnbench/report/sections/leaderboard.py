@@ -10,18 +10,15 @@ import pandas as pd
 from bnnbench.report import blocks
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
+from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import has_protocol
-from bnnbench.results.published.splits import pairs_with_published
-from bnnbench.results.published.values import published_modern, published_uci
+from bnnbench.results.published.values import PUBLIC, published_means
 from bnnbench.results.reader import Runs
 
 COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
 
 OURS = "ours"
 """Source of our own runs."""
-
-PUBLIC = "public"
-"""Value of the column `splits` for means over the public splits; others are `own` or `unknown`."""
 
 LEADERBOARD_STATEMENT = (
     "Published values on these data sets, best first, together with our runs (source: ours). "
@@ -72,8 +69,8 @@ def leaderboard(
     own |= scored["dataset"].isin(runs.user_published["dataset"]).to_numpy()
     if not own.any():
         return pd.DataFrame(columns=COLUMNS)
-    tables = [user_rows(runs.user_published), own_rows(scored[own], metrics)]
-    tables = [*([published_rows()] if all_published else []), *tables]
+    published = [*([published_means()] if all_published else []), runs.user_published]
+    tables = [*map(published_rows, published), own_rows(scored[own], metrics)]
     rows = pd.concat([table[list(COLUMNS)] for table in tables if len(table)])
     if not all_published:
         keys = ["dataset", "metric"]
@@ -89,15 +86,9 @@ def leaderboard(
     return ordered[list(COLUMNS)].reset_index(drop=True)
 
 
-def published_rows() -> pd.DataFrame:
-    """Return all built-in published values, columns `COLUMNS`."""
-    rows = pd.concat([published_uci().assign(splits=PUBLIC), published_modern()])
-    return rows.assign(source=rows["source"] + " " + rows["year"].astype(str))
-
-
-def user_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the user's published values, columns `COLUMNS`."""
-    source = (rows["source"] + " " + rows["year"]).str.strip()
+def published_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return published values, those of the package or of the user, columns `COLUMNS`."""
+    source = (rows["source"] + " " + rows["year"].astype(str)).str.strip()
     known = rows["splits"].where(rows["splits"] != "", "unknown")
     return rows.assign(source=source.where(source != "", "user"), splits=known)
 

@@ -1,14 +1,17 @@
 """The protocol behind published values, and how a run deviates from it.
 
 Splits and widths are those of Hernandez-Lobato & Adams (2015), minibatches and search those of
-Khan et al. (2018; their code; book, sections 4.7.3 and 4.7.4). `settings` lists the known settings
-of single published methods.
+Khan et al. (2018; their code; book, sections 4.7.3 and 4.7.4). `counterparts` lists the known
+settings of single published methods.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
@@ -63,32 +66,50 @@ DATASET_CLASSES = ("bnnbench.data.uci.UCI", "bnnbench.data.bundled.Diabetes")
 PLAIN_DIVERGENCES = ("", "none", "kl")
 """Divergences of published results: KL, or none."""
 
-
-ProtocolReader = Callable[[str, str, str], Mapping[str, Any]]
-"""Returns the settings of a method, its family and a data set, by dotted name."""
-
-_readers: list[ProtocolReader] = []
+ANY = "*"
+"""Stands in `protocol.json` for most methods or data sets."""
 
 
-def set_protocol_reader(read: ProtocolReader) -> None:
-    """Set the source of published protocols: the YAML files, which only the layer above reads."""
-    _readers[:] = [read]
-
-
+@cache
 def published_settings(method: str, family: str, dataset: str) -> Mapping[str, Any]:
-    """Return all settings of the protocol, with search bounds, as `published_protocol` does.
+    """Return the settings of a method on a data set under the published protocol.
 
-    `set_protocol_reader` must have been called.
+    `docs/tools/published_protocol.py` writes them, from the YAML files, to `protocol.json`.
+
+    Args:
+        method: an option of `method`.
+        family: used if there is no such option; without it, the settings of most methods.
+        dataset: an option of `dataset`; any other name has the settings of most data sets.
+
+    Returns:
+        Values by dotted name, such as `training.epochs`, and search bounds such as
+        `bounds.dropout`; `search` is the option, or `none` if all hyper-parameters are fixed.
     """
-    (read,) = _readers
-    return read(method, family, dataset)
+    table = _protocol_table()
+    settings: dict[str, Any] = {}
+    for rows in (table[ANY], table.get(method, table.get(family, {}))):
+        settings |= {**rows.get(ANY, {}), **rows.get(dataset, {})}
+    return {n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()}
+
+
+@cache
+def _protocol_table() -> Any:
+    """Return the settings by method and data set; only those that differ from `ANY`."""
+    return json.loads(files(__package__).joinpath("protocol.json").read_text("utf-8"))
 
 
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's settings for the `dataset`, `family` and `method` of a run."""
-    settings = _settings_of(run)
-    names = (*COMPARED_SETTINGS, *ADDED_SETTINGS.get(run["method"], ()))
-    return {name: settings[name] for name in RELEVANT_SETTINGS.get(run["family"], names)}
+    added = ADDED_SETTINGS.get(run["method"], ())
+    return relevant_settings(_settings_of(run), run["family"], added)
+
+
+def relevant_settings(
+    settings: Mapping[str, Any], family: str, added: Sequence[str]
+) -> dict[str, Any]:
+    """Return those of the protocol's settings that matter for a family, `added` included."""
+    names = RELEVANT_SETTINGS.get(family, (*COMPARED_SETTINGS, *added))
+    return {name: settings[name] for name in names}
 
 
 def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,27 +154,25 @@ def noise_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
 
     Such a run is another model, so its other settings are not compared.
     """
-    protocol = _settings_of(run)
-    noise_settings = {name: run["settings"].get(name) for name in NOISE_SETTINGS}
-    return tuple(
-        describe_setting(n, value) for n, value in noise_settings.items() if value != protocol[n]
-    )
+    protocol, own = _settings_of(run), {name: run["settings"].get(name) for name in NOISE_SETTINGS}
+    return tuple(describe_setting(n, value) for n, value in own.items() if value != protocol[n])
 
 
 def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe all settings that deviate from the protocol, except the number of splits."""
-    return (*divergence_difference(run), *_settings(run))
+    differing = settings_differing_from(run, protocol_settings(run))
+    return (*divergence_difference(run), *describe_settings(differing))
 
 
-def divergence_difference(run: Mapping[str, Any]) -> Iterator[str]:
+def divergence_difference(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe the divergence of a run if it is not KL."""
-    if str(run["divergence"]).lower() not in PLAIN_DIVERGENCES:
-        yield f"divergence {run['divergence']}"
+    is_plain = str(run["divergence"]).lower() in PLAIN_DIVERGENCES
+    return () if is_plain else (f"divergence {run['divergence']}",)
 
 
-def _settings(run: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in settings_differing_from(run, protocol_settings(run)).items():
-        yield describe_setting(name, "unknown" if value is ABSENT else value)
+def describe_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Describe settings of a run; those that are `ABSENT` are unknown."""
+    return [describe_setting(n, "unknown" if v is ABSENT else v) for n, v in settings.items()]
 
 
 def settings_differing_from(
@@ -167,13 +186,8 @@ def settings_differing_from(
     """
     settings, searches = with_search(run["settings"]), expected_values.get("search") != "none"
     defaults = {
-        **METHOD_DEFAULTS,
-        **UNSET_SETTINGS,
-        **search_bounds(run),
-    }
-    defaults = {
         n: v
-        for n, v in defaults.items()
+        for n, v in {**METHOD_DEFAULTS, **UNSET_SETTINGS, **search_bounds(run)}.items()
         if n in settings and (searches or n not in SEARCHED_BY_DEFAULT)
     }
     expected = {
@@ -205,8 +219,7 @@ def _matches(value: Any, expected: Any) -> bool:
     return bool((value[0] if isinstance(value, tuple) and len(value) == 1 else value) == expected)
 
 
-def missing_splits(run: Mapping[str, Any]) -> Iterator[str]:
+def missing_splits(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe the number of splits of a run if it has fewer than published."""
     published = DATASET_N_SPLITS.get(run["dataset"], N_SPLITS)
-    if run["splits"] < published:
-        yield f"{run['splits']} of {published} splits"
+    return (f"{run['splits']} of {published} splits",) if run["splits"] < published else ()

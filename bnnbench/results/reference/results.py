@@ -211,8 +211,7 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
 def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:
     """Return the runs of a track in the form that comparisons, ranks and reports read.
 
-    `bnnbench.results.published.protocol.set_protocol_reader` must have been called, unless the
-    track is that of the published protocol. There are no folders of runs.
+    There are no folders of runs.
 
     Args:
         results: the results.

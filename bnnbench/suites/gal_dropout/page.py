@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bnnbench.report import blocks
-from bnnbench.results.published.splits import paired_with_published
+from bnnbench.results.published.comparison import paired_with_published
 from bnnbench.results.reader import Runs
 
 EXPERIMENT = "gal_uci"

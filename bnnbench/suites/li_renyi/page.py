@@ -9,7 +9,8 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import format_z
-from bnnbench.results.published.values import published_modern, z_score
+from bnnbench.results.published.counterparts import z_score
+from bnnbench.results.published.values import published_means
 from bnnbench.results.reader import Runs
 
 EXPERIMENT, METHOD, SOURCE = "vr_uci", "renyi_vi_2016", "Li & Turner"
@@ -70,7 +71,7 @@ def compare_with_published(runs: Runs) -> pd.DataFrame:
         Columns `dataset`, `alpha`, `metric`, `splits`, `ours`, `ours_stderr`, `published`,
         `published_stderr`, `z` (missing if settings differ) and `differs` (the differences).
     """
-    table = published_modern()
+    table = published_means()
     theirs = table[table["source"] == SOURCE].set_index(["dataset", "method", "metric"])
     rows = []
     for run in runs.scored[runs.scored["method"] == METHOD].to_dict("records"):

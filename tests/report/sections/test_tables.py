@@ -24,7 +24,7 @@ from bnnbench.report.sections.objective import median_objectives
 from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.report.sections.time_against_score import pareto_front, time_against_score
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.published.values import published_modern
+from bnnbench.results.published.values import published_means
 from bnnbench.results.reader import Runs, read_runs
 
 
@@ -107,8 +107,8 @@ def test_coverage_of_known_quantiles() -> None:
 
 
 def test_published_values_of_later_methods() -> None:
-    rows = published_modern()
-    assert len(rows) == 587 and set(rows["splits"]) == {"public", "own", "unknown"}
+    rows = published_means()
+    assert len(rows) == 236 + 587 and set(rows["splits"]) == {"public", "own", "unknown"}
     by_method = rows.set_index(["method", "dataset", "metric"])
     hmc = by_method.loc[("HMC (1x50 BNN, HMC-1)", "boston", "rmse")]
     assert hmc["splits"] == "public" and hmc["source"] == "Bui et al."

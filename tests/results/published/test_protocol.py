@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.config import compose
 from support.runs import identity_for, metadata_of
 
-from bnnbench.results.published.protocol import protocol_differences, protocol_settings
+import bnnbench
+from bnnbench.results.published.protocol import (
+    protocol_differences,
+    protocol_settings,
+    published_settings,
+)
 from bnnbench.results.settings import flatten
+
+TOOLS = Path(bnnbench.__file__).parents[1] / "docs" / "tools"
 
 
 def run(splits: int = 20, settings: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     names = metadata_of(**changes)
     flat = flatten(identity_for(names, **(settings or {})))
     return {**names, "settings": flat, "splits": splits}
+
+
+@pytest.mark.ci
+def test_the_stored_settings_are_those_of_the_yaml_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TOOLS))
+    from published_protocol import FILE, as_text, composed_settings, option_names, protocol_table
+
+    assert FILE.read_text() == as_text(protocol_table()), "run docs/tools/published_protocol.py"
+    for method, dataset in product(option_names("method"), list(option_names("dataset"))):
+        composed = composed_settings(method, dataset)
+        bounds = {n: tuple(ends) for n, ends in composed.items() if n.startswith("bounds.")}
+        assert published_settings(method, "", dataset) == {**composed, **bounds}
+
+
+def test_other_names_have_the_settings_of_their_family_and_of_most_data_sets() -> None:
+    preset = published_settings("mine", "ivon", "yacht")
+    assert preset == published_settings("ivon", "ivon", "boston")
+    own, ours = published_settings("mine", "mine", "mine"), published_settings("map", "", "yacht")
+    assert {**own, "training.samples": 1} == ours
+
+
+@pytest.mark.parametrize(
+    ("method", "dataset", "search"),
+    [("vadam", "yacht", "bayesian_optimisation"), ("hmc", "yacht", "none"),
+     ("mc_dropout_gal2016", "yacht", "none"), ("svgd_liu2016", "wine", "none"),
+     ("deep_ensemble_2017", "yacht", "none"), ("deep_ensemble", "yacht", "bayesian_optimisation"),
+     ("mc_dropout_gal2016", "diabetes", "bayesian_optimisation")],
+)  # fmt: skip
+def test_nothing_is_searched_if_all_hyper_parameters_are_fixed(
+    method: str, dataset: str, search: str
+) -> None:
+    assert published_settings(method, "", dataset)["search"] == search
+
+
+def test_a_preset_may_choose_the_noise_model() -> None:
+    assert published_settings("deep_ensemble_2017", "", "yacht")["likelihood"] == "heteroscedastic"
+    assert published_settings("deep_ensemble", "", "yacht")["likelihood"] == "gaussian"
 
 
 @pytest.mark.parametrize("method", ["vadam", "vprop", "bbb_x2", "pbp", "mc_dropout_x10", "sgld"])

@@ -1,142 +1,134 @@
-"""Published values: which runs they are compared with, and z-scores."""
+"""Published values that the user provides."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import pandas as pd
 import pytest
-from support.runs import divergence_metadata, identity_for, make_run, metadata_of
+from support.blocks import blocks, data_files
+from support.runs import make_run
+from support.user_errors import raises_user_error
 
+from bnnbench.report.blocks import Style
+from bnnbench.report.sections.leaderboard import section
 from bnnbench.results.published.comparison import with_published
-from bnnbench.results.published.splits import published_splits
 from bnnbench.results.published.values import (
-    COUNTERPARTS,
-    UNPUBLISHED_METHODS,
-    counterpart,
-    published_uci,
-    z_score,
+    NUMBER_COLUMNS,
+    REQUIRED_COLUMNS,
+    TEXT_COLUMNS,
+    published_means,
+    read_user_published,
 )
-from bnnbench.results.reader import read_runs
-from bnnbench.results.settings import flatten
+from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
+
+HEAD = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
+ROWS = f"""{HEAD}
+vadam,boston,rmse,4.50,0.3,stderr,,Smith,2024
+swag,boston,rmse,3.2,0.5,std,25,Jones,2019
+swag,boston,log_likelihood,-2,,,,,
+"""
+
+MISTAKES = {
+    "no rows": (HEAD + "\n", "--published-values", "no_rows"),
+    "an empty file": ("", "--published-values", "unreadable"),
+    "a negative metric": (f"{HEAD}\na,b,NLL,1,,,,,\n", "metric", None),
+    "ragged": (HEAD + "\na,b,rmse,1,2,std,3,s,2000,more,and\n", "--published-values", "unreadable"),
+    "a missing column": ("method,dataset,metric\na,b,rmse\n", "--published-values", "columns"),
+    "an unknown column": (f"{HEAD},eror\na,b,rmse,1,,,,,,2\n", "--published-values", "columns"),
+    "an unknown metric": (f"{HEAD}\na,b,mse,1,,,,,\n", "--published-values", "unknown_name"),
+    "no mean": (f"{HEAD}\na,b,rmse,1,,,,,\na,b,rmse,,,,,,\n", "mean", None),
+    "not a number": (f"{HEAD}\na,b,rmse,1.x,,,,,\n", "mean", None),
+    "infinity": (f"{HEAD}\na,b,rmse,inf,,,,,\n", "mean", None),
+    "a negative error": (f"{HEAD}\na,b,rmse,1,-2,std,3,,\n", "error", None),
+    "no kind of error": (f"{HEAD}\na,b,rmse,1,2,,,,\n", "error_kind", None),
+    "an unknown kind of error": (f"{HEAD}\na,b,rmse,1,2,var,3,,\n", "error_kind", None),
+    "a std without splits": (f"{HEAD}\na,b,rmse,1,2,std,,,\n", "n_splits", None),
+}  # fmt: skip
 
 
-def row(**changes: Any) -> dict[str, Any]:
-    """Return metadata and settings of a run that follows the protocol except for the changes."""
-    names = metadata_of(**changes)
-    return {**names, "settings": flatten(identity_for(names)), "splits": 20}
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.csv"
+    path.write_text(ROWS)
+    return path
 
 
-def test_published_values_and_their_standard_errors() -> None:
-    vadam = counterpart(row(method="vadam"), "rmse")
-    assert vadam is not None
-    assert (vadam.mean, vadam.stderr) == (3.85754, 0.26262)
-    assert vadam.source == "Khan et al. 2018: Vadam"
-    dropout = counterpart(row(method="mc_dropout_x1"), "log_likelihood")
-    assert dropout is not None and dropout.mean == -2.460037
-    ensembles = published_uci().query("metric == 'rmse' and error_kind == 'std'").iloc[0]
-    assert ensembles["stderr"] == pytest.approx(ensembles["error"] / math.sqrt(20))
-    rounded = counterpart(row(method="pbp", dataset="kin8nm"), "rmse")
-    assert rounded is not None and math.isnan(rounded.stderr)
+@pytest.fixture
+def runs(tmp_path: Path, file: Path) -> Runs:
+    for method in ("vadam", "pbp"):
+        make_run(tmp_path / "runs", method=method, times=5)
+    return replace(read_runs(tmp_path / "runs"), user_published=read_user_published(file))
 
 
-@pytest.mark.parametrize("family", COUNTERPARTS)
-def test_every_family_has_a_published_value(family: str) -> None:
-    metrics = ("rmse", "log_likelihood", "log_likelihood_joint")
-    assert any(counterpart(row(method=family), metric) for metric in metrics)
+def test_it_has_the_columns_of_the_packaged_file(file: Path) -> None:
+    rows = read_user_published(file)
+    assert {*USER_PUBLISHED_COLUMNS} <= {*rows.columns} and {*published_means().columns} <= {
+        *rows.columns
+    }
+    assert rows["stderr"].iloc[:2].tolist() == [0.3, 0.1]
+    assert math.isnan(rows["stderr"].iloc[2])
+    assert rows["decimals"].tolist() == [2, 1, 0], "decimals as written"
+    file.write_text("method,dataset,metric,mean\na,b,rmse,6.3e-2\na,b,rmse,1E3\n")
+    assert read_user_published(file)["decimals"].tolist() == [3, 0]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"depth": 2},
-        divergence_metadata("renyi", 0.5),
-        {"dataset": "protein"},
-        {"likelihood": "heteroscedastic"},
-        {"loss": "beta"},
-        {"method": "svgd"},
-        *({"method": name} for name in UNPUBLISHED_METHODS),
-    ],
-)
-def test_other_models_and_data_have_no_published_value(other: dict[str, Any]) -> None:
-    assert counterpart(row(method="vadam"), "rmse") is not None
-    assert counterpart(row(**{"method": "vadam", **other}), "rmse") is None
+def test_semicolons_and_decimal_commas_are_detected(file: Path) -> None:
+    expected = read_user_published(file)
+    lines = (line.split(",") for line in ROWS.splitlines())
+    file.write_text("\n".join(";".join(cells).replace(".", ",") for cells in lines))
+    pd.testing.assert_frame_equal(read_user_published(file), expected)
+    file.write_text(ROWS, "utf-8-sig")
+    pd.testing.assert_frame_equal(read_user_published(file), expected)
+    file.write_text("method;dataset;metric;mean;source\na;b;rmse;1.234,50;Größe, J.\n", "cp1252")
+    (row,) = read_user_published(file).to_dict("records")
+    assert (row["mean"], row["decimals"], row["source"]) == (1234.5, 2, "Größe, J.")
 
 
-def test_the_two_log_likelihoods_are_distinguished() -> None:
-    assert counterpart(row(), "log_likelihood") is None
-    joint = counterpart(row(), "log_likelihood_joint")
-    assert joint is not None and "SLANG" in joint.method
+def test_the_packaged_file_has_the_same_columns() -> None:
+    columns = {*REQUIRED_COLUMNS, *NUMBER_COLUMNS, *TEXT_COLUMNS}
+    assert {*published_means().columns} - {"stderr"} == columns
 
 
-def test_z_counts_combined_standard_errors(tmp_path: Path) -> None:
-    assert z_score(5, 3, 15, 4) == -2
-    assert math.isnan(z_score(5, 3, 15, math.nan))
-    assert math.isnan(z_score(5, 0, 15, 0))
-    make_run(tmp_path, times=5)
-    make_run(tmp_path, "deep", depth=2, times=5)
-    table = with_published(read_runs(tmp_path)).set_index("depth")
-    flat = table.loc[1]
-    assert flat["rmse_z"] == pytest.approx((5 - 3.58808) / math.sqrt(70 / 19 / 20 + 0.20933**2))
-    assert math.isnan(flat["log_likelihood_z"]) and flat["log_likelihood_source"] == ""
-    assert np.isnan(table.loc[2, "rmse_published"])
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(name: str, tmp_path: Path) -> None:
+    text, setting, code = MISTAKES[name]
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    with raises_user_error(setting, code) as error:
+        read_user_published(path)
+    assert str(path) in str(error.value)
 
 
-def test_a_users_data_set_of_the_same_name_has_no_published_value() -> None:
-    run = row(method="vadam")
-    own_table = "bnnbench.data.own_table.source.OwnTable"
-    run["settings"] = {**run["settings"], "dataset.class": own_table}
-    assert counterpart(run, "rmse") is None
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere.csv"):
+        with raises_user_error("--published-values", "unreadable"):
+            read_user_published(path)
 
 
-def test_a_run_with_other_settings_has_no_z(tmp_path: Path) -> None:
-    make_run(tmp_path, times=5, settings={"training__epochs": 5})
-    make_run(tmp_path, "short")
-    table = with_published(read_runs(tmp_path))
-    assert table["settings_differ"].tolist() == ["4 of 20 splits", "epochs 5"]
-    assert table["rmse_published"].tolist() == [3.58808] * 2 and table["rmse_z"].isna().all()
+def test_a_run_is_compared_with_the_value_of_its_method(runs: Runs) -> None:
+    table = with_published(runs).set_index("method")
+    assert table.loc["vadam", "rmse_published"] == 4.5
+    assert table.loc["vadam", "rmse_source"] == "Smith 2024: vadam"
+    assert table.loc["pbp", "rmse_source"].startswith("Hernandez-Lobato")
+    error = math.hypot(table.loc["vadam", "rmse_stderr"], 0.3)
+    assert table.loc["vadam", "rmse_z"] == pytest.approx((5 - 4.5) / error)
+    assert table.loc["vadam", "rmse_differs"] == "unknown"
 
 
-def test_the_value_with_the_most_similar_settings_is_used() -> None:
-    """BBB is compared with the SLANG paper if it has its settings, otherwise with Khan et al."""
-    run = row()
-    default = counterpart(run, "rmse")
-    assert default is not None and "BBVI" in default.source
-    slang = {"training.epochs": 120, "training.final_epochs": 120, "training.batch_size": 10}
-    other = {**run, "settings": {**run["settings"], **slang}, "splits": 5}
-    closest = counterpart(other, "rmse")
-    assert closest is not None and "SLANG" in closest.source
-    other["settings"] = {**other["settings"], "bounds.noise_precision": (46, 126)}
-    assert counterpart(other, "rmse") == closest, "one setting differs instead of four"
+def test_values_over_more_splits_have_no_z(runs: Runs) -> None:
+    table = with_published(replace(runs, user_published=runs.user_published.assign(n_splits=25.0)))
+    (vadam,) = (run for run in table.to_dict("records") if run["method"] == "vadam")
+    assert vadam["rmse_published"] == 4.5 and math.isnan(vadam["rmse_z"])
+    assert vadam["rmse_differs"] == f"unknown, {vadam['splits']} of 25 splits"
 
 
-def test_a_published_value_with_other_settings_has_no_z(tmp_path: Path) -> None:
-    """MC dropout was published with another learning rate and without a search."""
-    make_run(tmp_path, times=5, method="mc_dropout_x1")
-    (found,) = with_published(read_runs(tmp_path)).to_dict("records")
-    assert found["settings_differ"] == "" and found["rmse_published"] == 2.97351
-    assert (
-        found["rmse_differs"]
-        == "learning rate 0.01, test samples 100, search bayesian_optimisation"
-    )
-    assert math.isnan(found["rmse_z"])
-
-
-def test_minor_differences_are_listed_and_do_not_remove_z(tmp_path: Path) -> None:
-    make_run(tmp_path, times=5, method="vadam")
-    (found,) = with_published(read_runs(tmp_path)).to_dict("records")
-    assert found["rmse_differs"] == "search objective per_point"
-    assert math.isfinite(found["rmse_z"]) and math.isnan(found["rmse_paired"])
-
-
-def test_published_scores_of_single_splits_are_paired(tmp_path: Path) -> None:
-    theirs = published_splits().query("dataset == 'boston'").head(4)
-    ours = theirs["rmse"] + np.array([0.1, 0.3, 0.2, 0.4])
-    tested = theirs["fingerprint"].tolist()
-    make_run(tmp_path, method="mc_dropout_x1", rmse=ours.to_numpy(), fingerprint=tested)
-    (found,) = with_published(read_runs(tmp_path)).to_dict("records")
-    assert found["rmse_paired"] == pytest.approx(0.25) and found["rmse_paired_splits"] == 4
-    assert found["rmse_paired_stderr"] == pytest.approx(np.std([0.1, 0.3, 0.2, 0.4], ddof=1) / 2)
-    assert found["log_likelihood_joint_paired_splits"] == 0
+def test_the_leaderboard_contains_all_values(runs: Runs) -> None:
+    assert not blocks(section, replace(runs, user_published=runs.user_published[:0]))
+    (rows,) = data_files(blocks(section, runs)).values()
+    assert set(rows["metric"]) == {"rmse", "log_likelihood"}, "only metrics of the file"
+    assert rows[rows["metric"] == "rmse"]["method"].tolist() == ["swag", "vadam", "pbp", "vadam"]
+    (rows,) = data_files(blocks(section, runs, Style(all_published=True))).values()
+    assert len(rows) > 60 and {"Jones 2019", "user", "ours"} <= {*rows["source"]}

@@ -148,11 +148,12 @@ def test_readers_never_see_a_mix(folder: Path) -> None:
     writer.start()
     try:
         found = [read_files(folder) for _ in range(300)]
+        while not all(state in found for state in states):  # the machine may be busy
+            found.append(read_files(folder))
     finally:
         stop.set()
         writer.join()
     assert all(state in states for state in found)
-    assert {len(state[SPLITS]) for state in found} == {len(state[SPLITS]) for state in states}
 
 
 def test_a_busy_folder_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from support.blocks import blocks, data_files
 from support.runs import make_run
 
 from bnnbench.report.renderers import markdown
-from bnnbench.results.published.splits import published_splits
+from bnnbench.results.published.values import published_splits
 from bnnbench.suites.gal_dropout.page import section
 
 GAL = {"experiment": "gal_uci", "method": "mc_dropout_gal2016", "family": "mc_dropout"}

@@ -10,7 +10,7 @@ from support.blocks import blocks, data_files
 from support.runs import make_run
 
 from bnnbench.report.renderers import markdown
-from bnnbench.results.published.values import published_modern
+from bnnbench.results.published.values import published_means
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.li_renyi.page import NAMES, compare_with_published, section
 
@@ -56,6 +56,6 @@ def test_other_settings_are_listed_instead_of_z(tmp_path: Path) -> None:
 
 
 def test_every_order_was_published_for_nine_sets() -> None:
-    table = published_modern().query("source == 'Li & Turner'")
+    table = published_means().query("source == 'Li & Turner'")
     assert set(table["method"]) == {*NAMES.values()}
     assert set(table.groupby(["metric", "method"])["dataset"].nunique()) == {9}

@@ -21,7 +21,7 @@ from bnnbench.report.blocks import (
     format_z,
     with_stderr,
 )
-from bnnbench.results.published.values import z_score
+from bnnbench.results.published.counterparts import z_score
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, welch
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (

@@ -1,23 +1,24 @@
-"""Runs paired with published scores of the same splits."""
+"""Runs next to published values, and paired with published scores of the same splits."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from support.runs import make_run
 from support.tables import configured_source
 
 from bnnbench.data.splits import subset_fingerprints
-from bnnbench.results.published.splits import (
+from bnnbench.results.published.comparison import (
     paired_with_published,
     pairs_with_published,
-    published_splits,
+    with_published,
 )
-from bnnbench.results.published.values import published_modern, published_uci
+from bnnbench.results.published.counterparts import z_score
+from bnnbench.results.published.values import published_means, published_splits
 from bnnbench.results.reader import read_runs
 
 DROPOUT_2016 = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
@@ -34,8 +35,8 @@ def theirs(dataset: str = "boston", method: str = DROPOUT_2016) -> Any:
 
 def test_scores_by_split_have_the_published_means_and_errors() -> None:
     """Gal & Ghahramani's standard deviations have divisor n, not n - 1."""
-    tables = pd.concat([published_uci(), published_modern()])
-    splits, means = published_splits(), tables.set_index(["method", "dataset", "metric"])
+    splits, means = published_splits(), published_means()
+    means = means.set_index(["method", "dataset", "metric"])
     for (method, dataset), rows in splits.groupby(["method", "dataset"]):
         assert rows["split"].tolist() == list(range(5 if dataset == "protein" else 20))
         for metric in ("rmse", "log_likelihood"):
@@ -50,7 +51,7 @@ def test_scores_by_split_have_the_published_means_and_errors() -> None:
 def test_power_of_another_sheet_is_not_of_the_public_splits() -> None:
     """WGBoost and NGBoost read the rows of power in another order."""
     assert theirs("power", WGBOOST).empty and len(theirs("power")) == 4
-    modern = published_modern().query("dataset == 'power'").set_index("method")
+    modern = published_means().query("dataset == 'power'").set_index("method")
     assert WGBOOST not in modern.index
     assert set(modern.loc["NGBoost (trees, Normal)", "splits"]) == {"own"}
 
@@ -101,3 +102,54 @@ def test_fingerprints_are_those_of_the_public_splits() -> None:
         test_rows = [split.test for split in table.splits]
         for _, rows in published[published["dataset"] == name].groupby("method"):
             assert rows["fingerprint"].tolist() == subset_fingerprints(table, test_rows)
+
+
+def test_z_counts_combined_standard_errors(tmp_path: Path) -> None:
+    assert z_score(5, 3, 15, 4) == -2
+    assert math.isnan(z_score(5, 3, 15, math.nan))
+    assert math.isnan(z_score(5, 0, 15, 0))
+    make_run(tmp_path, times=5)
+    make_run(tmp_path, "deep", depth=2, times=5)
+    table = with_published(read_runs(tmp_path)).set_index("depth")
+    flat = table.loc[1]
+    assert flat["rmse_z"] == pytest.approx((5 - 3.58808) / math.sqrt(70 / 19 / 20 + 0.20933**2))
+    assert math.isnan(flat["log_likelihood_z"]) and flat["log_likelihood_source"] == ""
+    assert np.isnan(table.loc[2, "rmse_published"])
+
+
+def test_a_run_with_other_settings_has_no_z(tmp_path: Path) -> None:
+    make_run(tmp_path, times=5, settings={"training__epochs": 5})
+    make_run(tmp_path, "short")
+    table = with_published(read_runs(tmp_path))
+    assert table["settings_differ"].tolist() == ["4 of 20 splits", "epochs 5"]
+    assert table["rmse_published"].tolist() == [3.58808] * 2 and table["rmse_z"].isna().all()
+
+
+def test_a_published_value_with_other_settings_has_no_z(tmp_path: Path) -> None:
+    """MC dropout was published with another learning rate and without a search."""
+    make_run(tmp_path, times=5, method="mc_dropout_x1")
+    (found,) = with_published(read_runs(tmp_path)).to_dict("records")
+    assert found["settings_differ"] == "" and found["rmse_published"] == 2.97351
+    assert (
+        found["rmse_differs"]
+        == "learning rate 0.01, test samples 100, search bayesian_optimisation"
+    )
+    assert math.isnan(found["rmse_z"])
+
+
+def test_minor_differences_are_listed_and_do_not_remove_z(tmp_path: Path) -> None:
+    make_run(tmp_path, times=5, method="vadam")
+    (found,) = with_published(read_runs(tmp_path)).to_dict("records")
+    assert found["rmse_differs"] == "search objective per_point"
+    assert math.isfinite(found["rmse_z"]) and math.isnan(found["rmse_paired"])
+
+
+def test_published_scores_of_single_splits_are_paired(tmp_path: Path) -> None:
+    theirs = published_splits().query("dataset == 'boston'").head(4)
+    ours = theirs["rmse"] + np.array([0.1, 0.3, 0.2, 0.4])
+    tested = theirs["fingerprint"].tolist()
+    make_run(tmp_path, method="mc_dropout_x1", rmse=ours.to_numpy(), fingerprint=tested)
+    (found,) = with_published(read_runs(tmp_path)).to_dict("records")
+    assert found["rmse_paired"] == pytest.approx(0.25) and found["rmse_paired_splits"] == 4
+    assert found["rmse_paired_stderr"] == pytest.approx(np.std([0.1, 0.3, 0.2, 0.4], ddof=1) / 2)
+    assert found["log_likelihood_joint_paired_splits"] == 0

@@ -1,38 +1,106 @@
-"""Known settings of published values, and the configurations that reproduce them."""
+"""Which published values runs are compared with, and how their settings differ."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from support.config import compose
+from support.runs import divergence_metadata, identity_for, metadata_of
 
 from bnnbench.config.assemble import build
 from bnnbench.report.split_run_page import published_notes
-from bnnbench.results.published.protocol import protocol_differences
-from bnnbench.results.published.settings import (
+from bnnbench.results.published.counterparts import (
     BBVI,
+    COUNTERPARTS,
     DEEP_ENSEMBLE,
     DROPOUT,
     PBP,
     PRESETS,
     PUBLISHED_SETTINGS,
     SLANG,
+    UNPUBLISHED_METHODS,
     VADAM,
-    difference,
-)
-from bnnbench.results.published.values import (
-    COUNTERPARTS,
     counterpart,
-    published_modern,
-    published_uci,
+    difference,
     run_z_score,
 )
+from bnnbench.results.published.protocol import protocol_differences
+from bnnbench.results.published.values import published_means
 from bnnbench.results.settings import flatten
 
 
+def row(**changes: Any) -> dict[str, Any]:
+    """Return metadata and settings of a run that follows the protocol except for the changes."""
+    names = metadata_of(**changes)
+    return {**names, "settings": flatten(identity_for(names)), "splits": 20}
+
+
+def test_published_values_and_their_standard_errors() -> None:
+    vadam = counterpart(row(method="vadam"), "rmse")
+    assert vadam is not None
+    assert (vadam.mean, vadam.stderr) == (3.85754, 0.26262)
+    assert vadam.source == "Khan et al. 2018: Vadam"
+    dropout = counterpart(row(method="mc_dropout_x1"), "log_likelihood")
+    assert dropout is not None and dropout.mean == -2.460037
+    ensembles = published_means().query("metric == 'rmse' and error_kind == 'std'").iloc[0]
+    assert ensembles["stderr"] == pytest.approx(ensembles["error"] / math.sqrt(20))
+    rounded = counterpart(row(method="pbp", dataset="kin8nm"), "rmse")
+    assert rounded is not None and math.isnan(rounded.stderr)
+
+
+@pytest.mark.parametrize("family", COUNTERPARTS)
+def test_every_family_has_a_published_value(family: str) -> None:
+    metrics = ("rmse", "log_likelihood", "log_likelihood_joint")
+    assert any(counterpart(row(method=family), metric) for metric in metrics)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"depth": 2},
+        divergence_metadata("renyi", 0.5),
+        {"dataset": "protein"},
+        {"likelihood": "heteroscedastic"},
+        {"loss": "beta"},
+        {"method": "svgd"},
+        *({"method": name} for name in UNPUBLISHED_METHODS),
+    ],
+)
+def test_other_models_and_data_have_no_published_value(other: dict[str, Any]) -> None:
+    assert counterpart(row(method="vadam"), "rmse") is not None
+    assert counterpart(row(**{"method": "vadam", **other}), "rmse") is None
+
+
+def test_the_two_log_likelihoods_are_distinguished() -> None:
+    assert counterpart(row(), "log_likelihood") is None
+    joint = counterpart(row(), "log_likelihood_joint")
+    assert joint is not None and "SLANG" in joint.method
+
+
+def test_a_users_data_set_of_the_same_name_has_no_published_value() -> None:
+    run = row(method="vadam")
+    own_table = "bnnbench.data.own_table.source.OwnTable"
+    run["settings"] = {**run["settings"], "dataset.class": own_table}
+    assert counterpart(run, "rmse") is None
+
+
+def test_the_value_with_the_most_similar_settings_is_used() -> None:
+    """BBB is compared with the SLANG paper if it has its settings, otherwise with Khan et al."""
+    run = row()
+    default = counterpart(run, "rmse")
+    assert default is not None and "BBVI" in default.source
+    slang = {"training.epochs": 120, "training.final_epochs": 120, "training.batch_size": 10}
+    other = {**run, "settings": {**run["settings"], **slang}, "splits": 5}
+    closest = counterpart(other, "rmse")
+    assert closest is not None and "SLANG" in closest.source
+    other["settings"] = {**other["settings"], "bounds.noise_precision": (46, 126)}
+    assert counterpart(other, "rmse") == closest, "one setting differs instead of four"
+
+
 def test_every_method_with_known_settings_is_published() -> None:
-    names = {*published_uci()["method"], *published_modern()["method"]}
+    names = {*published_means()["method"]}
     assert {*PUBLISHED_SETTINGS, *PRESETS} <= names
     assert {name for methods in COUNTERPARTS.values() for name in methods} <= names
 
