@@ -17,9 +17,9 @@ from bnnbench.report import blocks
 from bnnbench.report.blocks import format_number, plus_minus
 from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.run_page import RunPage
-from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.reader import Runs
+from bnnbench.results.saved_run import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
 
 NUMBER_FORMAT = ".5g"
@@ -39,7 +39,7 @@ class Figures(dict[str, Draw]):
 
 
     @figures("Errors against the number of factors evaluated. Bands: 10 % to 90 % quantiles")
-    def error_against_work(run: SavedTables) -> Figure: ...
+    def error_against_work(run: SavedRun) -> Figure: ...
     ```
 
     Attributes:

@@ -18,7 +18,7 @@ from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.results.run_tables import read_tables
+from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.active_learning.claims import claims
 from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 
@@ -43,7 +43,7 @@ def read_labels(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    return read_table(folder.table(LABELS), COLUMNS, ("arm",))
+    return read_table(folder, LABELS, COLUMNS, ("arm",))
 
 
 def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from bnnbench.report.run_page import RunPage
 from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.results.run_tables import read_tables
+from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.shifts.tables import (
     DENSITY,
     DISTANCE,
@@ -52,7 +52,7 @@ def read_outliers(folder: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing or damaged.
     """
     numbers = ("split", "strength", *MEASURES)
-    table = read_table(folder.table(OUTLIERS), numbers, ("kind", "score"))
+    table = read_table(folder, OUTLIERS, numbers, ("kind", "score"))
     shifts = table["strength"].map("shift of {:g}".format)
     return table.assign(variant=table["kind"].where(table["kind"] != SHIFTED, shifts))
 
