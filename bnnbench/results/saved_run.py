@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,19 +74,42 @@ def read_answers(folder: RunFolder) -> pd.DataFrame:
     return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
 
 
-class Estimate(NamedTuple):
-    """A mean over repetitions with its standard error."""
+@dataclass(frozen=True)
+class Sample:
+    """Mean and spread of a score over repetitions.
 
-    mean: float
-    error: float
+    Attributes:
+        mean: mean over repetitions.
+        std: standard deviation over repetitions with divisor `size`.
+        size: number of repetitions.
+    """
+
+    mean: float = nan
+    std: float = nan
+    size: int = 0
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Sample:
+        """Return mean and spread of `[R]` values."""
+        return cls(float(values.mean()), float(values.std()), len(values))
+
+    @property
+    def stderr(self) -> float:
+        """Standard error of the mean, from the unbiased variance; NaN for a single repetition."""
+        return self.std / math.sqrt(self.size - 1) if self.size > 1 else nan
+
+    @property
+    def unbiased_std(self) -> float:
+        """Standard deviation with divisor `size - 1`; NaN for a single repetition."""
+        return self.stderr * math.sqrt(self.size)
 
     @property
     def is_positive(self) -> bool:
         """Whether the mean is more than two standard errors above 0."""
-        return self.mean > 2 * self.error
+        return self.mean > 2 * self.stderr
 
     def __str__(self) -> str:
-        return f"{self.mean:+.3g} ± {self.error:.1g}"
+        return f"{self.mean:+.3g} ± {self.stderr:.1g}"
 
 
 @dataclass(frozen=True)
@@ -159,22 +182,24 @@ class SavedRun:
             raise NotTestable("not run")
         return rows.sort_values("repetition")[column].to_numpy(float)
 
-    def estimate(self, unit: str, column: str) -> Estimate:
-        """Return the mean of a score over repetitions, like `values`."""
-        return summarise(self.values(unit, column))
+    def sample(self, unit: str, column: str) -> Sample:
+        """Return mean and spread of a score over repetitions, like `values`."""
+        return Sample.of(self.values(unit, column))
 
-    def difference(self, column: str, unit: str, other: str) -> Estimate:
-        """Return the mean of `unit - other`, paired by repetition, like `values`."""
-        return summarise(self.values(unit, column) - self.values(other, column))
+    def difference(self, column: str, unit: str, other: str) -> Sample:
+        """Return mean and spread of `unit - other`, paired by repetition, like `values`."""
+        return Sample.of(self.values(unit, column) - self.values(other, column))
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Read an array file; the rows are in the order of `units`."""
         return load_arrays(self.folder, name)
 
 
-def summarise(values: np.ndarray) -> Estimate:
-    """Return the mean of `[R]` values and its standard error."""
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))))
+def summarise(values: Sequence[float]) -> Sample:
+    """Return mean and spread of the finite values; NaN if there are none."""
+    found = np.asarray(values, float)
+    finite = found[np.isfinite(found)]
+    return Sample.of(finite) if len(finite) else Sample()
 
 
 def run_reader(

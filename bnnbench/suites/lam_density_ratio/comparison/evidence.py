@@ -14,10 +14,9 @@ from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import damaged_file_error, load_arrays
-from bnnbench.results.saved_run import read_saved_table
+from bnnbench.results.saved_run import Sample, read_saved_table, summarise
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 
 MIN_REPETITIONS = 10
