@@ -98,9 +98,9 @@ def make_run_page(page: ExperimentPage) -> RunPage:
     """The page of one run: its answers, figures and `claims.csv`, with one note per claim."""
     return RunPage(
         page.kind,
-        partial(_write, page),
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
         lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
+        partial(_write, page),
         figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
         captions=page.figures.captions,
     )

@@ -123,16 +123,7 @@ def run_figures(folder: RunFolder) -> FigureFunctions:
     return {"curves": partial(curves_figure, {name: folder})}
 
 
-PAGES = (
-    RunPage(
-        KIND,
-        lambda folder: None,
-        run_table,
-        lambda folder: [],
-        figures=run_figures,
-        captions={"curves": CAPTION},
-    ),
-)
+PAGES = (RunPage(KIND, run_table, figures=run_figures, captions={"curves": CAPTION}),)
 
 
 @claims(TEXT.format("Laplace"), source="bnnbench", rule=RULE, method="laplace")

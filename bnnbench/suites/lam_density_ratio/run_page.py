@@ -145,4 +145,4 @@ def failures(run: SprinklerRun) -> Iterator[str]:
         )
 
 
-PAGE = RunPage(KIND, write_run_page, run_table, run_notes, figures=run_figures, captions=CAPTIONS)
+PAGE = RunPage(KIND, run_table, run_notes, write_run_page, figures=run_figures, captions=CAPTIONS)

@@ -194,8 +194,4 @@ CAPTIONS = {
     "true line (dotted)"
 }
 
-PAGES = (
-    RunPage(
-        KIND, lambda folder: None, line_table, line_notes, figures=line_drawings, captions=CAPTIONS
-    ),
-)
+PAGES = (RunPage(KIND, line_table, line_notes, figures=line_drawings, captions=CAPTIONS),)

@@ -59,23 +59,18 @@ def read_outliers(folder: RunFolder) -> pd.DataFrame:
 
 def run_table(folder: RunFolder) -> blocks.Table:
     """Every measure of every score."""
-    names = read_record(folder).metadata
     groups = read_outliers(folder).groupby(["variant", "score"], sort=False)[list(MEASURES)]
     rows = blocks.mean_and_stderr(groups).reset_index()
+    titles = "AUROC", "average precision", "FPR at 95 % TPR"
     columns = blocks.columns(
         {"Made rows": "{variant}", "Score": "{score}"},
-        {
-            title: blocks.with_stderr(measure)
-            for measure, title in zip(
-                MEASURES, ("AUROC", "average precision", "FPR at 95 % TPR"), strict=True
-            )
-        },
+        dict(zip(titles, map(blocks.with_stderr, MEASURES), strict=True)),
     )
-    title = short_name(names)
+    title = short_name(read_record(folder).metadata)
     return blocks.fill(columns, rows, title=title, caption="mean ± standard error over splits")
 
 
-PAGES = (RunPage(KIND, lambda folder: None, run_table, lambda folder: []),)
+PAGES = (RunPage(KIND, run_table),)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
