@@ -16,8 +16,7 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.reader import summarise
-from bnnbench.results.run_files import read_predictions, read_search, read_splits
-from bnnbench.results.verified_run import read_verified
+from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.types import Table, UserError
 
 if TYPE_CHECKING:

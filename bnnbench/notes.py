@@ -12,6 +12,8 @@ DELAY = 0.7  # seconds before the message is printed where there is no terminal
 
 def one_line(text: str) -> str:
     """Escape line breaks and other unprintable characters, which user input may contain."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

@@ -29,9 +29,8 @@ from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
-from bnnbench.results.run_files import damaged_file_error
+from bnnbench.results.run_files import VerifiedRun, damaged_file_error, read_verified
 from bnnbench.results.settings import flatten
-from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
 TABLE_SETTINGS = ("table.name", "table.content")

@@ -17,9 +17,9 @@ from bnnbench.report import blocks
 from bnnbench.report.blocks import format_number, plus_minus
 from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.run_page import RunPage
-from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.reader import Runs
+from bnnbench.results.saved_run import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
 
 NUMBER_FORMAT = ".5g"
@@ -39,7 +39,7 @@ class Figures(dict[str, Draw]):
 
 
     @figures("Errors against the number of factors evaluated. Bands: 10 % to 90 % quantiles")
-    def error_against_work(run: SavedTables) -> Figure: ...
+    def error_against_work(run: SavedRun) -> Figure: ...
     ```
 
     Attributes:
@@ -98,9 +98,9 @@ def make_run_page(page: ExperimentPage) -> RunPage:
     """The page of one run: its answers, figures and `claims.csv`, with one note per claim."""
     return RunPage(
         page.kind,
-        partial(_write, page),
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
         lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
+        partial(_write, page),
         figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
         captions=page.figures.captions,
     )

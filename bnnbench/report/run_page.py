@@ -104,9 +104,9 @@ class RunPage:
 
     Attributes:
         kind: the kind of experiment, as in `record.json`.
-        write: derives summary tables from the other files of a run folder and writes them there.
         table: the main results of a run.
         notes: remarks to print below the table.
+        write: derives summary tables from the other files of a run folder and writes them there.
         report_tables: names of the tables from `write` that the report over many runs reads.
         figures: the figures that can be drawn from the files of a run.
         captions: captions of the figures, by figure name.
@@ -115,9 +115,9 @@ class RunPage:
     """
 
     kind: str
-    write: Callable[[RunFolder], None]
     table: Callable[[RunFolder], Table]
-    notes: Callable[[RunFolder], list[str]]
+    notes: Callable[[RunFolder], list[str]] = lambda folder: []
+    write: Callable[[RunFolder], None] = lambda folder: None
     report_tables: tuple[str, ...] = ()
     figures: Callable[[RunFolder], FigureFunctions] = lambda folder: {}
     captions: Mapping[str, str] = field(default_factory=dict)

@@ -305,9 +305,9 @@ def figure_functions(folder: RunFolder) -> FigureFunctions:
 
 SPLIT_RUN_PAGE = RunPage(
     KIND,
-    write_split_tables,
     run_table,
     run_notes,
+    write_split_tables,
     (run_files.CALIBRATION,),
     figure_functions,
     CAPTIONS,

@@ -9,8 +9,8 @@ import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE
-from bnnbench.files import READ_ERRORS, raise_disk_error
-from bnnbench.results.run_files import damaged_file_error
+from bnnbench.files import READ_ERRORS
+from bnnbench.results.run_files import damaged_file_error, load_arrays
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,9 @@ def read_mixtures(folder: RunFolder) -> StoredMixtures:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    path = folder.arrays(MIXTURE)
+    arrays = load_arrays(folder, MIXTURE)
     try:
-        with np.load(path) as arrays:
-            parts = [arrays[name].astype(float) for name in ("loc", "epistemic", "noise")]
-            return StoredMixtures(arrays["split"], arrays["row"], Mixture(*parts))
-    except READ_ERRORS as error:
-        raise_disk_error(error)
-        raise damaged_file_error(path) from None
+        parts = [arrays[name].astype(float) for name in ("loc", "epistemic", "noise")]
+        return StoredMixtures(arrays["split"], arrays["row"], Mixture(*parts))
+    except READ_ERRORS:
+        raise damaged_file_error(folder.arrays(MIXTURE)) from None

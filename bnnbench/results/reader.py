@@ -15,8 +15,8 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
+from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
-from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
 STATISTICS = ("mean", "std", "stderr")

@@ -1,15 +1,16 @@
-"""Read the result files of a run on splits."""
+"""Read the files of a run folder, and verify that they are undamaged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bnnbench.experiment import split_files
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import Done, Record, RunFolder, read_record
 from bnnbench.files import READ_ERRORS, check_archive, raise_disk_error
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
@@ -41,6 +42,15 @@ ARRAY_COLUMNS = {
 }
 """Minimum columns of the array files."""
 
+REQUIRED_METADATA = ("experiment",)
+"""Keys in the record of every kind of run."""
+
+REQUIRED_SPLIT_METADATA = (
+    "dataset", "method", "family", "divergence", "divergence_family", "order", "weight",
+    "likelihood", "loss", "depth", "seed", "inputs", "synthetic", "target", "score_training_rows",
+    "initial_points",
+)  # fmt: skip
+
 
 def read_splits(folder: RunFolder) -> pd.DataFrame:
     """Read `splits.csv`, one row per split.
@@ -48,21 +58,24 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    path, problem = folder.table(split_files.SPLITS), "is missing or not a table of splits"
-    return read_table(path, NUMERIC_COLUMNS, TEXT_COLUMNS, problem).fillna({"at_bound": ""})
+    problem = "is missing or not a table of splits"
+    table = read_table(folder, split_files.SPLITS, NUMERIC_COLUMNS, TEXT_COLUMNS, problem)
+    return table.fillna({"at_bound": ""})
 
 
 def read_table(
-    path: Path,
+    folder: RunFolder,
+    name: str,
     numeric: Iterable[str],
     text: Iterable[str] = (),
     problem: str = "is damaged",
     optional: bool = False,
 ) -> pd.DataFrame:
-    """Read a CSV file that has rows and these columns.
+    """Read `<name>.csv`, which has rows and these columns.
 
     Args:
-        path: of the file.
+        folder: of the run.
+        name: of the table.
         numeric: columns with numbers.
         text: columns with text, in which pandas would read the word "None" as missing.
         problem: of a file without them, for the message.
@@ -71,12 +84,13 @@ def read_table(
     Raises:
         UserError: if it is no such table.
     """
+    path = folder.table(name)
     try:
         table = pd.read_csv(path, dtype=dict.fromkeys(text, object)).rename(columns=one_line)
     except (OSError, ValueError) as error:
         raise_disk_error(error)
         if optional and isinstance(error, FileNotFoundError | pd.errors.EmptyDataError):
-            return pd.DataFrame()
+            return pd.DataFrame(columns=[*text, *numeric])
         table = pd.DataFrame()
     if len(table) and {*text} <= {*table} and has_numeric_columns(table, numeric):
         return table
@@ -106,9 +120,24 @@ def read_search(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    return read_table(
-        folder.table(split_files.SEARCH), ("split", "iteration", "objective"), optional=True
-    )
+    numbers = ("split", "iteration", "objective")
+    return read_table(folder, split_files.SEARCH, numbers, optional=True)
+
+
+def load_arrays(folder: RunFolder, name: str) -> dict[str, np.ndarray]:
+    """Read the arrays of `<name>.npz`.
+
+    Raises:
+        UserError: if the file is missing or damaged.
+    """
+    path = folder.arrays(name)
+    try:
+        check_archive(path)
+        with np.load(path) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+    except READ_ERRORS as error:
+        raise_disk_error(error)
+        raise damaged_file_error(path) from None
 
 
 def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
@@ -117,18 +146,14 @@ def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
     Raises:
         UserError: if the file is damaged.
     """
-    path = folder.arrays(name)
-    try:
-        check_archive(path)
-        with np.load(path) as arrays:
-            table = pd.DataFrame({key: arrays[key] for key in arrays.files})
-    except FileNotFoundError:
+    if not folder.arrays(name).exists():
         return None
-    except READ_ERRORS as error:
-        raise_disk_error(error)
-        raise damaged_file_error(path) from None
+    try:
+        table = pd.DataFrame(load_arrays(folder, name))
+    except ValueError:  # of unequal lengths
+        table = pd.DataFrame()
     if not has_numeric_columns(table, ARRAY_COLUMNS[name]):
-        raise damaged_file_error(path)
+        raise damaged_file_error(folder.arrays(name))
     return table
 
 
@@ -167,16 +192,70 @@ def read_objective(folder: RunFolder) -> pd.DataFrame | None:
     return None if table is None else table.assign(objective=table["loss"] + table["complexity"])
 
 
-def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
-    """Read the calibration table of the run's page, by recalibration and split.
+class VerifiedRun(NamedTuple):
+    """A finished run whose files can be read.
+
+    Attributes:
+        folder: the run's folder.
+        record: its record.
+        splits: its `read_splits`; empty for other kinds of run.
+        calibration: calibration table of its page, by recalibration and split; None if missing
+            or damaged.
+        recomputed: a message about a damaged file that can be recomputed.
+    """
+
+    folder: RunFolder
+    record: Record
+    splits: pd.DataFrame
+    calibration: pd.DataFrame | None
+    recomputed: str = ""
+
+
+def read_verified(folder: RunFolder) -> VerifiedRun:
+    """Read the files that every report needs, and verify the others.
 
     Raises:
-        UserError: if the file is damaged.
+        UserError: naming the damaged file.
+    """
+    record = read_record(folder)
+    check_metadata(folder, record)
+    done = folder.finished()
+    if done is None:
+        raise damaged_file_error(folder.done)
+    if wrong := folder.damaged(done.files):
+        raise damaged_file_error(folder.root / wrong[0])
+    if record.kind != split_files.KIND:
+        return VerifiedRun(folder, record, pd.DataFrame(), None)
+    return VerifiedRun(folder, record, read_splits(folder), *read_calibration(folder, done))
+
+
+def read_calibration(folder: RunFolder, done: Done) -> tuple[pd.DataFrame | None, str]:
+    """Return the calibration table of the run's page, and a message if it is damaged.
+
+    The table can be recomputed from the predictions.
     """
     path = folder.table(CALIBRATION)
     if not path.exists():
-        return None
-    table = read_table(path, ("split", "calibration_error"), ("recalibration",))
-    if not path.read_bytes().endswith(b"\n"):  # truncated
-        raise damaged_file_error(path)
-    return table
+        return None, ""
+    sums = {name: checksum for name, checksum in done.page.items() if name == path.name}
+    try:
+        table = read_table(folder, CALIBRATION, ("split", "calibration_error"), ("recalibration",))
+    except UserError:
+        table = None
+    if table is None or folder.damaged(sums) or not path.read_bytes().endswith(b"\n"):  # truncated
+        text = f"{path} is damaged; its numbers were recomputed (--refresh rewrites the file)."
+        return None, text
+    return table, ""
+
+
+def check_metadata(folder: RunFolder, record: Record) -> None:
+    """Raise a `UserError` if a record lacks metadata or settings."""
+    needed = {
+        *REQUIRED_METADATA,
+        *(REQUIRED_SPLIT_METADATA if record.kind == split_files.KIND else ()),
+    }
+    kinds = str | int | float | None
+    if not all(isinstance(value, kinds | list) for value in record.metadata.values()):
+        raise damaged_file_error(folder.record)
+    if missing := sorted(needed - record.metadata.keys()):
+        raise damaged_file_error(folder.record, f"lacks {', '.join(missing)}")

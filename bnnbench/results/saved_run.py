@@ -1,46 +1,159 @@
-"""The files of a run over settings and repetitions, as its figures and claims read them."""
+"""What suites read of finished runs: answers, scores and other tables, and arrays."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import nan
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.saved_tables import SavedTables, table_reader
+from bnnbench.results.labels import labels
+from bnnbench.results.reader import Runs
+from bnnbench.results.run_files import load_arrays, read_table
+
+ANSWERS = "answers"
+"""Table of a run: one row per number."""
+
+CLAIMS = "claims"
+"""Table that the run's page adds: the claims of its source and their verdicts."""
 
 SCORES, CURVES = "scores", "curves"
 """Tables with a row per setting and repetition, and with a row for each evaluation too."""
 
 
-class Estimate(NamedTuple):
-    """A mean over repetitions with its standard error."""
+@dataclass(frozen=True)
+class Answer:
+    """One number computed by a run, in the unit of its quantity.
 
-    mean: float
-    error: float
+    Attributes:
+        quantity: what was computed.
+        approximation: the algorithm.
+        value: the number.
+        setting: the algorithm's setting, if it was run with several.
+        standard_error: standard error of `value`, if it is a mean over random repetitions.
+        exact: the true value, if known.
+        published: the source's own value, if it prints one.
+    """
+
+    quantity: str
+    approximation: str
+    value: float
+    setting: str = ""
+    standard_error: float = nan
+    exact: float = nan
+    published: float = nan
+
+    def row(self) -> dict[str, Any]:
+        """Return the cells by column, for `UnitStore.save`."""
+        return asdict(self)
+
+
+TEXT_COLUMNS = ("quantity", "approximation", "setting")
+
+COLUMNS = (
+    *TEXT_COLUMNS,
+    *(field.name for field in fields(Answer) if field.name not in TEXT_COLUMNS),
+)
+"""The columns of `answers.csv`, in order."""
+
+
+def read_answers(folder: RunFolder) -> pd.DataFrame:
+    """Read `answers.csv`, with columns `COLUMNS`; missing texts are empty strings.
+
+    Raises:
+        UserError: if the file is missing or not such a table.
+    """
+    problem = "is missing or not a table of answers"
+    table = read_table(folder, ANSWERS, COLUMNS[len(TEXT_COLUMNS) :], TEXT_COLUMNS, problem)
+    return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Mean and spread of a score over repetitions.
+
+    Attributes:
+        mean: mean over repetitions.
+        std: standard deviation over repetitions with divisor `size`.
+        size: number of repetitions.
+    """
+
+    mean: float = nan
+    std: float = nan
+    size: int = 0
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Sample:
+        """Return mean and spread of `[R]` values."""
+        return cls(float(values.mean()), float(values.std()), len(values))
+
+    @property
+    def stderr(self) -> float:
+        """Standard error of the mean, from the unbiased variance; NaN for a single repetition."""
+        return self.std / math.sqrt(self.size - 1) if self.size > 1 else nan
+
+    @property
+    def unbiased_std(self) -> float:
+        """Standard deviation with divisor `size - 1`; NaN for a single repetition."""
+        return self.stderr * math.sqrt(self.size)
 
     @property
     def is_positive(self) -> bool:
         """Whether the mean is more than two standard errors above 0."""
-        return self.mean > 2 * self.error
+        return self.mean > 2 * self.stderr
 
     def __str__(self) -> str:
-        return f"{self.mean:+.3g} ± {self.error:.1g}"
+        return f"{self.mean:+.3g} ± {self.stderr:.1g}"
 
 
 @dataclass(frozen=True)
-class SavedRun(SavedTables):
-    """Tables and arrays of a run.
+class SavedRun:
+    """Tables and arrays of a finished run, as its figures and claims read them.
 
     Attributes:
         folder: of the run.
+        tables: by name, `answers` among them; missing texts are empty.
     """
 
     folder: RunFolder
+    tables: Mapping[str, pd.DataFrame]
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        return self.tables[name]
+
+    def rows(self, table: str, **values: Any) -> pd.DataFrame:
+        """Return the rows of a table whose columns have these values."""
+        rows = self.tables[table]
+        for column, value in values.items():
+            rows = rows[rows[column] == value]
+        return rows.reset_index(drop=True)
+
+    def answer(self, quantity: str, approximation: str, setting: str | None = None) -> pd.Series:
+        """Return one row of the answers.
+
+        Args:
+            quantity: its name.
+            approximation: the algorithm.
+            setting: the setting; None takes the first row of any setting.
+
+        Raises:
+            NotTestable: if it is missing.
+        """
+        keys = {"quantity": quantity, "approximation": approximation}
+        rows = self.rows(ANSWERS, **keys, **({} if setting is None else {"setting": setting}))
+        if rows.empty:
+            raise NotTestable("not run")
+        return rows.iloc[0]
+
+    def value(self, quantity: str, approximation: str, setting: str | None = None) -> float:
+        """Return the value of an answer, like `answer`."""
+        return float(self.answer(quantity, approximation, setting)["value"])
 
     @property
     def units(self) -> list[str]:
@@ -69,26 +182,79 @@ class SavedRun(SavedTables):
             raise NotTestable("not run")
         return rows.sort_values("repetition")[column].to_numpy(float)
 
-    def estimate(self, unit: str, column: str) -> Estimate:
-        """Return the mean of a score over repetitions, like `values`."""
-        return summarise(self.values(unit, column))
+    def sample(self, unit: str, column: str) -> Sample:
+        """Return mean and spread of a score over repetitions, like `values`."""
+        return Sample.of(self.values(unit, column))
 
-    def difference(self, column: str, unit: str, other: str) -> Estimate:
-        """Return the mean of `unit - other`, paired by repetition, like `values`."""
-        return summarise(self.values(unit, column) - self.values(other, column))
+    def difference(self, column: str, unit: str, other: str) -> Sample:
+        """Return mean and spread of `unit - other`, paired by repetition, like `values`."""
+        return Sample.of(self.values(unit, column) - self.values(other, column))
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Read an array file; the rows are in the order of `units`."""
-        with np.load(self.folder.arrays(name)) as file:
-            return {key: file[key] for key in file.files}
+        return load_arrays(self.folder, name)
 
 
-def summarise(values: np.ndarray) -> Estimate:
-    """Return the mean of `[R]` values and its standard error."""
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))))
+def summarise(values: Sequence[float]) -> Sample:
+    """Return mean and spread of the finite values; NaN if there are none."""
+    found = np.asarray(values, float)
+    finite = found[np.isfinite(found)]
+    return Sample.of(finite) if len(finite) else Sample()
 
 
-def run_reader(scores: Iterable[str], curves: Iterable[str]) -> Callable[[RunFolder], SavedRun]:
-    """Return a function that reads a run, with these numbers in its scores and curves."""
-    read = table_reader({SCORES: ("repetition", *scores), CURVES: ("repetition", *curves)})
-    return lambda folder: SavedRun(read(folder).tables, folder)
+def run_reader(
+    numbers: Mapping[str, Iterable[str]], optional: Iterable[str] = ()
+) -> Callable[[RunFolder], SavedRun]:
+    """Return a function that reads the answers and other tables of a run.
+
+    Args:
+        numbers: columns that must exist and hold numbers, by table.
+        optional: tables that may be missing; they are read as empty.
+    """
+
+    def read(folder: RunFolder) -> SavedRun:
+        tables = {
+            name: read_saved_table(folder, name, columns, name in optional)
+            for name, columns in numbers.items()
+        }
+        return SavedRun(folder, {ANSWERS: read_answers(folder), **tables})
+
+    return read
+
+
+def read_saved_table(
+    folder: RunFolder, name: str, numbers: Iterable[str], optional: bool = False
+) -> pd.DataFrame:
+    """Read `<name>.csv` like `read_table`; missing texts become empty."""
+    problem = f"is missing or is not a valid {name} table"
+    table = read_table(folder, name, numbers, problem=problem, optional=optional)
+    texts = table.select_dtypes(["object", "str"]).columns
+    return table.fillna(dict.fromkeys(texts, ""))
+
+
+def read_tables(
+    runs: Runs,
+    kind: str,
+    read: Callable[[RunFolder], pd.DataFrame],
+    metadata: Sequence[str] = ("dataset",),
+) -> pd.DataFrame:
+    """Read a table of every run of one kind.
+
+    Args:
+        runs: the finished runs.
+        kind: of experiment.
+        read: reads the table of one run.
+        metadata: columns that describe the run, to add to its rows.
+
+    Returns:
+        The rows of all tables, with `run`, `label` and the metadata; empty without runs.
+    """
+    records = runs.tables.get(kind, pd.DataFrame())
+    if records.empty:
+        return records
+    described = records[[*metadata]].assign(label=labels(records))
+    tables = [
+        read(runs.folders[run]).assign(run=run, **columns)
+        for run, columns in described.to_dict("index").items()
+    ]
+    return pd.concat(tables, ignore_index=True)

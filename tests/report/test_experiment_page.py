@@ -21,9 +21,9 @@ from bnnbench.report.experiment_page import (
 )
 from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
-from bnnbench.results.answers import ANSWERS, CLAIMS, Answer, read_answers
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.reader import Runs
+from bnnbench.results.saved_run import ANSWERS, CLAIMS, Answer, read_answers
 
 KIND = "dice"
 

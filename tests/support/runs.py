@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,7 @@ from bnnbench.experiment.run_folder import Record, RunFolder, write_record
 from bnnbench.experiment.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
 from bnnbench.files import checksum
 from bnnbench.results.published.protocol import DATASET_CLASSES, UNSET_SETTINGS, protocol_settings
-from bnnbench.results.saved_tables import SavedTables
-
-RunT = TypeVar("RunT", bound=SavedTables)
+from bnnbench.results.saved_run import SavedRun
 
 RMSE = (3.0, 4.0, 5.0, 8.0)
 """Mean 5, standard deviation sqrt(14 / 3), standard error sqrt(14 / 12)."""
@@ -241,6 +239,6 @@ def add_arrays(
     np.savez(folder.arrays(name), **(make_points() if arrays is None else arrays))
 
 
-def with_columns(run: RunT, table: str, **columns: Any) -> RunT:
+def with_columns(run: SavedRun, table: str, **columns: Any) -> SavedRun:
     """Return a copy of a read run with other columns in one table."""
     return replace(run, tables={**run.tables, table: run[table].assign(**columns)})

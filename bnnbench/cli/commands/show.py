@@ -40,7 +40,7 @@ def run(given: Namespace) -> int:
     """
     from bnnbench.cli.console import open_in_browser, show_run
     from bnnbench.experiment.run_folder import find_run
-    from bnnbench.results.verified_run import read_verified
+    from bnnbench.results.run_files import read_verified
 
     folder = find_run(given.folder)
     read_verified(folder)

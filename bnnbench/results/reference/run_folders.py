@@ -15,7 +15,7 @@ from bnnbench.notes import one_line
 from bnnbench.results.reader import folders_below, metadata_row
 from bnnbench.results.reference.results import SPLIT_COLUMNS
 from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
-from bnnbench.results.verified_run import VerifiedRun, read_verified
+from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
 DIGITS = 7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pandas as pd
@@ -18,7 +18,7 @@ from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.results.run_tables import read_tables
+from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.active_learning.claims import claims
 from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 
@@ -43,7 +43,7 @@ def read_labels(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    return read_table(folder.table(LABELS), COLUMNS, ("arm",))
+    return read_table(folder, LABELS, COLUMNS, ("arm",))
 
 
 def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
@@ -91,14 +91,14 @@ def arm_columns(**labels: str) -> tuple[blocks.Column, ...]:
 
 def run_table(folder: RunFolder) -> blocks.Table:
     """The results of each rule."""
-    names, table = read_record(folder).metadata, read_labels(folder)
+    table = read_labels(folder)
     first, last = table["labels"].min(), table["labels"].max()
     rows = summarise_arms(table)
     caption = (
         f"{first} to {last} labels; mean ± standard error over {rows['repetitions'].iloc[0]} "
         "repetitions; original units"
     )
-    title = short_name(names)
+    title = short_name(read_record(folder).metadata)
     return blocks.fill(arm_columns(), rows, title=title, caption=caption)
 
 
@@ -125,29 +125,25 @@ def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
     """The figure of the run's curves."""
-    names = read_record(folder).metadata
-    name = short_name(names)
+    name = short_name(read_record(folder).metadata)
     return {"curves": partial(curves_figure, {name: read_labels(folder)})}
 
 
-PAGES = (
-    RunPage(
-        KIND,
-        lambda folder: None,
-        run_table,
-        run_notes,
-        figures=run_figures,
-        captions={"curves": CAPTION},
-    ),
-)
+PAGES = (RunPage(KIND, run_table, run_notes, figures=run_figures, captions={"curves": CAPTION}),)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on active learning, if there are runs of it."""
-    table = read_tables(runs, KIND, read_labels, ("dataset", "method"))
+    table, summary, curves = (
+        read_tables(runs, KIND, read, ("dataset", "method"))
+        for read in (
+            read_labels,
+            lambda folder: summarise_arms(read_labels(folder)),
+            lambda folder: mean_curves(read_labels(folder)),
+        )
+    )
     if table.empty:
         return
-    summary = _of_each_run(summarise_arms, table)
     yield blocks.Heading("Active learning")
     yield blocks.Paragraph(STATEMENT)
     for dataset, own in summary.groupby("dataset", sort=False):
@@ -158,22 +154,8 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.Heading("Claims", 3)
     yield from claims_blocks(check_claims(claims, table), "active_learning_claims")
     yield blocks.DataFile("active_learning", summary, "Summaries of all rules at full precision:")
-    yield blocks.DataFile(
-        "label_curves", _of_each_run(mean_curves, table), "Curves of the figures:"
-    )
+    yield blocks.DataFile("label_curves", curves, "Curves of the figures:")
     yield blocks.DataFile("labels", table, "Scores after every label at full precision:")
-
-
-def _of_each_run(
-    function: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame
-) -> pd.DataFrame:
-    """Apply a function to the rows of each run, and add the columns that describe the run."""
-    keys = ["run", "dataset", "method", "label"]
-    parts = [
-        function(own).assign(**dict(zip(keys, names, strict=True)))
-        for names, own in table.groupby(keys, sort=False)
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 SECTIONS = (section,)

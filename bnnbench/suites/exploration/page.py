@@ -24,7 +24,7 @@ from bnnbench.results.claims import (
 from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.results.run_tables import read_tables
+from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
 
 STATEMENT = (
@@ -71,7 +71,7 @@ def read_regret(folder: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing or damaged.
     """
     columns = ("repetition", "reward", "regret", "share", "second_half")
-    table = read_table(folder.table(REGRET), columns, ("arm",))
+    table = read_table(folder, REGRET, columns, ("arm",))
     table[["share", "second_half"]] *= 100
     greedy = table[table["arm"] == GREEDY].set_index("repetition")["share"]
     return table.assign(difference=table["share"] - table["repetition"].map(greedy))
@@ -103,7 +103,7 @@ def run_table(folder: RunFolder) -> blocks.Table:
 def curves(folder: RunFolder) -> pd.DataFrame:
     """Return the quartiles of the cumulative regret of each rule after each step."""
     sums = ["regret", "uniform_regret"]
-    table = read_table(folder.table(STEPS), ("repetition", "step", *sums), ("arm",))
+    table = read_table(folder, STEPS, ("repetition", "step", *sums), ("arm",))
     total = table.groupby(["arm", "repetition"])[sums].cumsum()
     share = 100 * total["regret"] / total["uniform_regret"]
     groups = share.groupby([table["arm"], table["step"]], sort=False)
@@ -123,16 +123,7 @@ def run_figures(folder: RunFolder) -> FigureFunctions:
     return {"curves": partial(curves_figure, {name: folder})}
 
 
-PAGES = (
-    RunPage(
-        KIND,
-        lambda folder: None,
-        run_table,
-        lambda folder: [],
-        figures=run_figures,
-        captions={"curves": CAPTION},
-    ),
-)
+PAGES = (RunPage(KIND, run_table, figures=run_figures, captions={"curves": CAPTION}),)
 
 
 @claims(TEXT.format("Laplace"), source="bnnbench", rule=RULE, method="laplace")

@@ -14,8 +14,8 @@ from bnnbench.report.blocks import Table, format_number, label_columns, number_c
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import verdict
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.answers import ANSWERS, CLAIMS, Answer
 from bnnbench.results.claims import VERDICTS, Claim
+from bnnbench.results.saved_run import ANSWERS, CLAIMS, Answer
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,
@@ -145,4 +145,4 @@ def failures(run: SprinklerRun) -> Iterator[str]:
         )
 
 
-PAGE = RunPage(KIND, write_run_page, run_table, run_notes, figures=run_figures, captions=CAPTIONS)
+PAGE = RunPage(KIND, run_table, run_notes, write_run_page, figures=run_figures, captions=CAPTIONS)

@@ -24,8 +24,7 @@ from bnnbench.experiment.image_experiment import (
     write_states,
 )
 from bnnbench.experiment.run_folder import UnitStore
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_run import CURVES, SCORES
+from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, Answer
 from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import published_value

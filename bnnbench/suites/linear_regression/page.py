@@ -39,7 +39,7 @@ def read_posterior(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    table = read_table(folder.table(POSTERIOR), COLUMNS, ("posterior", "weight"))
+    table = read_table(folder, POSTERIOR, COLUMNS, ("posterior", "weight"))
     if len(table) != 2 * len(STYLES):
         raise damaged_file_error(folder.table(POSTERIOR))
     return table
@@ -194,8 +194,4 @@ CAPTIONS = {
     "true line (dotted)"
 }
 
-PAGES = (
-    RunPage(
-        KIND, lambda folder: None, line_table, line_notes, figures=line_drawings, captions=CAPTIONS
-    ),
-)
+PAGES = (RunPage(KIND, line_table, line_notes, figures=line_drawings, captions=CAPTIONS),)

@@ -80,8 +80,7 @@ def run_table(folder: RunFolder) -> blocks.Table:
         },
     )
     caption = "mean ± standard error over features, a split each; original units"
-    title = short_name(names)
-    return blocks.fill(heads, rows, title=title, caption=caption)
+    return blocks.fill(heads, rows, title=short_name(names), caption=caption)
 
 
 def run_notes(folder: RunFolder) -> list[str]:
@@ -131,7 +130,6 @@ def features_figure(table: pd.DataFrame, noun: str) -> Figure:
 PAGES = (
     RunPage(
         KIND,
-        lambda folder: None,
         run_table,
         run_notes,
         figures=run_figures,

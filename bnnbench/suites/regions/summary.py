@@ -12,7 +12,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.reader import R_HAT, Runs
 from bnnbench.results.run_files import read_splits, read_table
-from bnnbench.results.run_tables import read_tables
+from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.regions.tables import KIND, REGIONS
 
 PARTS = ("region", "inside")
@@ -51,7 +51,7 @@ def read_regions(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    return read_table(folder.table(REGIONS), ("split", "is_true", *COLUMNS), ("feature",))
+    return read_table(folder, REGIONS, ("split", "is_true", *COLUMNS), ("feature",))
 
 
 def summarise_regions(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from bnnbench.report.run_page import RunPage
 from bnnbench.results.labels import short_name
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
-from bnnbench.results.run_tables import read_tables
+from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.shifts.tables import (
     DENSITY,
     DISTANCE,
@@ -52,30 +52,25 @@ def read_outliers(folder: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing or damaged.
     """
     numbers = ("split", "strength", *MEASURES)
-    table = read_table(folder.table(OUTLIERS), numbers, ("kind", "score"))
+    table = read_table(folder, OUTLIERS, numbers, ("kind", "score"))
     shifts = table["strength"].map("shift of {:g}".format)
     return table.assign(variant=table["kind"].where(table["kind"] != SHIFTED, shifts))
 
 
 def run_table(folder: RunFolder) -> blocks.Table:
     """Every measure of every score."""
-    names = read_record(folder).metadata
     groups = read_outliers(folder).groupby(["variant", "score"], sort=False)[list(MEASURES)]
     rows = blocks.mean_and_stderr(groups).reset_index()
+    titles = "AUROC", "average precision", "FPR at 95 % TPR"
     columns = blocks.columns(
         {"Made rows": "{variant}", "Score": "{score}"},
-        {
-            title: blocks.with_stderr(measure)
-            for measure, title in zip(
-                MEASURES, ("AUROC", "average precision", "FPR at 95 % TPR"), strict=True
-            )
-        },
+        dict(zip(titles, map(blocks.with_stderr, MEASURES), strict=True)),
     )
-    title = short_name(names)
+    title = short_name(read_record(folder).metadata)
     return blocks.fill(columns, rows, title=title, caption="mean ± standard error over splits")
 
 
-PAGES = (RunPage(KIND, lambda folder: None, run_table, lambda folder: []),)
+PAGES = (RunPage(KIND, run_table),)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

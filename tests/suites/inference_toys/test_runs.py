@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,8 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.claims import check_claims
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun
 from bnnbench.suites.inference_toys.clutter import experiment as clutter
 from bnnbench.suites.inference_toys.conjugate_pairs import model as pairs
 from bnnbench.suites.inference_toys.em_factory import experiment as factory
@@ -48,7 +48,7 @@ QUICK = ("conjugate_pairs", "em_factory", "expectation_maximisation", "kl_shapes
 """Runs of the quick tests; those of the others take seconds."""
 
 Folders = Callable[[str], RunFolder]
-Runs = Callable[[str], SavedTables]
+Runs = Callable[[str], SavedRun]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def page_of(name: str) -> ExperimentPage:
     return PAGES[kind_of(name)]
 
 
-def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
+def verdicts(name: str, run: SavedRun) -> list[tuple[str, str]]:
     """Return the name of the function that checks each claim, and the verdict."""
     statements = page_of(name).statements
     checks = [rule.function.__name__ for _, _, rule in statements]
@@ -114,7 +114,7 @@ def test_verdicts_and_figures(
 @pytest.mark.parametrize("name", ["em_factory", "expectation_maximisation"])
 def test_claims_without_answers_are_not_tested(name: str, runs: Runs) -> None:
     other = pd.DataFrame([Answer("other", "none", 1.0).row()])
-    without = SavedTables({**runs(name).tables, ANSWERS: other})
+    without = replace(runs(name), tables={**runs(name).tables, ANSWERS: other})
     assert {verdict for _, verdict in verdicts(name, without)} == {"not tested"}
 
 

@@ -10,7 +10,7 @@ import pytest
 from support.sprinkler_runs import finished_run, sprinkler
 from support.user_errors import raises_user_error
 
-from bnnbench.results.answers import CLAIMS, read_answers
+from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, STUCK
 from bnnbench.suites.lam_density_ratio.run_page import (

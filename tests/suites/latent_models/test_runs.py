@@ -20,9 +20,8 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.answers import ANSWERS, read_answers
 from bnnbench.results.claims import check_claims
-from bnnbench.results.saved_run import CURVES, SCORES, SavedRun
+from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, read_answers
 from bnnbench.suites.latent_models import training
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.saved_run import read_run

@@ -12,8 +12,7 @@ import pandas as pd
 from bnnbench.constraints import Between, Finite, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import SavedTables, table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun, run_reader
 from bnnbench.suites.inference_toys.clutter import baselines
 from bnnbench.suites.inference_toys.clutter.message_passing import expectation_propagation
 from bnnbench.suites.inference_toys.clutter.model import (
@@ -45,7 +44,7 @@ NUMBERS = {
     DATA_SETS: ("observations", "data_seed", "exact", "adf", "ep", "deviating_orders"),
 }
 
-read_run = table_reader(NUMBERS)
+read_run = run_reader(NUMBERS)
 
 ADF, EP, VB, GAUSSIAN_VI = "ADF", "EP", "variational Bayes", "Gaussian VI"
 LAPLACE, IMPORTANCE = "Laplace", "importance sampling"
@@ -162,10 +161,10 @@ def setting_of(observations: int) -> str:
     return f"{observations} observations"
 
 
-def data_sets(run: SavedTables) -> list[SavedTables]:
+def data_sets(run: SavedRun) -> list[SavedRun]:
     """Return the tables of each data set, by increasing number of observations."""
     return [
-        SavedTables({
+        SavedRun(run.folder, {
             ANSWERS: run.rows(ANSWERS, setting=setting_of(size)),
             **{name: run.rows(name, observations=size) for name in NUMBERS},
         })

@@ -10,9 +10,8 @@ from scipy.stats import binomtest
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
-from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import ANSWERS, SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.clutter import experiment as tables
 from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE, data_sets
@@ -54,8 +53,8 @@ figures = Figures(tables.read_run)
 
 
 def panel_rows(
-    run: SavedTables, width: float, height: float, columns: int
-) -> tuple[Figure, list[tuple[SavedTables, list[Axes]]]]:
+    run: SavedRun, width: float, height: float, columns: int
+) -> tuple[Figure, list[tuple[SavedRun, list[Axes]]]]:
     """Return a figure with a row of panels for each data set."""
     parts = data_sets(run)
     figure, panels = new_figure(width, height * len(parts) + 0.5, columns, len(parts))
@@ -66,7 +65,7 @@ def panel_rows(
     return figure, list(zip(parts, rows, strict=True))
 
 
-def exact_value(data: SavedTables, quantity: str) -> float:
+def exact_value(data: SavedRun, quantity: str) -> float:
     """Return the exact value of a quantity."""
     return float(data.answer(quantity, tables.EP)["exact"])
 
@@ -76,7 +75,7 @@ def exact_value(data: SavedTables, quantity: str) -> float:
     "factors evaluated. Lines and bands: median and 10 % to 90 % quantiles over random orders (EP) "
     "or repetitions (importance sampling); large open circles: the first pass of EP, which is ADF"
 )
-def error_against_work(run: SavedTables) -> Figure:
+def error_against_work(run: SavedRun) -> Figure:
     """Plot the errors of every algorithm, like Minka's figure."""
     figure, rows = panel_rows(run, 9.5, 3.3, 2)
     for data, panels in rows:
@@ -108,7 +107,7 @@ def plot_errors(axes: Axes, steps: pd.DataFrame, column: str, name: str) -> None
     "Errors of ADF and EP: one dot per random order of the observations, spread out vertically for "
     "legibility. Vertical line: the exact value"
 )
-def orders(run: SavedTables) -> Figure:
+def orders(run: SavedRun) -> Figure:
     figure, rows = panel_rows(run, 9.5, 2.1, 2)
     style: PlotOptions = {"alpha": 0.6, "markersize": 4, "linestyle": "none", "marker": "o"}
     for data, panels in rows:
@@ -133,7 +132,7 @@ def orders(run: SavedTables) -> Figure:
 
 
 @figures("Exact posterior (grey area), its approximations (lines) and the observations (ticks)")
-def posterior(run: SavedTables) -> Figure:
+def posterior(run: SavedRun) -> Figure:
     figure, rows = panel_rows(run, 6.5, 3.4, 1)
     for data, (axes,) in rows:
         plot_densities(axes, data)
@@ -141,7 +140,7 @@ def posterior(run: SavedTables) -> Figure:
     return figure
 
 
-def plot_densities(axes: Axes, data: SavedTables) -> None:
+def plot_densities(axes: Axes, data: SavedRun) -> None:
     """Draw the exact and approximate densities, and the observations."""
     mean, scale = (exact_value(data, quantity) for quantity in (tables.MEAN, tables.SCALE))
     low, high = mean - 4.5 * scale, mean + 4.5 * scale
@@ -166,7 +165,7 @@ def plot_densities(axes: Axes, data: SavedTables) -> None:
 on_every_data_set = for_every(lambda run: zip(tables.data_sets(run), strict=True))
 
 
-def size_of(run: SavedTables) -> str:
+def size_of(run: SavedRun) -> str:
     """Return the number of observations of a data set, as evidence states it."""
     return f"(N = {len(run[tables.POINTS])})"
 
@@ -178,7 +177,7 @@ def size_of(run: SavedTables) -> str:
     f"{MIN_RELATIVE_STD} exact posterior standard deviations, for every number of observations",
 )
 @on_every_data_set
-def depends_on_order(run: SavedTables) -> CheckResult:
+def depends_on_order(run: SavedRun) -> CheckResult:
     std = run.value(tables.MEAN_STD, tables.ADF)
     scale = run.answer(tables.SCALE, tables.ADF)["exact"]
     return std > MIN_RELATIVE_STD * scale, f"{std:.2g} vs {scale:.2g} {size_of(run)}"
@@ -191,7 +190,7 @@ def depends_on_order(run: SavedTables) -> CheckResult:
     "for the data set of the figures and all others",
 )
 @on_every_data_set
-def has_one_fixed_point(run: SavedTables) -> CheckResult:
+def has_one_fixed_point(run: SavedRun) -> CheckResult:
     orders = run[tables.ORDERS]
     distances = (orders["ep_mean"] - run.value(tables.MEAN, tables.EP)).abs()
     others = orders[distances > FIXED_POINT_TOLERANCE]
@@ -208,7 +207,7 @@ def has_one_fixed_point(run: SavedTables) -> CheckResult:
 @claims("ADF overestimates the variance", source=f"{BOOK}, 3.2.2.3", rule=EXCEEDS, column="adf")
 @claims("EP overestimates the variance", source=f"{BOOK}, 3.3", rule=EXCEEDS, column="ep")
 @on_every_data_set
-def overestimates_variance(run: SavedTables, column: str) -> CheckResult:
+def overestimates_variance(run: SavedRun, column: str) -> CheckResult:
     rows = run[tables.DATA_SETS].dropna(subset=column)
     count = int((rows[column] > rows["exact"]).sum())
     p = binomtest(count, len(rows), alternative="greater").pvalue
@@ -223,7 +222,7 @@ def overestimates_variance(run: SavedTables, column: str) -> CheckResult:
     "on every data set",
 )
 @on_every_data_set
-def underestimates_variance(run: SavedTables) -> CheckResult:
+def underestimates_variance(run: SavedRun) -> CheckResult:
     rows = {name: run.answer(tables.SCALE, name) for name in (tables.VB, tables.GAUSSIAN_VI)}
     errors = {name: row["value"] / row["exact"] - 1 for name, row in rows.items()}
     return combine(
@@ -237,7 +236,7 @@ def underestimates_variance(run: SavedTables) -> CheckResult:
     rule="some sites of EP have negative precision, and its posterior standard deviation is finite",
 )
 @on_every_data_set
-def has_improper_sites(run: SavedTables) -> CheckResult:
+def has_improper_sites(run: SavedRun) -> CheckResult:
     count, scale = (run.value(name, tables.EP) for name in (tables.NEGATIVE_SITES, tables.SCALE))
     return bool(count > 0 and np.isfinite(scale)), f"{count:.0f} of {len(run[tables.POINTS])} sites"
 
@@ -247,7 +246,7 @@ def has_improper_sites(run: SavedTables) -> CheckResult:
     source=f"{BOOK}, 3.2.3.4",
     rule="in some random order, a pass of EP decreases its log evidence",
 )
-def energy_can_increase(run: SavedTables) -> CheckResult:
+def energy_can_increase(run: SavedRun) -> CheckResult:
     decreases = {
         size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in tables.data_sets(run)
     }
@@ -263,7 +262,7 @@ def energy_can_increase(run: SavedTables) -> CheckResult:
     "evidence are below those of each competitor at the same or lower cost",
 )
 @on_every_data_set
-def is_most_accurate_per_work(run: SavedTables) -> CheckResult:
+def is_most_accurate_per_work(run: SavedRun) -> CheckResult:
     columns, results = ["mean_error", "evidence_error"], []
     for competitor in (tables.VB, tables.LAPLACE, tables.IMPORTANCE):
         steps = run.rows(tables.PROGRESS, algorithm=competitor)

@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
-from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import ANSWERS, SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, for_every
 from bnnbench.suites.inference_toys.conjugate_pairs import model
 from bnnbench.suites.inference_toys.conjugate_pairs.experiment import (
@@ -47,7 +46,7 @@ figures = Figures(read_run)
     "(MLE) and maximum a posteriori (MAP) estimates. As printed: the posterior by (2.38) and "
     "(2.39) as printed, cut off at the top if it is too narrow"
 )
-def posteriors(run: SavedTables) -> Figure:
+def posteriors(run: SavedRun) -> Figure:
     """Like Fig. 2.4."""
     sizes = sorted(run[DENSITIES]["observations"].unique())
     figure, panels = new_figure(2.9 * len(sizes) + 0.6, 5.6, len(sizes), 2)
@@ -57,7 +56,7 @@ def posteriors(run: SavedTables) -> Figure:
     return figure
 
 
-def _draw_densities(axes: Axes, run: SavedTables, pair: str, size: int) -> None:
+def _draw_densities(axes: Axes, run: SavedRun, pair: str, size: int) -> None:
     rows = run.rows(DENSITIES, pair=pair, observations=size)
     for name, options in CURVES.items():
         axes.plot(rows["value"], rows[name], label=name, linewidth=1.6, **options)
@@ -89,7 +88,7 @@ claims = Claims()
     rule="their mean and standard deviation agree with the corrected equations to a relative "
     f"{RELATIVE_TOLERANCE:g} for every number of observations",
 )
-def printed_equations_give_the_posterior(run: SavedTables) -> CheckResult:
+def printed_equations_give_the_posterior(run: SavedRun) -> CheckResult:
     rows = run.rows(ANSWERS, approximation=model.AS_PRINTED)
     errors = (rows["value"] - rows["exact"]).abs() / rows["exact"].abs()
     worst = rows.loc[errors.idxmax()]
@@ -105,7 +104,7 @@ def printed_equations_give_the_posterior(run: SavedTables) -> CheckResult:
     "the most observations the difference decreases at least as fast as 1 / sqrt(N)",
 )
 @for_every(lambda run: product([run], (model.MeanPair.name, model.PrecisionPair.name)))
-def mle_and_map_converge(run: SavedTables, pair: str) -> CheckResult:
+def mle_and_map_converge(run: SavedRun, pair: str) -> CheckResult:
     rows = run.rows(ANSWERS, approximation=model.CLOSED_FORM)
     mle, map_ = (
         rows.loc[rows["quantity"] == f"{pair}: {name}", "value"].to_numpy()

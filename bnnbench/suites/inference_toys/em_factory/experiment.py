@@ -12,8 +12,7 @@ import pandas as pd
 from bnnbench.constraints import Between, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.em_factory import factory as model
 from bnnbench.suites.inference_toys.em_factory.factory import Factory
 from bnnbench.types import UserError
@@ -30,7 +29,7 @@ EM, LBFGS, PRINTED = "EM", "L-BFGS", "(2.63)-(2.66) as printed"
 PARAMETERS = ("beta", "tau_1", "tau_n")
 RATE = "rate of convergence"
 
-read_run = table_reader(
+read_run = run_reader(
     {
         ITERATES: ("start", "iteration", *PARAMETERS, "log_likelihood", "error"),
         COUNTS: ("product", "impure", "faulty"),

@@ -10,9 +10,8 @@ from matplotlib.patches import Patch
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
-from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import ANSWERS, SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.em_factory import experiment as tables
 from bnnbench.suites.inference_toys.em_factory.experiment import (
@@ -52,7 +51,7 @@ figures = Figures(tables.read_run)
     "closed-form solution and, in the last panel, the predicted rate of convergence. Dotted lines: "
     "the closed form as printed"
 )
-def em(run: SavedTables) -> Figure:
+def em(run: SavedRun) -> Figure:
     figure, panels = new_figure(11, 6.2, 3, 2)
     _plot_counts(panels[0], run[tables.COUNTS])
     iterates = run[tables.ITERATES]
@@ -85,7 +84,7 @@ def _plot_counts(axes: Axes, counts: pd.DataFrame) -> None:
     axes.legend(handles=bars, frameon=False, ncols=3, fontsize="small", loc="upper center")
 
 
-def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
+def _plot_closed_forms(axes: Axes, run: SavedRun, parameter: str) -> None:
     exact = run.answer(parameter, EM)["exact"]
     for value, style in ((run.value(parameter, PRINTED), ":"), (exact, "--")):
         axes.axhline(value, color=GREY, linewidth=1.2, linestyle=style)
@@ -94,7 +93,7 @@ def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
                   xytext=(0, 4), ha="right", color=GREY, fontsize="small")  # fmt: skip
 
 
-def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
+def _plot_predicted_rate(axes: Axes, run: SavedRun) -> None:
     """Draw a line that decreases at the rate given by the fraction of missing information."""
     rate = run.answer(RATE, EM)["exact"]
     first = run.rows(tables.ITERATES, start=0)
@@ -126,7 +125,7 @@ def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
     approximation=PRINTED,
     tolerance=1e-8,
 )
-def reaches_maximum(run: SavedTables, approximation: str, tolerance: float) -> CheckResult:
+def reaches_maximum(run: SavedRun, approximation: str, tolerance: float) -> CheckResult:
     rows = run.rows(ANSWERS, approximation=approximation)
     errors = (rows["value"] / rows["exact"] - 1).abs()[rows["quantity"].isin(PARAMETERS)]
     beta = run.answer("beta", approximation)
@@ -141,7 +140,7 @@ def reaches_maximum(run: SavedTables, approximation: str, tolerance: float) -> C
     rule="from every start, the error decreases per iteration by a factor within 1 % of the "
     "largest eigenvalue of I - complete^-1 observed information",
 )
-def converges_geometrically(run: SavedTables) -> CheckResult:
+def converges_geometrically(run: SavedRun) -> CheckResult:
     rows = run.rows(ANSWERS, quantity=RATE).dropna(subset="value")
     if rows.empty:
         raise NotTestable("too few iterations to measure a rate")

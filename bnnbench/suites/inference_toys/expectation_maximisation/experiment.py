@@ -16,8 +16,7 @@ import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.expectation_maximisation import model
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 
@@ -47,7 +46,7 @@ ESTIMATES = {
 
 Fit = Ascent[np.ndarray]
 
-read_run = table_reader(
+read_run = run_reader(
     {
         STARTS: ("start", "log_likelihood"),
         TRACE: ("start", "iteration", "log_likelihood"),

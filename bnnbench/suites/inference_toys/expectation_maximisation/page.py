@@ -8,7 +8,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.checks import LECTURE
 from bnnbench.suites.inference_toys.expectation_maximisation.experiment import (
     BOUNDS,
@@ -32,7 +32,7 @@ figures = Figures(read_run)
     "E-steps (dashed). Circles: the current estimate, where the bound touches the log-likelihood; "
     "triangles: the maximum of the bound, which is the next estimate"
 )
-def bound(run: SavedTables) -> Figure:
+def bound(run: SavedRun) -> Figure:
     table = run[BOUNDS]
     figure, (axes,) = new_figure(6.8, 4.4)
     first = table[table["iteration"] == 0]
@@ -55,7 +55,7 @@ def bound(run: SavedTables) -> Figure:
 
 
 @figures("Log-likelihood by iteration of EM, one line per random start; dots: last iteration")
-def log_likelihood(run: SavedTables) -> Figure:
+def log_likelihood(run: SavedRun) -> Figure:
     figure, panels = new_figure(8.0, 3.7, 2)
     for axes, part in zip(panels, FITTED, strict=True):
         trace = run.rows(TRACE, part=part)
@@ -74,7 +74,7 @@ def log_likelihood(run: SavedTables) -> Figure:
     source=f"{LECTURE}, summary of EM",
     rule="BFGS, started near the result of EM, gains at most 1e-6 nats",
 )
-def reaches_maximum(run: SavedTables) -> CheckResult:
+def reaches_maximum(run: SavedRun) -> CheckResult:
     rows = [run.answer(LOG_LIKELIHOOD, EM, SETTINGS[part]) for part in FITTED]
     gain = max(row["exact"] - row["value"] for row in rows)
     return gain <= 1e-6, f"gains at most {gain:.1e} nats"

@@ -16,8 +16,7 @@ from scipy.special import gammaln
 
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.gaussian_mixture import model, variational
 from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
@@ -52,7 +51,7 @@ PASSES = "passes until within 0.1 of CAVI's fixed point"
 CLOSE_DISTANCE = 0.1
 """Distance from CAVI's fixed point for `PASSES`."""
 
-read_run = table_reader(
+read_run = run_reader(
     {
         TRACE: ("start", "iteration", "elbo"),
         STOCHASTIC: ("repetition", "passes", "distance"),

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gaussian_mixture import experiment as tables
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (
@@ -45,7 +45,7 @@ figures = Figures(tables.read_run)
     "log evidence; dashed line: the same minus log K!, since each start finds one of K! equivalent "
     "modes"
 )
-def starts(run: SavedTables) -> Figure:
+def starts(run: SavedRun) -> Figure:
     figure, panels = new_figure(8.0, 3.6, 2)
     for axes, (title, part) in zip(panels, ((FEW, "few"), (MANY, "many")), strict=True):
         trace = run.rows(tables.TRACE, part=part)
@@ -71,7 +71,7 @@ def starts(run: SavedTables) -> Figure:
     "through the data. Lines and bands: mean and range over repetitions of stochastic VI; dashed "
     "line: CAVI"
 )
-def stochastic(run: SavedTables) -> Figure:
+def stochastic(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(6.4, 4.0)
     for schedule, (colour, dashes) in SCHEDULE_STYLES.items():
         rows = run.rows(tables.STOCHASTIC, schedule=schedule)
@@ -91,7 +91,7 @@ def stochastic(run: SavedTables) -> Figure:
     source=f"{BOOK}, 3.2.1.4",
     rule="on the many points, not all starts reach the best ELBO",
 )
-def has_local_optima(run: SavedTables) -> CheckResult:
+def has_local_optima(run: SavedRun) -> CheckResult:
     quantities = (tables.BEST_FRACTION, tables.EVIDENCE, tables.WORST_ELBO)
     fraction, best, worst = (run.value(quantity, CAVI, MANY) for quantity in quantities)
     return fraction < 1, f"{fraction:.0%} reach the best, {best:.1f}; the worst is {worst:.1f}"
@@ -103,7 +103,7 @@ def has_local_optima(run: SavedTables) -> CheckResult:
     rule=f"on the few points, log evidence - ELBO is within {GAP_TOLERANCE:g} nats of log K!, the "
     "gap when q fits one of K! equal and separate modes",
 )
-def fits_one_mode(run: SavedTables) -> CheckResult:
+def fits_one_mode(run: SavedRun) -> CheckResult:
     gap, labellings = run.value(tables.GAP, CAVI), run.value(tables.LABELLINGS, "K!")
     return abs(gap - labellings) <= GAP_TOLERANCE, f"gap {gap:.4f}, log K! {labellings:.4f}"
 
@@ -114,7 +114,7 @@ def fits_one_mode(run: SavedTables) -> CheckResult:
     rule="on the few points, the standard deviation of the lowest mean is below that of its exact "
     "posterior, with components identified by the order of their means",
 )
-def underestimates_variance(run: SavedTables) -> CheckResult:
+def underestimates_variance(run: SavedRun) -> CheckResult:
     std = run.answer(tables.LOWEST_MEAN_STD, CAVI, FEW)
     return std["value"] < std["exact"], f"{std['value']:.4f}, exact {std['exact']:.4f}"
 
@@ -140,7 +140,7 @@ def underestimates_variance(run: SavedTables) -> CheckResult:
     schedule=tables.TOO_FAST,
     converges=False,
 )
-def converges_or_not(run: SavedTables, schedule: str, converges: bool) -> CheckResult:
+def converges_or_not(run: SavedRun, schedule: str, converges: bool) -> CheckResult:
     early = run.value(tables.EARLY_DISTANCE, STOCHASTIC_VI, schedule)
     late = run.value(tables.LATE_DISTANCE, STOCHASTIC_VI, schedule)
     return (late <= MAX_DISTANCE_RATIO * early) == converges, f"{early:.4f} to {late:.4f}"
@@ -152,7 +152,7 @@ def converges_or_not(run: SavedTables, schedule: str, converges: bool) -> CheckR
     rule="with decreasing steps, stochastic VI is within 0.1 of CAVI's fixed point after fewer "
     "passes through the data than CAVI",
 )
-def is_faster_than_cavi(run: SavedTables) -> CheckResult:
+def is_faster_than_cavi(run: SavedRun) -> CheckResult:
     stochastic = run.value(tables.PASSES, STOCHASTIC_VI, tables.DECREASING)
     cavi = run.value(tables.PASSES, CAVI, MANY)
     return stochastic < cavi, f"{stochastic:.2f} passes vs {cavi:.0f}"
@@ -163,7 +163,7 @@ def is_faster_than_cavi(run: SavedTables) -> CheckResult:
     source=f"{BOOK}, 3.2.1.4, step 2",
     rule="the fitted prior variance is within 5 % of the maximiser of the exact evidence",
 )
-def maximises_evidence(run: SavedTables) -> CheckResult:
+def maximises_evidence(run: SavedRun) -> CheckResult:
     fit = run.answer(tables.PRIOR_VARIANCE, tables.VARIATIONAL_EM, FEW)
     evidence = f"{fit['value']:.4f}, exact {fit['exact']:.4f}"
     return abs(fit["value"] / fit["exact"] - 1) <= 0.05, evidence

@@ -18,8 +18,7 @@ import pandas as pd
 from bnnbench.constraints import Between, Finite, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     ESTIMATORS,
     SCORE,
@@ -47,7 +46,7 @@ VARIANCES, BIAS, CONVERGENCE = "variances", "bias", "convergence"
 
 MOMENTS = ("mean", "mean_error", "variance", "variance_error")
 
-read_run = table_reader(
+read_run = run_reader(
     {
         # One row per objective, q, estimator and parameter.
         VARIANCES: ("scale", "gradient", *MOMENTS, "exact"),

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import ANSWERS, SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gradient_variance import experiment as tables
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
@@ -55,7 +54,7 @@ figures = Figures(tables.read_run)
     "(top) and log standard deviation (bottom) of q. Black lines: exact values where known; a "
     "grey 0 marks a variance of zero"
 )
-def variances(run: SavedTables) -> Figure:
+def variances(run: SavedRun) -> Figure:
     """Plot measured variances as dots, with exact values as lines."""
     figure, panels = new_figure(9.0, 5.6, len(PANELS), 2)
     for axes, (parameter, objectives) in zip(
@@ -98,7 +97,7 @@ def _draw_groups(axes: Axes, rows: pd.DataFrame) -> None:
     "Divergence from the posterior during gradient ascent on the ELBO; lines and bands: median and "
     "10 % to 90 % quantiles over repetitions"
 )
-def convergence(run: SavedTables) -> Figure:
+def convergence(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(5.2, 4.0)
     for name, rows in run[tables.CONVERGENCE].groupby("estimator", sort=False):
         colour, samples = COLOURS[str(name)], rows["samples"]
@@ -116,7 +115,7 @@ def convergence(run: SavedTables) -> Figure:
     rule="the mean over all minibatches, by quadrature over z, differs from the gradient by a "
     f"relative error of more than {RELATIVE_TOLERANCE:g}",
 )
-def is_biased_by_logarithm(run: SavedTables) -> CheckResult:
+def is_biased_by_logarithm(run: SavedRun) -> CheckResult:
     rows = run[ANSWERS][run[ANSWERS]["setting"].str.contains(tables.ALL_MINIBATCHES)]
     error = (rows["value"] / rows["exact"] - 1).abs().max()
     return bool(error > RELATIVE_TOLERANCE), f"relative error over all minibatches {error:.0e}"
@@ -128,7 +127,7 @@ def is_biased_by_logarithm(run: SavedTables) -> CheckResult:
     rule=f"its variance exceeds that of the pathwise estimator in at least {MAJORITY:.0%} of "
     "setups and parameters",
 )
-def has_higher_variance(run: SavedTables) -> CheckResult:
+def has_higher_variance(run: SavedRun) -> CheckResult:
     table = _by_estimator(run)
     higher = table[SCORE] > table[PATHWISE]
     others = sorted({f"{name}, std {scale:.3g}" for name, scale, _ in table.index[~higher]})
@@ -142,7 +141,7 @@ def has_higher_variance(run: SavedTables) -> CheckResult:
     rule="the optimal control variate, which never increases the variance, reduces it by more than "
     "half in the median over setups and parameters",
 )
-def control_variate_reduces_variance(run: SavedTables) -> CheckResult:
+def control_variate_reduces_variance(run: SavedRun) -> CheckResult:
     table = _by_estimator(run)
     ratio = table[CONTROL_VARIATE] / table[SCORE]
     evidence = f"reduced to {ratio.median():.0%} in the median, range {ratio.min():.0%}"
@@ -161,7 +160,7 @@ def control_variate_reduces_variance(run: SavedTables) -> CheckResult:
     rule=f"{PATHWISE_IS_CLOSER} with {CONTROL_VARIATE}, after a tenth of the steps and at the end",
     other=CONTROL_VARIATE,
 )
-def converges_closer(run: SavedTables, other: str) -> CheckResult:
+def converges_closer(run: SavedRun, other: str) -> CheckResult:
     table = run[tables.CONVERGENCE].pivot_table("median", "samples", "estimator")
     early = table.index[table.index >= table.index.max() / 10].min()
     rows = table.loc[[early, table.index.max()]]
@@ -178,7 +177,7 @@ def converges_closer(run: SavedTables, other: str) -> CheckResult:
     rule="at the posterior, the score function (3.77), with and without control variate, and the "
     "path derivative have zero variance",
 )
-def has_zero_variance_at_posterior(run: SavedTables) -> CheckResult:
+def has_zero_variance_at_posterior(run: SavedRun) -> CheckResult:
     rows = run.rows(tables.VARIANCES, objective=tables.OPTIMUM)
     table = rows.groupby("estimator")["variance"].max()
     variances = table[[SCORE, CONTROL_VARIATE, PATH_DERIVATIVE]]
@@ -186,7 +185,7 @@ def has_zero_variance_at_posterior(run: SavedTables) -> CheckResult:
     return bool((variances == 0).all()), evidence
 
 
-def _by_estimator(run: SavedTables) -> pd.DataFrame:
+def _by_estimator(run: SavedRun) -> pd.DataFrame:
     """Return the exact variances by setup and parameter (rows) and estimator."""
     keys = ["objective", "scale", "parameter"]
     return run[tables.VARIANCES].pivot_table("exact", keys, "estimator", sort=False)

@@ -17,8 +17,7 @@ import pandas as pd
 
 from bnnbench.constraints import Between, ListOf
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     HELLINGER,
@@ -34,7 +33,7 @@ from bnnbench.suites.inference_toys.kl_shapes.fitting import (
 
 FITS, FACTORISED = "fits", "factorised"
 
-read_run = table_reader(
+read_run = run_reader(
     {
         # The local optima, one row per mixture, order and optimum; rank 0 is the best.
         FITS: ("separation", "weight", "component_scale", "order", "rank", "loc", "scale",

@@ -20,7 +20,7 @@ from bnnbench.report.figures.plotting import (
     new_figure,
 )
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, combine
 from bnnbench.suites.inference_toys.kl_shapes import experiment as tables
 from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLShapes
@@ -71,7 +71,7 @@ figures = Figures(tables.read_run)
     "(dotted), one row per kind of mixture and one column per separation of the components. Thin "
     "dotted lines: other local optima of reverse KL"
 )
-def directions(run: SavedTables) -> Figure:
+def directions(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.9."""
     kinds, separations = _kinds(run), _first_middle_last(run)
     columns = len(separations)
@@ -96,7 +96,7 @@ def directions(run: SavedTables) -> Figure:
     "Mixture p (filled) and the Gaussian q that minimises the alpha-divergence (orange line), one "
     "row per mixture and one column per order alpha"
 )
-def orders(run: SavedTables) -> Figure:
+def orders(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.12."""
     kinds, separations = _kinds(run), _first_middle_last(run)
     orders = [order for order in FIGURE_ORDERS if len(run.rows(tables.FITS, order=order))]
@@ -119,7 +119,7 @@ def orders(run: SavedTables) -> Figure:
     "Ellipses of 1 and 2 standard deviations of a correlated Gaussian p and its best factorised "
     "approximations q"
 )
-def factorised(run: SavedTables) -> Figure:
+def factorised(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.7."""
     figure, (axes,) = new_figure(4.6, 4.2)
     rows = run[tables.FACTORISED].set_index("divergence")
@@ -157,7 +157,7 @@ def _label_edges(panels: list[Axes], columns: int, ylabel: str | None = None) ->
 
 
 def _densities(
-    run: SavedTables, grid: np.ndarray, p: Mixture, order: float, **values: int
+    run: SavedRun, grid: np.ndarray, p: Mixture, order: float, **values: int
 ) -> list[np.ndarray]:
     """Return the density of every q fitted to p, the best first."""
     rows = run.rows(tables.FITS, mixture=p.name, order=order, **values)
@@ -165,13 +165,13 @@ def _densities(
     return [np.exp(log_normal(grid, loc, scale)) for loc, scale in fits]
 
 
-def _kinds(run: SavedTables) -> list[tuple[float, float]]:
+def _kinds(run: SavedRun) -> list[tuple[float, float]]:
     """Return weight and scale of the first kinds of mixtures, ignoring separations."""
     kinds = run[tables.FITS][["weight", "component_scale"]].drop_duplicates()[:MAX_ROWS]
     return list(kinds.itertuples(index=False, name=None))
 
 
-def _first_middle_last(run: SavedTables) -> list[float]:
+def _first_middle_last(run: SavedRun) -> list[float]:
     """Return three separations, without duplicates."""
     values = sorted(run[tables.FITS]["separation"].unique().tolist())
     return list(dict.fromkeys([values[0], values[len(values) // 2], values[-1]]))
@@ -195,7 +195,7 @@ def mixture_of(row: pd.Series) -> Mixture:
     rule=f"{MEAN_IS_AT} higher peak, for every mixture that has one",
     by="height",
 )
-def seeks_component(run: SavedTables, by: str) -> CheckResult:
+def seeks_component(run: SavedRun, by: str) -> CheckResult:
     def score(component: Component) -> float:
         return component.weight if by == "mass" else component.weight / component.scale
 
@@ -217,7 +217,7 @@ def seeks_component(run: SavedTables, by: str) -> CheckResult:
     rule=f"at the largest separation, there is a local optimum within {MAX_LOC_DISTANCE:g} "
     "standard deviations of each component, for every mixture",
 )
-def has_optimum_per_component(run: SavedTables) -> CheckResult:
+def has_optimum_per_component(run: SavedRun) -> CheckResult:
     results = []
     for name, optima in _separated(run, order=REVERSE).groupby("mixture", sort=False):
         components = mixture_of(optima.iloc[0]).components
@@ -233,7 +233,7 @@ def has_optimum_per_component(run: SavedTables) -> CheckResult:
     rule="at the largest separation, every q of order -1 or less has at most "
     f"{MAX_MASS_OUTSIDE:.0%} of its mass where p is below 1% of its highest density",
 )
-def forces_zeros(run: SavedTables) -> CheckResult:
+def forces_zeros(run: SavedRun) -> CheckResult:
     rows = _separated(run, rank=0)
     forcing = rows.loc[rows["order"] <= REVERSE, "mass_outside"]
     others = rows.loc[rows["order"] >= FORWARD, "mass_outside"]
@@ -247,7 +247,7 @@ def forces_zeros(run: SavedTables) -> CheckResult:
     rule=f"every q of order 1 or more has at least {MIN_COMPONENT_MASS:.0%} of its mass within two "
     "standard deviations of each component, for every mixture",
 )
-def covers_all_components(run: SavedTables) -> CheckResult:
+def covers_all_components(run: SavedRun) -> CheckResult:
     rows, separated = run.rows(tables.FITS, rank=0), _separated(run, rank=0)
     avoiding = rows.loc[rows["order"] >= FORWARD, "min_component_mass"]
     forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
@@ -268,7 +268,7 @@ def covers_all_components(run: SavedTables) -> CheckResult:
     source=f"{BOOK}, Fig. 3.12",
     rule="the variance of q never decreases from one order to the next, for every mixture",
 )
-def widens_with_order(run: SavedTables, **components: float) -> CheckResult:
+def widens_with_order(run: SavedRun, **components: float) -> CheckResult:
     rows = run.rows(tables.FITS, rank=0, **components)
     n_mixtures = rows["mixture"].nunique()
     if n_mixtures == 0:
@@ -284,7 +284,7 @@ def widens_with_order(run: SavedTables, **components: float) -> CheckResult:
     return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
 
 
-def _separated(run: SavedTables, **values: float) -> pd.DataFrame:
+def _separated(run: SavedRun, **values: float) -> pd.DataFrame:
     """Return the fits at the largest separation whose columns have these values."""
     return run.rows(tables.FITS, separation=run[tables.FITS]["separation"].max(), **values)
 

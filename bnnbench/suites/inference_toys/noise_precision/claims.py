@@ -6,9 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import ANSWERS, SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.tables import exact_value
@@ -45,7 +44,7 @@ claims = Claims()
     source=f"{BOOK}, (3.28), (3.29)",
     rule=f"no update of CAVI decreases the bound by more than {ROUNDING_TOLERANCE:g} nats",
 )
-def printed_update_never_decreases_bound(run: SavedTables) -> CheckResult:
+def printed_update_never_decreases_bound(run: SavedRun) -> CheckResult:
     steps = run.rows(tables.STEPS, approximation=tables.CAVI, setting=tables.AS_PRINTED)
     bounds, changes = steps["objective"].to_numpy(), np.diff(steps["objective"])
     n_decreases = int((changes < -ROUNDING_TOLERANCE).sum())
@@ -62,7 +61,7 @@ def printed_update_never_decreases_bound(run: SavedTables) -> CheckResult:
     source=f"{BOOK}, (3.55), (3.56)",
     rule="ADF and EP in the order of the data skip no update because its result is improper",
 )
-def printed_shape_is_proper(run: SavedTables) -> CheckResult:
+def printed_shape_is_proper(run: SavedRun) -> CheckResult:
     skipped = run.rows(ANSWERS, quantity=tables.SKIPPED)
     skipped = skipped[skipped["setting"].str.endswith(tables.AS_PRINTED)]
     numbers = (
@@ -81,7 +80,7 @@ def printed_shape_is_proper(run: SavedTables) -> CheckResult:
     overestimates=False,
 )
 def misestimates_variance(
-    run: SavedTables, approximation: str, setting: str, overestimates: bool
+    run: SavedRun, approximation: str, setting: str, overestimates: bool
 ) -> CheckResult:
     stds = (tables.STD, tables.WEIGHT_STD)
     values = {name: run.value(name, approximation, setting) for name in stds}
@@ -104,7 +103,7 @@ def misestimates_variance(
     f"{QUADRATURE_TOLERANCE:g}",
 )
 @for_every(lambda run: product([run], tables.NORMALISERS))
-def depends_on_order(run: SavedTables, setting: str) -> CheckResult:
+def depends_on_order(run: SavedRun, setting: str) -> CheckResult:
     adf, ep = (
         run.rows(tables.ORDERS, approximation=name, setting=setting)["mean"]
         for name in (tables.ADF, tables.EP)
@@ -137,7 +136,7 @@ for _name, _section, _average in (
     "weight; with repeated ADF passes over the same data, the relative standard deviation of the "
     "noise precision falls below the exact one and still decreases in the last pass",
 )
-def collapses(run: SavedTables) -> CheckResult:
+def collapses(run: SavedRun) -> CheckResult:
     exact = exact_value(run, tables.STD) / exact_value(run, tables.MEAN)
     single = run.rows(tables.REPEATED, factors=tables.ONE_FACTOR)["std"].to_numpy()
     evidence = f"weight {single[0]:.3g} to {single[-1]:.3g} after {len(single)} inclusions"
@@ -157,7 +156,7 @@ def collapses(run: SavedTables) -> CheckResult:
     rule="with at least one of both K, some pass increases EP's energy by more than "
     f"{QUADRATURE_TOLERANCE:g} nats",
 )
-def energy_can_increase(run: SavedTables) -> CheckResult:
+def energy_can_increase(run: SavedRun) -> CheckResult:
     evidence, largest = [], []
     for setting in tables.NORMALISERS:
         steps = run.rows(tables.STEPS, approximation=tables.EP, setting=setting)
@@ -184,7 +183,7 @@ def energy_can_increase(run: SavedTables) -> CheckResult:
     approximation=tables.BLACK_BOX_ALPHA,
     tolerance=SIMILARITY_TOLERANCE,
 )
-def interpolates(run: SavedTables, approximation: str, tolerance: float) -> CheckResult:
+def interpolates(run: SavedRun, approximation: str, tolerance: float) -> CheckResult:
     table = run.rows(tables.POWERS, approximation=approximation)
     lowest, highest = table.iloc[0], table.iloc[-1]
     if lowest["power"] > MAX_VI_POWER or highest["power"] < 1:
@@ -208,7 +207,7 @@ def interpolates(run: SavedTables, approximation: str, tolerance: float) -> Chec
     f"deviation of the weight is within a relative {RELATIVE_TOLERANCE:g} of the exact one for the "
     "largest number of observations",
 )
-def approaches_power_ep(run: SavedTables) -> CheckResult:
+def approaches_power_ep(run: SavedRun) -> CheckResult:
     table = run[tables.SIZES]
     ratios = table["weight_std"] / table["exact"]
     numbers = zip(ratios, table["observations"], strict=True)

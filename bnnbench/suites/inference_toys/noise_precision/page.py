@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
-from bnnbench.results.saved_tables import SavedTables
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.maths import normal_density
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.claims import claims
@@ -54,7 +54,7 @@ LEGEND_STYLE: PlotOptions = {"frameon": False, "fontsize": "small"}
 figures = Figures(read_run)
 
 
-def rows_of(run: SavedTables, table: str, approximation: str, setting: str = "") -> pd.DataFrame:
+def rows_of(run: SavedRun, table: str, approximation: str, setting: str = "") -> pd.DataFrame:
     """Return the rows of one algorithm with one setting."""
     return run.rows(table, approximation=approximation, setting=setting)
 
@@ -64,7 +64,7 @@ def rows_of(run: SavedTables, table: str, approximation: str, setting: str = "")
     "density (dashed line: zero). Last panel: the standard "
     "deviation by alpha for power EP and black-box alpha; dashed line: the exact value"
 )
-def densities(run: SavedTables) -> Figure:
+def densities(run: SavedRun) -> Figure:
     figure, panels = new_figure(13.5, 3.9, 3)
     target = rows_of(run, tables.DENSITIES, tables.EXACT)
     for key, style in DENSITY_STYLES.items():
@@ -85,7 +85,7 @@ def label_of(key: Key) -> str:
     return "exact posterior" if key[0] == tables.EXACT else ", ".join(filter(None, key))
 
 
-def plot_std_by_alpha(axes: Axes, run: SavedTables) -> None:
+def plot_std_by_alpha(axes: Axes, run: SavedRun) -> None:
     """Draw standard deviations from VI to EP."""
     for name, colour, marker in ((tables.POWER_EP, BLUE, "o"), (tables.BLACK_BOX_ALPHA, RED, "s")):
         rows = run.rows(tables.POWERS, approximation=name)
@@ -102,7 +102,7 @@ def plot_std_by_alpha(axes: Axes, run: SavedTables) -> None:
     "as printed, and EP's estimate is its negative energy. Dashed lines: the exact log evidence "
     "or, for stochastic gradients (gap on a log scale), the gap of CAVI after convergence"
 )
-def objectives(run: SavedTables) -> Figure:
+def objectives(run: SavedRun) -> Figure:
     exact = exact_value(run, tables.EVIDENCE)
     figure, panels = new_figure(12.0, 3.6, 3)
     plot_cavi(panels[0], run)
@@ -118,7 +118,7 @@ def objectives(run: SavedTables) -> Figure:
     return figure
 
 
-def plot_cavi(axes: Axes, run: SavedTables) -> None:
+def plot_cavi(axes: Axes, run: SavedRun) -> None:
     """Draw the bound of coordinate ascent after every update of one factor."""
     exact = exact_value(run, tables.EVIDENCE)
     axes.axhline(exact, label="exact log evidence", **REFERENCE_STYLE)
@@ -131,7 +131,7 @@ def plot_cavi(axes: Axes, run: SavedTables) -> None:
     axes.legend(loc="center right", **LEGEND_STYLE)
 
 
-def plot_energy(axes: Axes, run: SavedTables) -> None:
+def plot_energy(axes: Axes, run: SavedRun) -> None:
     """Draw EP's estimate of the log evidence, its negative energy, after every pass."""
     exact = exact_value(run, tables.EVIDENCE)
     axes.axhline(exact, label="exact log evidence", **REFERENCE_STYLE)
@@ -148,7 +148,7 @@ def plot_energy(axes: Axes, run: SavedTables) -> None:
     "inclusion. Right: standard deviation relative to the mean by number of inclusions, for the "
     "weight and the noise precision; dashed line: the exact value for the noise precision"
 )
-def repeated(run: SavedTables) -> Figure:
+def repeated(run: SavedRun) -> Figure:
     """Plot the book's Fig. 3.10."""
     figure, (left, right) = new_figure(10.0, 3.8, 2)
     plot_repeated_inclusion(left, run.rows(tables.REPEATED, factors=tables.ONE_FACTOR))
@@ -186,7 +186,7 @@ def plot_repeated_inclusion(axes: Axes, rows: pd.DataFrame) -> None:
     axes.legend(**LEGEND_STYLE)
 
 
-def plot_relative_std(axes: Axes, run: SavedTables, factors: str, label: str, **style: Any) -> None:
+def plot_relative_std(axes: Axes, run: SavedRun, factors: str, label: str, **style: Any) -> None:
     """Draw the standard deviation over the mean by number of inclusions."""
     rows = run.rows(tables.REPEATED, factors=factors)
     axes.plot(rows["inclusions"], rows["std"] / rows["mean"].abs(), label=label, **style)

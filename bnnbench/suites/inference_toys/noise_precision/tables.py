@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_tables import SavedTables, table_reader
+from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun, run_reader
 from bnnbench.suites.inference_toys.maths import Array
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     ExactPosterior,
@@ -23,7 +22,7 @@ from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 POINTS, DENSITIES, STEPS = "points", "densities", "steps"
 ORDERS, REPEATED, POWERS, SIZES = "orders", "repeated", "powers", "sizes"
 
-read_run = table_reader(
+read_run = run_reader(
     {
         # The data.
         POINTS: ("input", "target"),
@@ -189,6 +188,6 @@ def order_answers(fit: Fit, orders: Belief, exact: ExactPosterior) -> Iterator[A
             yield replace(over_orders.answer(quantity, values.mean(), true), standard_error=error)
 
 
-def exact_value(run: SavedTables, quantity: str) -> float:
+def exact_value(run: SavedRun, quantity: str) -> float:
     """Return the exact value of a quantity for the posterior."""
     return float(run.rows(ANSWERS, quantity=quantity)["exact"].dropna().iloc[0])

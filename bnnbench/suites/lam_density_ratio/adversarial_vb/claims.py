@@ -6,7 +6,7 @@ import math
 from itertools import combinations, pairwise
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import CURVES, SCORES, Estimate
+from bnnbench.results.saved_run import CURVES, SCORES, summarise
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     GAN,
@@ -18,8 +18,8 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import SIGNIFICANCE
 from bnnbench.suites.lam_density_ratio.comparison.statistics import (
     WelchTest,
     paired_p,
-    summarise,
     welch,
+    with_std,
 )
 from bnnbench.suites.lam_density_ratio.names import (
     DIVERGENCES,
@@ -69,8 +69,8 @@ def relu_is_worse_than_d(evidence: Evidence) -> CheckResult:
     sample = summarise((relu - d).tolist())
     if sample.size < 2:
         raise NotTestable(f"{sample.size} finished repetitions of ReLU and D")
-    gap, p = Estimate(sample.mean, sample.stderr), paired_p(sample)
-    return gap.is_positive and p < SIGNIFICANCE, f"ReLU less D: {gap}, p {p:.2g}"
+    p = paired_p(sample)
+    return sample.is_positive and p < SIGNIFICANCE, f"ReLU less D: {sample}, p {p:.2g}"
 
 
 @claims(
@@ -191,7 +191,7 @@ def gan_is_better_with_many(evidence: Evidence) -> CheckResult:
     test = _test(evidence, MANY, (GAN, D), (REVERSE_KL, D))
     gan, kl = (evidence.error(MANY, k, D) for k in (GAN, REVERSE_KL))
     holds = test.difference < 0 and test.p < SIGNIFICANCE and gan.std < kl.std
-    return holds, f"GAN {gan}; reverse KL {kl}; {test}"
+    return holds, f"GAN {with_std(gan)}; reverse KL {with_std(kl)}; {test}"
 
 
 @claims(

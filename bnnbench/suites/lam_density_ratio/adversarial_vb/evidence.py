@@ -10,19 +10,19 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.saved_run import SCORES, SavedRun, run_reader
+from bnnbench.results.saved_run import CURVES, SCORES, Sample, SavedRun, run_reader, summarise
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     PUBLISHED,
     PUBLISHED_REPETITIONS,
     Setting,
 )
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
 from bnnbench.suites.lam_density_ratio.names import OK
 
-read_run = run_reader(
-    ("latents", "mae", "largest_loss", "largest_log_ratio", "log_ratio_error", "moderate_error"),
-    ("iteration", "mae", "estimator_loss", "nelbo", "largest_loss"),
-)
+read_run = run_reader({
+    SCORES: ("repetition", "latents", "mae", "largest_loss", "largest_log_ratio",
+             "log_ratio_error", "moderate_error"),
+    CURVES: ("repetition", "iteration", "mae", "estimator_loss", "nelbo", "largest_loss"),
+})  # fmt: skip
 """Reads a run."""
 
 

@@ -25,8 +25,7 @@ from bnnbench.experiment.image_experiment import (
 )
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import no_identity
-from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.results.saved_run import CURVES, SCORES
+from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, Answer
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import Setting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks

@@ -10,7 +10,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import read_record
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.results.reader import Runs
-from bnnbench.results.saved_run import SCORES
+from bnnbench.results.saved_run import SCORES, Sample
 from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     Evidence,
@@ -23,7 +23,6 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     Setting,
     published_rates,
 )
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     COMPARISON,
     blocks_of,

@@ -15,6 +15,7 @@ import numpy as np
 
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims import CheckResult, Claim, Claims, NotTestable, check_claims
+from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     MIN_REPETITIONS,
     Evidence,
@@ -43,9 +44,9 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
     pairwise_p_values,
 )
 from bnnbench.suites.lam_density_ratio.comparison.statistics import (
-    Sample,
     difference_interval,
     welch,
+    with_std,
 )
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     AVERAGE_KL_FLOOR,
@@ -395,7 +396,7 @@ def nelbo_falls_with_model_observations(evidence: Evidence) -> Iterator[Case]:
             atoms, model = (float(c[c.index >= 0.9 * c.index.max()].mean()) for c in curves)
             text = (
                 f"{cell.setting}, {cell.name}: {model:.3f} instead of {atoms:.3f}, average KL "
-                f"{runs[1].sample()}"
+                f"{with_std(runs[1].sample())}"
             )
             yield model < 0.5 and model < atoms / 2, text, (cell,)
 

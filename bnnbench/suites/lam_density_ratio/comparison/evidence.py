@@ -13,11 +13,10 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
-from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
-from bnnbench.results.saved_tables import read_saved_table
+from bnnbench.results.run_files import damaged_file_error, load_arrays
+from bnnbench.results.saved_run import Sample, read_saved_table, summarise
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 
 MIN_REPETITIONS = 10
@@ -140,13 +139,12 @@ class SprinklerRun:
         Raises:
             UserError: if the file is damaged.
         """
-        path = self.folder.arrays(names.SAMPLES)
+        arrays = load_arrays(self.folder, names.SAMPLES)
+        index = self.repetitions["repetition"].tolist().index(repetition)
         try:
-            with np.load(path) as arrays:
-                index = self.repetitions["repetition"].tolist().index(repetition)
-                return np.asarray(arrays[names.SAMPLES][index], float)
-        except (*READ_ERRORS, IndexError):
-            raise damaged_file_error(path) from None
+            return np.asarray(arrays[names.SAMPLES][index], float)
+        except LookupError:
+            raise damaged_file_error(self.folder.arrays(names.SAMPLES)) from None
 
 
 @dataclass(frozen=True)
@@ -247,6 +245,6 @@ def read_sprinkler(folder: RunFolder) -> SprinklerRun:
     record = read_record(folder)
     repetitions = read_saved_table(folder, names.REPETITIONS, REPETITION_COLUMNS)
     # There are no curves if all repetitions fail before the first evaluation.
-    optional = () if (repetitions["status"] == names.OK).any() else (names.CURVES,)
+    optional = not (repetitions["status"] == names.OK).any()
     curves = read_saved_table(folder, names.CURVES, CURVE_COLUMNS, optional)
     return SprinklerRun(record.digest, record.metadata, folder, repetitions, curves)

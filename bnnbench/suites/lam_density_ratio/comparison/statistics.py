@@ -3,38 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class Sample:
-    """Mean and spread over the repetitions of one configuration.
-
-    Attributes:
-        mean: mean over repetitions.
-        std: standard deviation over repetitions with divisor `size`, as in the thesis.
-        size: number of repetitions.
-    """
-
-    mean: float = math.nan
-    std: float = math.nan
-    size: int = 0
-
-    @property
-    def stderr(self) -> float:
-        """Standard error of the mean, from the unbiased variance; NaN for a single repetition."""
-        return self.std / math.sqrt(self.size - 1) if self.size > 1 else math.nan
-
-    @property
-    def unbiased_std(self) -> float:
-        """Standard deviation with divisor `size - 1`; NaN for a single repetition."""
-        return self.stderr * math.sqrt(self.size)
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
+from bnnbench.results.saved_run import Sample
 
 
 @dataclass(frozen=True)
@@ -55,13 +28,9 @@ class WelchTest:
         return f"{self.difference:+.4f}, p {self.p:.2g}"
 
 
-def summarise(values: Sequence[float]) -> Sample:
-    """Return mean and spread of the finite values; NaN if there are none."""
-    finite = np.asarray(values, float)
-    finite = finite[np.isfinite(finite)]
-    return (
-        Sample(float(finite.mean()), float(finite.std()), len(finite)) if len(finite) else Sample()
-    )
+def with_std(sample: Sample) -> str:
+    """Return the mean, standard deviation and size of a sample in words."""
+    return f"{sample.mean:.4f} (sd {sample.std:.4f}, n {sample.size})"
 
 
 def welch(first: Sample, second: Sample) -> WelchTest:

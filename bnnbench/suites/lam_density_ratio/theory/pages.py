@@ -8,11 +8,11 @@ from bnnbench.experiment.run_folder import read_record
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_tables import SavedTables, table_reader
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, label
 from bnnbench.suites.lam_density_ratio.theory import names
 
-read_functionals = table_reader({names.FUNCTIONALS: ("output", "loss")})
+read_functionals = run_reader({names.FUNCTIONALS: ("output", "loss")})
 
 functionals_figures = Figures(
     lambda folder: (read_functionals(folder), read_record(folder).metadata)
@@ -23,7 +23,7 @@ claims = Claims()
 EACH_DIVERGENCE = tuple(f"{name}, {names.ALL_ESTIMATORS}" for name in DIVERGENCES.values())
 
 
-def _listed(run: SavedTables, quantity: str, approximations: tuple[str, ...]) -> str:
+def _listed(run: SavedRun, quantity: str, approximations: tuple[str, ...]) -> str:
     """Return `smallest excess of a slope: 0.98 (GAN, D over r), 0.5 (GAN, D over T)`."""
     values = (f"{run.value(quantity, name):.3g} ({name})" for name in approximations)
     return f"{quantity}: {', '.join(values)}"
@@ -34,7 +34,7 @@ def _listed(run: SavedTables, quantity: str, approximations: tuple[str, ...]) ->
     source="Fig. 9.1",
     rule="steeper than those of r and T at every point, at outputs for the same ratio",
 )
-def has_steepest_gradients(run: SavedTables) -> CheckResult:
+def has_steepest_gradients(run: SavedRun) -> CheckResult:
     excess, first = names.MIN_EXCESS.format("slope"), names.IN_PRE_ACTIVATION.format("first")
     pairs = tuple(f"{name}, D over {other}" for name in DIVERGENCES.values() for other in "rT")
     parts = [_listed(run, excess, pairs), *(_listed(run, first, (n,)) for n in EACH_DIVERGENCE)]
@@ -47,7 +47,7 @@ def has_steepest_gradients(run: SavedTables) -> CheckResult:
     rule="second derivatives in the pre-activation, which the weights act on, differ by more than "
     "1e-10 at some point",
 )
-def converge_at_different_rates(run: SavedTables) -> CheckResult:
+def converge_at_different_rates(run: SavedRun) -> CheckResult:
     second = names.IN_PRE_ACTIVATION.format("second")
     holds = all(run.value(second, name) > 1e-10 for name in EACH_DIVERGENCE)
     return holds, _listed(run, second, EACH_DIVERGENCE)
@@ -64,7 +64,7 @@ OUTPUT_NAMES = {
     "Loss of each estimator (D, r or T) at one point as a function of its output, GAN (top) and "
     "reverse KL (bottom). Dots: minima; dotted vertical lines: bounds of the output"
 )
-def loss_functionals(run_and_densities: tuple[SavedTables, dict[str, float]]) -> Figure:
+def loss_functionals(run_and_densities: tuple[SavedRun, dict[str, float]]) -> Figure:
     """Draw Fig. 9.1: six panels on common axes, GAN above reverse KL."""
     run, densities = run_and_densities
     q, p = densities["q"], densities["p"]

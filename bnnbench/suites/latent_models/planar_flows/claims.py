@@ -43,7 +43,7 @@ def short_flows_are_equal(run: SavedRun) -> CheckResult:
         (a, b): run.difference("log_p", f"flow-{b}", f"flow-{a}") for a, b in combinations(SHORT, 2)
     }
     evidence = "; ".join(f"{b} - {a}: {gain}" for (a, b), gain in gains.items())
-    return all(abs(gain.mean) <= 2 * gain.error for gain in gains.values()), evidence
+    return all(abs(gain.mean) <= 2 * gain.stderr for gain in gains.values()), evidence
 
 
 @claims(

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.answers import ANSWERS
-from bnnbench.results.saved_run import SCORES, SavedRun
+from bnnbench.results.saved_run import ANSWERS, SCORES, SavedRun
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.names import IWAE, PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.planar_flows.claims import claims

@@ -6,8 +6,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.answers import ANSWERS
-from bnnbench.results.saved_run import CURVES, SavedRun, run_reader
+from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, run_reader
 from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.semi_supervised.claims import claims
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
@@ -20,7 +19,12 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
 
 COLOURS = {MIXED: PALETTE[1], PAIRED: BLUE, ENUMERATION: PALETTE[2], SUPERVISED: ORANGE}
 
-figures = Figures(run_reader(("accuracy", "accuracy_equal"), ("epoch", "accuracy_test")))
+figures = Figures(
+    run_reader({
+        SCORES: ("repetition", "accuracy", "accuracy_equal"),
+        CURVES: ("repetition", "epoch", "accuracy_test"),
+    })
+)  # fmt: skip
 
 
 @figures(

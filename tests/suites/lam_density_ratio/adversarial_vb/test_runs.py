@@ -20,10 +20,9 @@ from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report.blocks import DataFile, Paragraph, Style
-from bnnbench.results.answers import read_answers
 from bnnbench.results.claims import check_claims
 from bnnbench.results.reader import read_runs
-from bnnbench.results.saved_run import CURVES, SCORES
+from bnnbench.results.saved_run import CURVES, SCORES, Sample, read_answers
 from bnnbench.suites.lam_density_ratio import trainer
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
@@ -33,7 +32,6 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
 TINY = (

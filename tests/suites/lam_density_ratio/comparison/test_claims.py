@@ -13,6 +13,7 @@ import pytest
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import CheckResult, NotTestable
+from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison import claims, rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     Evidence,
@@ -20,7 +21,6 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     evidence_of,
     thesis_evidence,
 )
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     Cell,
     published_values,

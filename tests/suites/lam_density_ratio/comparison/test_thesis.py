@@ -11,13 +11,12 @@ from scipy.stats import ttest_ind, ttest_rel
 from support.sprinkler_runs import sprinkler
 
 from bnnbench.report.blocks import Paragraph
+from bnnbench.results.saved_run import Sample, summarise
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
 from bnnbench.suites.lam_density_ratio.comparison.statistics import (
-    Sample,
     difference_interval,
     paired_p,
-    summarise,
     welch,
 )
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
