@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from math import nan
 from typing import Any
@@ -43,6 +44,15 @@ class Answer:
     def row(self) -> dict[str, Any]:
         """Return the cells by column, for `UnitStore.save`."""
         return asdict(self)
+
+
+def mean_answer(
+    quantity: str, approximation: str, values: pd.Series, setting: str, published: float
+) -> Answer:
+    """Return the mean of a quantity over repetitions, with its standard error."""
+    error = float(values.std(ddof=1) / math.sqrt(len(values)))
+    mean = float(values.mean())
+    return Answer(quantity, approximation, mean, setting, error, published=published)
 
 
 TEXT_COLUMNS = ("quantity", "approximation", "setting")

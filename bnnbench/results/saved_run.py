@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import Rows, RunFolder
+from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.saved_tables import SavedTables, table_reader
 
 SCORES, CURVES = "scores", "curves"
 """Tables with a row per setting and repetition, and with a row for each evaluation too."""
+
+
+def repetition_tables(
+    unit: str, answers: Iterable[Answer], scores: Rows, curves: Sequence[Rows]
+) -> dict[str, Rows]:
+    """Return the tables of a unit.
+
+    Args:
+        unit: its name.
+        answers: means over its repetitions.
+        scores: of each repetition.
+        curves: the evaluations of each repetition.
+    """
+    keys = [{"unit": unit, "repetition": k} for k in range(len(scores))]
+    return {
+        ANSWERS: [answer.row() for answer in answers],
+        SCORES: [{**key, **row} for key, row in zip(keys, scores, strict=True)],
+        CURVES: [{**k, **row} for k, curve in zip(keys, curves, strict=True) for row in curve],
+    }
 
 
 class Estimate(NamedTuple):

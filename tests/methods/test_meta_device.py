@@ -155,7 +155,7 @@ def test_steps_of_adversaries_stay_on_their_device(
 
 
 SHAPE = Shape(6, (5,), 2, labels=3, classifier=True)
-MEMBERS = [Replica(SHAPE, 0, k) for k in range(2)]
+MEMBERS = [Replica(0, k, SHAPE) for k in range(2)]
 IMAGES = Data(meta(12, 6), meta(12, 6), meta(12, 3), meta(12, 3))
 
 
