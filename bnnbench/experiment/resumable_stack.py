@@ -20,16 +20,13 @@ import torch
 from bnnbench.constraints import Whole
 from bnnbench.experiment import state_file
 from bnnbench.experiment.base import HasGroups, HasSteps
-from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
+from bnnbench.experiment.run_folder import UnitResults, UnitStore
 from bnnbench.random_streams import derive_seed
 
 SAVE_SECONDS = 5.0
 """Seconds between saved states."""
 
 State = Mapping[str, Any]
-
-UnitResults = tuple[Mapping[str, Rows], Mapping[str, Arrays]]
-"""The tables and the arrays of a unit, by name."""
 
 
 @dataclass(frozen=True)

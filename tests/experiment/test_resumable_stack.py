@@ -15,9 +15,8 @@ from bnnbench.experiment.resumable_stack import (
     Repetition,
     ResumableStack,
     StackExperiment,
-    UnitResults,
 )
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder, UnitResults, UnitStore
 
 UNITS, REPETITIONS, STEPS = ("a", "b", "c"), 2, 5
 

@@ -15,8 +15,7 @@ import torch
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import ImageExperiment, count_weights
-from bnnbench.experiment.resumable_stack import UnitResults
-from bnnbench.experiment.run_folder import Arrays
+from bnnbench.experiment.run_folder import Arrays, UnitResults
 from bnnbench.results.answers import Answer, mean_answer
 from bnnbench.results.saved_run import repetition_tables
 from bnnbench.suites.latent_models.names import QUANTITIES

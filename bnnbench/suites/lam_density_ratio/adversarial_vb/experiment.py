@@ -16,7 +16,7 @@ import torch
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import ImageExperiment, count_weights
-from bnnbench.experiment.resumable_stack import UnitResults
+from bnnbench.experiment.run_folder import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.results.answers import Answer, mean_answer
 from bnnbench.results.saved_run import repetition_tables
