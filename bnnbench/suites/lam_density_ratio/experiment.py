@@ -18,11 +18,11 @@ from bnnbench.experiment.resumable_stack import StackExperiment
 from bnnbench.experiment.run_folder import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import metrics, names
+from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.schedule import FULL_SCHEDULES, SCHEDULES, Schedule
 from bnnbench.suites.lam_density_ratio.stack import Stack
-from bnnbench.suites.lam_density_ratio.trainer import Trainer, TrainingLog
 from bnnbench.types import DuplicateConfiguration, UserError
 
 CONFIGURATION = ("contrast", "divergence", "estimator")
@@ -49,7 +49,7 @@ KL_ROUNDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sprinkler(StackExperiment[Trainer[Stack]]):
+class Sprinkler(StackExperiment[Stack]):
     """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
     The random numbers of a repetition depend on its number only, not on what it is stacked with.
@@ -168,20 +168,17 @@ class Sprinkler(StackExperiment[Trainer[Stack]]):
         joint, stable = self.contrast == "joint", self.numerics == "stable"
         return Objective(self.divergence, self.estimator, stable, guarded=joint)
 
-    def make_stack(self, units: Sequence[str]) -> Trainer[Stack]:
+    def make_stack(self, units: Sequence[str]) -> Stack:
         numbers = [int(unit.rpartition("-")[2]) for unit in units]
         replicas = [Replica(self.seed, number, self._objective) for number in numbers]
-        return make_trainer(self._problem, replicas)
+        return Stack(self._problem, replicas)
 
-    def results(
-        self, trainer: Trainer[Stack], members: Mapping[str, range]
-    ) -> Iterator[UnitResults]:
+    def results(self, stack: Stack, members: Mapping[str, range]) -> Iterator[UnitResults]:
         """Yield the curve and the scores of each repetition, and last draws of its generator."""
-        stack = trainer.stack
         last = stack.samples("last").cpu().numpy()
         rounds = [stack.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)]
         draws = np.stack(rounds, 3).reshape(*last.shape[:2], -1, 2)
-        for k, log in enumerate(trainer.logs):
+        for k, log in enumerate(stack.logs):
             kl = metrics.nearest_neighbour_kl(draws[k], self.data)
             number = {"repetition": stack.replicas[k].repetition}
             tables = {
@@ -198,17 +195,6 @@ class Sprinkler(StackExperiment[Trainer[Stack]]):
         relative = 1.4 if self.contrast == "joint" else 1.0
         step = STEP_SECONDS * relative * self._problem.columns / 500
         return step * self._training.total_estimator_steps
-
-
-def make_trainer(problem: Problem, replicas: Sequence[Replica]) -> Trainer[Stack]:
-    """Return new networks with their trainer, which evaluates the average KL."""
-    stack = Stack(problem, replicas)
-
-    def evaluate(iteration: int) -> dict[str, Any]:
-        samples = stack.samples("evaluation", iteration)
-        return {"average_kl": metrics.average_kl(samples, problem.data)}
-
-    return Trainer(stack, problem.schedule, evaluate)
 
 
 def result_row(log: TrainingLog, kl: float) -> dict[str, float | str | int | None]:

@@ -23,16 +23,16 @@ from bnnbench.results.saved_run import repetition_tables
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import Setting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
+from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
-from bnnbench.suites.lam_density_ratio.trainer import Trainer, TrainingLog
 from bnnbench.types import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdversarialVB(ImageExperiment[Trainer[ImageStack]]):
+class AdversarialVB(ImageExperiment[ImageStack]):
     """Trains encoder, decoder and density-ratio estimator in each configuration.
 
     Repetitions of the same number start from the same weights and see the same random numbers in
@@ -115,7 +115,7 @@ class AdversarialVB(ImageExperiment[Trainer[ImageStack]]):
     def stack_key(self, unit: str) -> Hashable:
         return self.settings[unit].latents
 
-    def make_stack(self, units: Sequence[str]) -> Trainer[ImageStack]:
+    def make_stack(self, units: Sequence[str]) -> ImageStack:
         replicas = [
             Replica(self.seed, k, _objective(self.settings[unit]))
             for unit in units
@@ -123,23 +123,19 @@ class AdversarialVB(ImageExperiment[Trainer[ImageStack]]):
         ]
         source, latents = load_images(self.images), self.settings[units[0]].latents
         joined = torch.from_numpy(np.concatenate([source.train, source.test]))
-        assert self.batch_size is not None
-        images = joined.to(self.device)
-        stack = ImageStack(self._networks(latents), replicas, images, self.batch_size)
-        return Trainer(stack, self._schedule(latents), stack.evaluate)
+        images, schedule = joined.to(self.device), self._schedule(latents)
+        return ImageStack(self._networks(latents), replicas, images, schedule)
 
-    def results(
-        self, trainer: Trainer[ImageStack], members: Mapping[str, range]
-    ) -> Iterator[UnitResults]:
-        errors = trainer.stack.log_ratio_errors()
+    def results(self, stack: ImageStack, members: Mapping[str, range]) -> Iterator[UnitResults]:
+        errors = stack.log_ratio_errors()
         for unit, own in members.items():
-            logs, setting = [trainer.logs[k] for k in own], self.settings[unit]
+            logs, setting = [stack.logs[k] for k in own], self.settings[unit]
             rows = [
                 {**setting._asdict(), **_score(log), **{n: float(e[k]) for n, e in errors.items()}}
                 for k, log in zip(own, logs, strict=True)
             ]
             answers = self._answers(setting, pd.DataFrame(rows))
-            pictures = {name: one[None] for name, one in trainer.stack.pictures(own[0]).items()}
+            pictures = {name: one[None] for name, one in stack.pictures(own[0]).items()}
             tables = repetition_tables(unit, answers, rows, [log.curve for log in logs])
             yield tables, {names.IMAGES: pictures}
 

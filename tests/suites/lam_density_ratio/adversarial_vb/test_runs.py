@@ -34,7 +34,6 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAG
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
-from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
 TINY = (
     "pretraining_steps=3", "estimator_steps=2", "iterations=5", "evaluate_every=1",
@@ -92,20 +91,20 @@ def test_a_killed_configuration_resumes_with_identical_bits(
     folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
-    run, take_step, done = make_run(tmp_path), Trainer.take_step, []
+    run, take_step, done = make_run(tmp_path), ImageStack.take_step, []
 
-    def step_or_die(one: Trainer[ImageStack]) -> None:
+    def step_or_die(one: ImageStack) -> None:
         if one.steps == 3 and not done:
             raise KeyboardInterrupt
         done.append(one.steps) if done else None
         take_step(one)
 
-    with patch.object(Trainer, "take_step", step_or_die), pytest.raises(KeyboardInterrupt):
+    with patch.object(ImageStack, "take_step", step_or_die), pytest.raises(KeyboardInterrupt):
         execute(run, no_page)
     unit = run.experiment.units()[0]
     assert state_file.steps(run.store.file(unit, state_file.SUFFIX)) == 3
     done.append(-1)
-    with patch.object(Trainer, "take_step", step_or_die):
+    with patch.object(ImageStack, "take_step", step_or_die):
         resumed = execute(make_run(tmp_path), no_page)
     assert done[1:4] == [3, 4, 5] and not list(resumed.work.glob(f"*.{state_file.SUFFIX}"))
     for table in (SCORES, CURVES):

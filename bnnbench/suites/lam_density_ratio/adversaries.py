@@ -1,43 +1,23 @@
-"""Alternating training of a density-ratio estimator and a generator, with detection of failures.
-
-The trainer knows no model: `Adversaries` takes the steps, and a function evaluates the generator.
-"""
+"""Alternating training of a density-ratio estimator and a generator, with detection of failures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from bnnbench.experiment.resumable_stack import Log, ResumableStack, State
 from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
+from bnnbench.suites.lam_density_ratio.problem import Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 
 STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
 """An estimator is stuck if its loss is within the tolerance of `STUCK_LOSS` for this many steps."""
-
-
-class Adversaries(Protocol):
-    """`R` pairs of an estimator and a generator, trained in one stack."""
-
-    active: Tensor
-    """`[R, 1]`, 1, or 0 for pairs that are not updated any more."""
-
-    def estimator_steps(self, count: int, rate: float) -> Tensor:
-        """Train the estimators; return the loss before each step, `[count, R]`."""
-
-    def generator_step(self, rate: float) -> Tensor:
-        """Take one step of the generators; return the loss before it, `[R]`."""
-
-    def state(self, k: int) -> dict[str, Any]:
-        """Return everything needed to resume pair `k`."""
-
-    def restore(self, k: int, state: State) -> None:
-        """Set pair `k` to a saved state."""
 
 
 @dataclass
@@ -61,34 +41,45 @@ class TrainingLog(Log):
     nelbo: float = math.nan
 
 
-AdversariesT = TypeVar("AdversariesT", bound=Adversaries)
-
-
-class Trainer(ResumableStack[TrainingLog], Generic[AdversariesT]):
-    """Trains a stack according to its schedule; a step is an iteration, counted from 0.
+class Adversaries(ResumableStack[TrainingLog]):
+    """`R` pairs of an estimator and a generator; a step is an iteration, counted from 0.
 
     A pair that fails is frozen: its weights stay fixed, its curve ends, and other pairs are not
     affected. It is never restarted, as in the thesis's programs.
 
     Args:
-        stack: the networks.
+        replicas: the pairs, those with the same objective adjacent.
         schedule: numbers of steps, and learning rates.
-        evaluate: returns scores by name, `[R]` each, after an iteration.
+        like: a tensor with the device and type of the weights.
+
+    Attributes:
+        networks: class attribute, the names of the attributes with the trained networks.
+        active: `[R, 1]`, 1, or 0 for pairs that are not updated any more.
     """
 
-    def __init__(
-        self,
-        stack: AdversariesT,
-        schedule: Schedule,
-        evaluate: Callable[[int], Mapping[str, Tensor]],
-    ) -> None:
-        super().__init__([TrainingLog() for _ in stack.active])
-        self.stack, self._schedule, self._evaluate = stack, schedule, evaluate
+    networks: ClassVar[tuple[str, ...]]
+
+    def __init__(self, replicas: Sequence[Replica], schedule: Schedule, like: Tensor) -> None:
+        super().__init__([TrainingLog() for _ in replicas])
+        self.replicas, self._schedule = tuple(replicas), schedule
+        self.active = like.new_ones(len(replicas), 1)
+
+    @abstractmethod
+    def estimator_steps(self, count: int, rate: float) -> Tensor:
+        """Train the estimators; return the loss before each step, `[count, R]`."""
+
+    @abstractmethod
+    def generator_step(self, rate: float) -> Tensor:
+        """Take one step of the generators; return the loss before it, `[R]`."""
+
+    @abstractmethod
+    def evaluate(self, iteration: int) -> dict[str, Tensor]:
+        """Return scores of the generators by name, `[R]` each."""
 
     def start(self) -> None:
         """Pre-train the estimator."""
         schedule = self._schedule
-        losses = self.stack.estimator_steps(schedule.pretraining_steps, schedule.estimator_rate)
+        losses = self.estimator_steps(schedule.pretraining_steps, schedule.estimator_rate)
         self._detect_failures(losses, None)
 
     def is_over(self) -> bool:
@@ -98,17 +89,15 @@ class Trainer(ResumableStack[TrainingLog], Generic[AdversariesT]):
     def take_step(self) -> None:
         """Train the estimator, take one step of the generator, and evaluate if due."""
         schedule, factor = self._schedule, self._schedule.rate_factor(self.steps)
-        losses = self.stack.estimator_steps(
-            schedule.estimator_steps, factor * schedule.estimator_rate
-        )
-        nelbo = self.stack.generator_step(factor * schedule.posterior_rate)
+        losses = self.estimator_steps(schedule.estimator_steps, factor * schedule.estimator_rate)
+        nelbo = self.generator_step(factor * schedule.posterior_rate)
         self._detect_failures(losses, nelbo)
         if schedule.evaluates_after(self.steps):
             self._record()
 
     def _record(self) -> None:
         """Add a row to the curve of each pair that has not failed."""
-        scores = {name: values.tolist() for name, values in self._evaluate(self.steps).items()}
+        scores = {name: values.tolist() for name, values in self.evaluate(self.steps).items()}
         for k, log in enumerate(self.logs):
             if log.status == OK:
                 own = {name: values[k] for name, values in scores.items()}
@@ -140,11 +129,12 @@ class Trainer(ResumableStack[TrainingLog], Generic[AdversariesT]):
             if not is_finite[k] or log.stuck_for >= STUCK_STEPS:
                 log.status = STUCK if is_finite[k] else NOT_FINITE
                 log.failed_at = self.steps
-                self.stack.active[k] = 0
+                self.active[k] = 0
 
     def replica_state(self, k: int) -> dict[str, Any]:
-        return self.stack.state(k)
+        return {name: getattr(self, name).adam.state(k) for name in self.networks}
 
     def restore_replica(self, k: int, state: State) -> None:
-        self.stack.active[k] = float(self.logs[k].status == OK)
-        self.stack.restore(k, state)
+        self.active[k] = float(self.logs[k].status == OK)
+        for name in self.networks:
+            getattr(self, name).adam.restore(k, state[name])
