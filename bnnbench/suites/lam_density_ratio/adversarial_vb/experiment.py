@@ -24,6 +24,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import Setting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
 from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Replica
@@ -158,7 +159,7 @@ class AdversarialVB(ImageExperiment[ImageStack]):
         """Return means over the repetitions that did not fail, and their fraction."""
         name, label = setting.label, f"d = {setting.latents}"
         is_source = (self.images.name, self.images.binarisation) == ("mnist", "none")
-        published = {"mae": names.PUBLISHED.get(setting, (nan,))[0]} if is_source else {}
+        published = {"mae": names.PUBLISHED.get(setting, Sample()).mean} if is_source else {}
         finished = scores[scores["status"] == OK]
         answers = [
             mean_answer(quantity, name, finished[column], label, published.get(column, nan))
