@@ -104,10 +104,10 @@ PACKAGE = Path(__file__).parents[1]
 NUMERIC = (
     "data.images", "data.splits", "divergences", "experiment.fitting", "experiment.folds",
     "experiment.image_experiment", "experiment.joint", "experiment.protocol",
-    "experiment.repetitions", "experiment.split_experiment", "experiment.split_plan",
-    "experiment.split_search", "experiment.table_experiment", "likelihoods", "losses", "methods",
-    "metrics", "native", "nn", "optim", "portable_math", "preprocessing", "random_streams",
-    "search", "suites",
+    "experiment.repetitions", "experiment.resumable_stack", "experiment.split_experiment",
+    "experiment.split_plan", "experiment.split_search", "experiment.table_experiment",
+    "likelihoods", "losses", "methods", "metrics", "native", "nn", "optim", "portable_math",
+    "preprocessing", "random_streams", "search", "suites",
 )  # fmt: skip
 """Modules and packages in `bnnbench` whose code can change a number, besides the C++ code."""
 

@@ -304,6 +304,8 @@ def find_run(path: Path) -> RunFolder:
 
 Rows = Sequence[Mapping[str, Any]]
 Arrays = Mapping[str, np.ndarray]
+UnitResults = tuple[Mapping[str, Rows], Mapping[str, Arrays]]
+"""The tables and the arrays of a unit, by name."""
 
 
 @dataclass(frozen=True)

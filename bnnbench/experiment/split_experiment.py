@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import HasGroups
@@ -15,8 +15,8 @@ from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
 from bnnbench.experiment.reference_fit import reference_seconds
-from bnnbench.experiment.run_folder import Arrays, UnitStore
-from bnnbench.experiment.split_files import SEARCH, SPLITS
+from bnnbench.experiment.run_folder import Arrays, Rows, UnitResults, UnitStore
+from bnnbench.experiment.split_files import MIXTURE, SEARCH, SPLITS
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
 from bnnbench.search.base import Trial, best
@@ -28,13 +28,30 @@ FINGERPRINTS = ("fingerprint", "training_fingerprint")
 
 @dataclass(frozen=True, kw_only=True)
 class SplitExperiment(SplitPlan, HasGroups):
-    """One method on one data set (Cinelli et al. 2021, section 4.7.3)."""
+    """One method on one data set (Cinelli et al. 2021, section 4.7.3).
+
+    Attributes:
+        scores_mixture: class attribute, whether `score_unit` reads the predictive mixture.
+    """
 
     identity_name = "bnnbench.experiment.split_experiment.SplitExperiment"
+    scores_mixture: ClassVar[bool] = False
 
     def prepare(self) -> None:
         if self.iterations:
             self.search.load()
+
+    def score_unit(
+        self, split: Split, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]
+    ) -> UnitResults:
+        """Return the tables and the arrays to save for a split; by default those given.
+
+        Args:
+            split: the split.
+            tables: `SPLITS`, with one row, and `SEARCH`.
+            arrays: by file.
+        """
+        return tables, arrays
 
     def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Search, fit and score a group of splits in lockstep, and save each of them.
@@ -50,7 +67,11 @@ class SplitExperiment(SplitPlan, HasGroups):
         if self.iterations and folds:
             histories = run_search(search, group, folds, logs)
         values = [best(history).values if history else {} for history in histories]
-        results = final_fit(fitting, table, group, values, self.evaluation)
+        keeps_mixture = self.evaluation.save_predictive_mixture
+        evaluation = replace(
+            self.evaluation, save_predictive_mixture=keeps_mixture or self.scores_mixture
+        )
+        results = final_fit(fitting, table, group, values, evaluation)
         held_out: Sequence[Mapping[str, Arrays]] = [{} for _ in group]
         if self.evaluation.out_of_fold and folds:
             saved = self.evaluation.save_fold_predictions
@@ -69,8 +90,10 @@ class SplitExperiment(SplitPlan, HasGroups):
                 both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
                 row = _row(self, group[s], both, history, values[s], result, shared)
                 tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
-                arrays = {**result.arrays, **held_out[s]}
-                store.save(unit, tables, {name: a for name, a in arrays.items() if a})
+                arrays = {k: a for k, a in {**result.arrays, **held_out[s]}.items() if a}
+                saved_tables, saved_arrays = self.score_unit(group[s], tables, arrays)
+                kept = {k: a for k, a in saved_arrays.items() if k != MIXTURE or keeps_mixture}
+                store.save(unit, saved_tables, kept)
 
 
 def bits_depend_on(fitting: FitSettings) -> str:

@@ -1,4 +1,4 @@
-"""Saved state of a unit: a header line with the last iteration, then the data to resume."""
+"""Saved state of a unit: a header line with the finished steps, then the data to resume."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import json
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +18,37 @@ SUFFIX = "state"
 """File suffix of a unit's state."""
 
 
-def write(path: Path, state: Mapping[str, Any]) -> None:
-    """Write a state atomically; `state["iteration"]` is the last finished iteration."""
+def write(path: Path, steps: int, replicas: Sequence[Mapping[str, Any]]) -> None:
+    """Write the states of all replicas of a unit after a number of steps, atomically."""
     buffer = io.BytesIO()
-    torch.save(state, buffer)
+    torch.save({"steps": steps, "replicas": list(replicas)}, buffer)
     content = buffer.getvalue()
-    line = json.dumps({"iteration": state["iteration"], "checksum": checksum(content)})
+    line = json.dumps({"steps": steps, "checksum": checksum(content)})
     write_bytes(path, line.encode() + b"\n" + content)
 
 
-def iteration(path: Path) -> int:
-    """Return the last finished iteration, or -1 if there is no readable state."""
+def steps(path: Path) -> int:
+    """Return the number of finished steps, 0 if there is no readable state."""
     try:
         with path.open("rb") as file:
-            return int(json.loads(file.readline())["iteration"])
+            return int(json.loads(file.readline())["steps"])
     except READ_ERRORS:
-        return -1
+        return 0
 
 
-def read(path: Path) -> dict[str, Any] | None:
-    """Return the saved state, or None if there is none.
+def read(path: Path) -> tuple[int, list[Any]]:
+    """Return the number of finished steps and the states of all replicas; 0 and none if missing.
 
     A damaged state is reported on standard error and ignored, so that the unit starts again.
     """
     if not path.exists():
-        return None
+        return 0, []
     line, _, content = path.read_bytes().partition(b"\n")
     try:
         if json.loads(line)["checksum"] == checksum(content):
-            state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
-            return state
+            state = torch.load(io.BytesIO(content), weights_only=True)
+            return state["steps"], state["replicas"]
     except (RuntimeError, pickle.UnpicklingError, *READ_ERRORS):
         pass
     print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)
-    return None
+    return 0, []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import Rows, RunFolder
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
@@ -52,6 +52,34 @@ class Answer:
     def row(self) -> dict[str, Any]:
         """Return the cells by column, for `UnitStore.save`."""
         return asdict(self)
+
+
+def mean_answer(
+    quantity: str, approximation: str, values: pd.Series, setting: str, published: float
+) -> Answer:
+    """Return the mean of a quantity over repetitions, with its standard error."""
+    error = float(values.std(ddof=1) / math.sqrt(len(values)))
+    mean = float(values.mean())
+    return Answer(quantity, approximation, mean, setting, error, published=published)
+
+
+def repetition_tables(
+    unit: str, answers: Iterable[Answer], scores: Rows, curves: Sequence[Rows]
+) -> dict[str, Rows]:
+    """Return the tables of a unit.
+
+    Args:
+        unit: its name.
+        answers: means over its repetitions.
+        scores: of each repetition.
+        curves: the evaluations of each repetition.
+    """
+    keys = [{"unit": unit, "repetition": k} for k in range(len(scores))]
+    return {
+        ANSWERS: [answer.row() for answer in answers],
+        SCORES: [{**key, **row} for key, row in zip(keys, scores, strict=True)],
+        CURVES: [{**k, **row} for k, curve in zip(keys, curves, strict=True) for row in curve],
+    }
 
 
 TEXT_COLUMNS = ("quantity", "approximation", "setting")

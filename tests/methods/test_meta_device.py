@@ -26,8 +26,8 @@ from bnnbench.methods.shared.hmc import step_size
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
+from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
 from bnnbench.suites.lam_density_ratio.stack import Stack as Sprinkler
-from bnnbench.suites.lam_density_ratio.trainer import Adversaries
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
@@ -141,7 +141,8 @@ def sprinkler(joint: bool) -> Sprinkler:
 
 def adversaries() -> ImageStack:
     """Return adversarial variational Bayes on images of six pixels."""
-    return ImageStack(Networks(6, 3, width=0.02), replicas(*OBJECTIVES), meta(20, 6), 7)
+    schedule = problem(samples=7).schedule
+    return ImageStack(Networks(6, 3, width=0.02), replicas(*OBJECTIVES), meta(20, 6), schedule)
 
 
 @pytest.mark.parametrize("make", [partial(sprinkler, False), partial(sprinkler, True), adversaries])
@@ -155,7 +156,7 @@ def test_steps_of_adversaries_stay_on_their_device(
 
 
 SHAPE = Shape(6, (5,), 2, labels=3, classifier=True)
-MEMBERS = [Replica(SHAPE, 0, k) for k in range(2)]
+MEMBERS = [Replica(0, k, SHAPE) for k in range(2)]
 IMAGES = Data(meta(12, 6), meta(12, 6), meta(12, 3), meta(12, 3))
 
 

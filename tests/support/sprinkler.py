@@ -60,4 +60,4 @@ def problem(
 
 def replicas(*objectives: Objective, repetition: int = 0) -> list[Replica]:
     """Return one replica per objective, all of the same repetition."""
-    return [Replica(one, seed=0, repetition=repetition) for one in objectives]
+    return [Replica(0, repetition, one) for one in objectives]

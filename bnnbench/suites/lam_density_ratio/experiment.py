@@ -7,20 +7,22 @@ the posterior of the causes given an observation is trained against a density-ra
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Self
 
+import numpy as np
+
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
-from bnnbench.experiment import state_file
-from bnnbench.experiment.base import HasGroups, HasSteps
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.resumable_stack import StackExperiment
+from bnnbench.experiment.run_folder import UnitResults
 from bnnbench.identity import no_identity
-from bnnbench.suites.lam_density_ratio import names
+from bnnbench.suites.lam_density_ratio import metrics, names
+from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
-from bnnbench.suites.lam_density_ratio.repetition import Repetition, run_repetitions
 from bnnbench.suites.lam_density_ratio.schedule import FULL_SCHEDULES, SCHEDULES, Schedule
+from bnnbench.suites.lam_density_ratio.stack import Stack
 from bnnbench.types import DuplicateConfiguration, UserError
 
 CONFIGURATION = ("contrast", "divergence", "estimator")
@@ -39,9 +41,15 @@ Rate = Annotated[float | None, Between(0, 1)]
 STEP_SECONDS = 1.2e-3
 """Measured time of one estimator step with 500 draws on a CPU core."""
 
+RESULTS = ("estimator_loss", "nelbo", "status", "failed_at", "seconds")
+"""Columns of `repetitions.csv` that are fields of the log."""
+
+KL_ROUNDS = 20
+"""Rounds of 1000 draws per observation from which the nearest-neighbour KL is estimated."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Sprinkler(HasGroups, HasSteps):
+class Sprinkler(StackExperiment[Stack]):
     """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
     The random numbers of a repetition depend on its number only, not on what it is stacked with.
@@ -64,8 +72,6 @@ class Sprinkler(HasGroups, HasSteps):
         schedule: a key of `SCHEDULES`, which has a value for each of the following settings.
         pretraining_steps: this and all below: see `Schedule`; None for the schedule's value.
         repetitions: number of repetitions; None for the schedule's value.
-        seed: seed of all random numbers.
-        device: `cpu` or `cuda`.
     """
 
     identity_name = "bnnbench.suites.lam_density_ratio.experiment.Sprinkler"
@@ -87,8 +93,6 @@ class Sprinkler(HasGroups, HasSteps):
     decay_from: Annotated[float | None, Between(0, low_included=True)] = None
     evaluate_every: Count = None
     repetitions: Annotated[int, Whole(1, MAX_REPETITIONS)] = no_identity(None)
-    seed: Annotated[int, Whole(0)]
-    device: str
     kind: ClassVar[str] = names.KIND
     unit_noun: ClassVar[str] = "repetition"
     step_noun: ClassVar[str] = "iterations"
@@ -155,15 +159,6 @@ class Sprinkler(HasGroups, HasSteps):
         return tuple(f"repetition-{k:02d}" for k in range(self.repetitions))
 
     @property
-    def lockstep(self) -> bool:
-        """Whether all repetitions form one stack, as they do on a GPU."""
-        return self.device == "cuda"
-
-    def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Group all units on a GPU and none on a CPU, where a single unit fills the cache."""
-        return (tuple(units),) if self.lockstep else tuple((unit,) for unit in units)
-
-    @property
     def _problem(self) -> Problem:
         joint, model = self.contrast == "joint", self.observations == "model"
         return Problem(joint, model, self.data, self._training, self.device)
@@ -173,28 +168,47 @@ class Sprinkler(HasGroups, HasSteps):
         joint, stable = self.contrast == "joint", self.numerics == "stable"
         return Objective(self.divergence, self.estimator, stable, guarded=joint)
 
-    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
-        """Train the units in as few stacks as their saved states allow."""
-        pending = [
-            Repetition(self._replica(unit), store, unit)
-            for unit in units
-            if not store.finished(unit)
-        ]
-        run_repetitions(self._problem, pending)
+    def make_stack(self, units: Sequence[str]) -> Stack:
+        numbers = [int(unit.rpartition("-")[2]) for unit in units]
+        replicas = [Replica(self.seed, number, self._objective) for number in numbers]
+        return Stack(self._problem, replicas)
 
-    def _replica(self, unit: str) -> Replica:
-        return Replica(self._objective, self.seed, int(unit.rpartition("-")[2]))
+    def results(self, stack: Stack, members: Mapping[str, range]) -> Iterator[UnitResults]:
+        """Yield the curve and the scores of each repetition, and last draws of its generator."""
+        last = stack.samples("last").cpu().numpy()
+        rounds = [stack.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)]
+        draws = np.stack(rounds, 3).reshape(*last.shape[:2], -1, 2)
+        for k, log in enumerate(stack.logs):
+            kl = metrics.nearest_neighbour_kl(draws[k], self.data)
+            number = {"repetition": stack.replicas[k].repetition}
+            tables = {
+                names.CURVES: [{**number, **row} for row in log.curve],
+                names.REPETITIONS: [{**number, **result_row(log, kl)}],
+            }
+            yield tables, {names.SAMPLES: {names.SAMPLES: last[k : k + 1]}}
 
-    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """Return the numbers of iterations saved on disk and in total."""
-        total = self._training.iterations + 1
-        if store.finished(unit):
-            return total, total
-        return state_file.iteration(store.file(unit, state_file.SUFFIX)) + 1, total
+    def total_steps(self, unit: str) -> int:
+        return self._training.total_steps
 
-    def cost(self, workers: int) -> float:
-        """Return the steps of the estimator times the seconds of one on a CPU."""
+    def unit_seconds(self, unit: str) -> float:
+        """Return the steps of the estimator times the seconds of one."""
         relative = 1.4 if self.contrast == "joint" else 1.0
         step = STEP_SECONDS * relative * self._problem.columns / 500
-        steps = step * self._training.total_estimator_steps
-        return steps * math.ceil(self.repetitions / workers)
+        return step * self._training.total_estimator_steps
+
+
+def result_row(log: TrainingLog, kl: float) -> dict[str, float | str | int | None]:
+    """Return a row of `repetitions.csv` without the number of the repetition.
+
+    `average_kl` is the last evaluation, as in the thesis's tables; if the repetition failed, the
+    last one before the failure.
+
+    Args:
+        log: log of the training.
+        kl: KL divergence of the final generator from the posterior, by nearest neighbours.
+    """
+    return {
+        "average_kl": log.curve[-1]["average_kl"] if log.curve else math.nan,
+        "kl": kl,
+        **{name: getattr(log, name) for name in RESULTS},
+    }

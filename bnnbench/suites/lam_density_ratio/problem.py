@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.random_streams import derive_seed
+from bnnbench.experiment.resumable_stack import Repetition
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN, PRIOR_VARIANCE
@@ -46,23 +46,14 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Replica:
-    """One repetition of one configuration.
+class Replica(Repetition):
+    """One repetition of one configuration, which starts from the weights of its number.
 
     Attributes:
-        objective: the losses.
-        seed: seed of the run.
-        repetition: number of the repetition. Equal numbers start from the same weights and see the
-            same random numbers, whatever the objective.
+        objective: the losses; no random number depends on them.
     """
 
     objective: Objective
-    seed: int
-    repetition: int
-
-    def seed_for(self, *purpose: str | int) -> int:
-        """Return a seed of this repetition."""
-        return derive_seed(self.seed, self.repetition, *purpose)
 
 
 class Draws:

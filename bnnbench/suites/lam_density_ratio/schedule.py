@@ -101,9 +101,14 @@ class Schedule:
     evaluate_every: int = 100
 
     @property
+    def total_steps(self) -> int:
+        """Steps of the generator in one repetition."""
+        return self.iterations + 1
+
+    @property
     def total_estimator_steps(self) -> int:
         """Steps of the estimator in one repetition."""
-        return self.pretraining_steps + (self.iterations + 1) * self.estimator_steps
+        return self.pretraining_steps + self.total_steps * self.estimator_steps
 
     def rate_factor(self, iteration: int) -> float:
         """Return the factor of both learning rates."""

@@ -6,14 +6,17 @@ one step of the generator. Gradients are derived by hand and written to prealloc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from bnnbench.experiment.resumable_stack import State
 from bnnbench.optim import Adam
+from bnnbench.suites.lam_density_ratio import metrics
+from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
 from bnnbench.suites.lam_density_ratio.networks import (
     ESTIMATOR,
     GENERATOR,
@@ -70,20 +73,20 @@ class Columns(NamedTuple):
     slopes: Tensor
 
 
-class Stack:
+class Stack(Adversaries):
     """Networks, optimisers and random numbers of all replicas, and their training steps.
 
     Args:
         problem: settings that they share.
         replicas: the replicas, those with the same objective adjacent.
-
-    Attributes:
-        active: `[R, 1]`, 1, or 0 for replicas that are not updated any more.
     """
 
+    networks = ("generator", "estimator")
+
     def __init__(self, problem: Problem, replicas: Sequence[Replica]) -> None:
-        self.problem, self.replicas = problem, tuple(replicas)
-        self.active = torch.ones(len(replicas), 1, device=problem.device, dtype=problem.dtype)
+        like = torch.empty(0, device=problem.device, dtype=problem.dtype)
+        super().__init__(replicas, problem.schedule, like)
+        self.problem = problem
         self.generator = TrainedNetwork(GENERATOR, "generator", replicas, self.active)
         self.estimator = TrainedNetwork(ESTIMATOR, "estimator", replicas, self.active)
         self.draws = Draws(problem, replicas)
@@ -207,19 +210,17 @@ class Stack:
         z = self._evaluated.forward()
         return z.view(len(z), 2, -1, SAMPLES).permute(0, 2, 3, 1).contiguous()
 
-    def state(self, k: int) -> dict[str, Any]:
-        """Return the networks and the random stream of replica `k`."""
-        return {
-            "random": self.draws.generators[k].get_state(),
-            "generator": self.generator.adam.state(k),
-            "estimator": self.estimator.adam.state(k),
-        }
+    def evaluate(self, iteration: int) -> dict[str, Tensor]:
+        """Return the average KL, `[R]`."""
+        samples = self.samples("evaluation", iteration)
+        return {"average_kl": metrics.average_kl(samples, self.problem.data)}
 
-    def restore(self, k: int, state: Mapping[str, Any]) -> None:
-        """Set replica `k` to a saved state."""
+    def replica_state(self, k: int) -> dict[str, Any]:
+        return {"random": self.draws.generators[k].get_state(), **super().replica_state(k)}
+
+    def restore_replica(self, k: int, state: State) -> None:
+        super().restore_replica(k, state)
         self.draws.generators[k].set_state(state["random"])
-        self.generator.adam.restore(k, state["generator"])
-        self.estimator.adam.restore(k, state["estimator"])
 
 
 def negative_log_likelihood(z: Tensor, x: Tensor) -> Terms:

@@ -10,15 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from bnnbench.constraints import Count, Whole
+from bnnbench.experiment.run_folder import Arrays
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack
-from bnnbench.suites.latent_models.training import Data, Replica, ReplicaStack
+from bnnbench.suites.latent_models.training import Data, Replica
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutoencoderExperiment(LatentModelExperiment):
+class AutoencoderExperiment(LatentModelExperiment[Stack]):
     """Trains variational autoencoders and estimates log p(x) of test images.
 
     Attributes:
@@ -29,17 +30,16 @@ class AutoencoderExperiment(LatentModelExperiment):
     importance_samples: Annotated[int, Whole(2, 100_000)]
     evaluated_images: Count
 
-    def make_stack(
+    def new_replicas(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
     ) -> Stack:
         training = self.batch_size, self.learning_rate, setting.samples
         return Stack(shape, replicas, data, *training)
 
-    def results(
-        self, stack: ReplicaStack, members: range, setting: Setting, data: Data
-    ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
-        assert isinstance(stack, Stack)
-        unit = stack.part(members)
+    def measure(
+        self, stack: Stack, members: range, setting: Setting
+    ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
+        unit, data = stack.part(members), stack.data
         rows = slice(self.evaluated_images)
         images = data.test[rows], data.test_labels[rows]
         found = unit.importance_sampling(*images, self.importance_samples)
@@ -60,17 +60,14 @@ class AutoencoderExperiment(LatentModelExperiment):
                 "active_units": count_active_units(codes[k]),
                 "probe_accuracy": 100 * float((predicted == test_labels).mean()),
             })  # fmt: skip
-        return scores, self.arrays(unit, test_codes[0], setting, data)
+        return scores, self.arrays(unit, test_codes[0], setting)
 
-    def arrays(
-        self, unit: Stack, codes: np.ndarray, setting: Setting, data: Data
-    ) -> dict[str, dict[str, np.ndarray]]:
+    def arrays(self, unit: Stack, codes: np.ndarray, setting: Setting) -> dict[str, Arrays]:
         """Return the arrays of figures, by file: none.
 
         Args:
             unit: the replicas of the unit.
             codes: means of q(z|x) of the test images in the first repetition, `[M, d]`.
             setting: of the unit.
-            data: images and labels.
         """
         return {}

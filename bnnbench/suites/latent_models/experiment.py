@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,15 +14,9 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.image_experiment import (
-    ImageExperiment,
-    read_states,
-    remove_state,
-    saved_step,
-    write_states,
-)
-from bnnbench.experiment.run_folder import UnitStore
-from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, Answer
+from bnnbench.experiment.image_experiment import ImageExperiment, count_weights
+from bnnbench.experiment.run_folder import Arrays, UnitResults
+from bnnbench.results.saved_run import Answer, mean_answer, repetition_tables
 from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import published_value
@@ -33,7 +25,6 @@ from bnnbench.suites.latent_models.training import (
     Replica,
     ReplicaStack,
     evaluated_epochs,
-    train,
 )
 
 HIDDEN = {"fashion_mnist": (400, 200)}
@@ -41,9 +32,6 @@ HIDDEN = {"fashion_mnist": (400, 200)}
 
 EPOCHS = {"digits": 400, "mnist_5000": 300}
 """Epochs of small sets, whose epochs have few steps; the book's 100 epochs otherwise."""
-
-STEP_SECONDS = 2e-10
-"""Measured seconds of a training step per column and weight of a replica."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +58,11 @@ class Setting:
         return self.shape.flow, self.samples
 
 
+ReplicaStackT = TypeVar("ReplicaStackT", bound=ReplicaStack)
+
+
 @dataclass(frozen=True, kw_only=True)
-class LatentModelExperiment(ImageExperiment):
+class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
     """Trains latent-variable models of images.
 
     Attributes:
@@ -104,9 +95,9 @@ class LatentModelExperiment(ImageExperiment):
         """The setting of each unit."""
 
     @abstractmethod
-    def make_stack(
+    def new_replicas(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
-    ) -> ReplicaStack:
+    ) -> ReplicaStackT:
         """Return new replicas.
 
         Args:
@@ -117,16 +108,15 @@ class LatentModelExperiment(ImageExperiment):
         """
 
     @abstractmethod
-    def results(
-        self, stack: ReplicaStack, members: range, setting: Setting, data: Data
-    ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
+    def measure(
+        self, stack: ReplicaStackT, members: range, setting: Setting
+    ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
         """Measure the trained replicas of a unit.
 
         Args:
             stack: the stack that they are part of.
             members: their positions in it.
             setting: of the unit.
-            data: images and labels.
 
         Returns:
             A row of scores for each replica, and arrays by file.
@@ -143,62 +133,41 @@ class LatentModelExperiment(ImageExperiment):
         widest = {name: max(getattr(s, name) for s in shapes) for name in ("latents", "labels")}
         return replace(setting.shape, **widest)
 
-    def run_stack(self, units: Sequence[str], store: UnitStore) -> None:
-        first, data, count = self.settings[units[0]], self._data(), self.repetitions
+    def make_stack(self, units: Sequence[str]) -> ReplicaStackT:
+        first, total = self.settings[units[0]], self.total_steps(units[0])
         replicas = [
-            Replica(self.settings[unit].shape, self.seed, k, self.settings[unit].beta)
+            Replica(self.seed, k, self.settings[unit].shape, self.settings[unit].beta)
             for unit in units
-            for k in range(count)
+            for k in range(self.repetitions)
         ]
-        stack = self.make_stack(self._stack_shape(first), replicas, data, first)
-        done, states = read_states(store, units)
-        for k, state in enumerate(states):
-            stack.restore(k, state)
+        stack = self.new_replicas(self._stack_shape(first), replicas, self._data(), first)
+        stack.evaluated = evaluated_epochs(total) | {self.epochs or total}
+        return stack
 
-        def save(epoch: int) -> None:
-            write_states(store, units, epoch, [stack.state(k) for k in range(len(replicas))])
-
-        epochs = self._epochs(first)
-        evaluated = evaluated_epochs(epochs) | {self.epochs or epochs}
-        train(stack, evaluated, epochs, max(done, 0), save)
-        for position, unit in enumerate(units):
-            own = range(position * count, (position + 1) * count)
-            self._save_results(unit, stack, own, data, store)
-            remove_state(store, unit)
-
-    def _epochs(self, setting: Setting) -> int:
+    def total_steps(self, unit: str) -> int:
         """Return the number of epochs of a unit."""
         assert self.epochs is not None
         return self.epochs
 
-    def _save_results(
-        self, unit: str, stack: ReplicaStack, members: range, data: Data, store: UnitStore
-    ) -> None:
-        setting = self.settings[unit]
-        scores, arrays = self.results(stack, members, setting, data)
-        logs = [stack.logs[k] for k in members]
-        keys = [{"unit": unit, "repetition": k} for k in range(len(members))]
-        rows = [
-            {**key, **score, "seconds": log.seconds}
-            for key, score, log in zip(keys, scores, logs, strict=True)
-        ]
-        curves = [{**key, **row} for key, log in zip(keys, logs, strict=True) for row in log.curve]
-        answers = [answer.row() for answer in self._answers(setting, pd.DataFrame(scores))]
-        store.save(unit, {ANSWERS: answers, SCORES: rows, CURVES: curves}, arrays)
+    def results(self, stack: ReplicaStackT, members: Mapping[str, range]) -> Iterator[UnitResults]:
+        for unit, own in members.items():
+            scores, arrays = self.measure(stack, own, self.settings[unit])
+            logs = [stack.logs[k] for k in own]
+            rows = [{**row, "seconds": log.seconds} for row, log in zip(scores, logs, strict=True)]
+            answers = self._answers(self.settings[unit], pd.DataFrame(scores))
+            yield repetition_tables(unit, answers, rows, [log.curve for log in logs]), arrays
 
     def _answers(self, setting: Setting, scores: pd.DataFrame) -> list[Answer]:
         """Return the mean and standard error over repetitions of every score."""
-        answers = []
-        for column, quantity in QUANTITIES.items():
-            if column in scores and scores[column].notna().all():
-                error = scores[column].std(ddof=1) / math.sqrt(len(scores))
-                name, label = setting.approximation, setting.label
-                published = published_value(self.images, name, label, column)
-                value = float(scores[column].mean())
-                answers.append(
-                    Answer(quantity, name, value, label, float(error), published=published)
-                )
-        return answers
+        name, label = setting.approximation, setting.label
+        return [
+            mean_answer(
+                quantity, name, scores[column], label,
+                published_value(self.images, name, label, column),
+            )
+            for column, quantity in QUANTITIES.items()
+            if column in scores and scores[column].notna().all()
+        ]  # fmt: skip
 
     def _data(self) -> Data:
         images, device = load_images(self.images), torch.device(self.device)
@@ -211,16 +180,7 @@ class LatentModelExperiment(ImageExperiment):
         assert self.hidden is not None
         return Shape(load_images(self.images).pixels, self.hidden, latents, **sizes)
 
-    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """Return the numbers of epochs saved on disk and in total."""
-        total = self._epochs(self.settings[unit])
-        return total if store.finished(unit) else max(saved_step(store, unit), 0), total
-
-    def cost(self, workers: int) -> float:
-        """Return the columns of all training steps times weights and seconds of each."""
-        rows, total = len(load_images(self.images).train), 0.0
-        for setting in self.settings.values():
-            size = sum(a * b for chain in setting.shape.chains for a, b in pairwise(chain))
-            flows = 2000 * setting.shape.flow
-            total += (size + flows) * setting.samples * self._epochs(setting)
-        return STEP_SECONDS * total * rows * self.repetitions / workers
+    def work(self, unit: str) -> float:
+        setting, columns = self.settings[unit], len(load_images(self.images).train)
+        weights = count_weights(setting.shape.chains) + 2000 * setting.shape.flow
+        return weights * setting.samples * self.total_steps(unit) * columns

@@ -74,24 +74,24 @@ class Stack(ReplicaStack):
             return self
         replicas = [self.replicas[k] for k in members]
         training = self._batch_size, self._rate, self._samples
-        own = Stack(self.shape, replicas, self._data, *training)
+        own = Stack(self.shape, replicas, self.data, *training)
         own.weights.flat.copy_(self.weights.flat[list(members)])
         own.logs = [self.logs[k] for k in members]
         return own
 
     def train_epoch(self, epoch: int) -> None:
         """Train for one epoch."""
-        device, samples = self._data.train.device, self._samples
+        device, samples = self.data.train.device, self._samples
         streams = streams_for(self.replicas, device, "noise", epoch)
-        sizes = len(self._data.train), self._batch_size
+        sizes = len(self.data.train), self._batch_size
         for rows in minibatches(self.replicas, *sizes, epoch, device):
             columns = rows.shape[1]
             if columns not in self._models:
                 self._models[columns] = Autoencoder(self.shape, self.weights, columns, samples)
             model = self._models[columns]
-            model.images.copy_(self._data.train[rows].mT)
+            model.images.copy_(self.data.train[rows].mT)
             if self.shape.labels:
-                model.set_labels(self._data.train_labels[rows].mT * self._conditional)
+                model.set_labels(self.data.train_labels[rows].mT * self._conditional)
             model.forward(self._masked(streams.normal(1, self.shape.latents, samples, columns)))
             weight = self._beta.new_full((1, 1, 1, 1), 1 / columns)
             if samples > 1:
@@ -105,7 +105,7 @@ class Stack(ReplicaStack):
 
     def evaluate(self, epoch: int) -> None:
         """Add ELBO and rate, each a mean over images, to the curves, and reconstructions."""
-        data, steps = self._data, math.ceil(len(self._data.train) / self._batch_size)
+        data, steps = self.data, math.ceil(len(self.data.train) / self._batch_size)
         values: dict[str, Tensor] = {}
         for part, images, labels in (
             ("train", data.train[:TRAIN_ROWS], data.train_labels),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from bnnbench.data.regions import GAP, Region, Regions
 from bnnbench.experiment.fitting import saved_prediction
-from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
+from bnnbench.experiment.run_folder import Arrays, Rows, UnitResults
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import MIXTURE, SPLITS
 from bnnbench.identity import no_identity
@@ -34,6 +35,7 @@ class RegionExperiment(SplitExperiment):
     region: str = no_identity(GAP)
     inside: float = no_identity(0.1)
     kind: ClassVar[str] = KIND
+    scores_mixture: ClassVar[bool] = True
 
     def resolved(self) -> Self:
         dataset = Regions(self.dataset, self.region, self.inside)
@@ -44,42 +46,21 @@ class RegionExperiment(SplitExperiment):
         source = self.table.name.removesuffix(f"_{self.region}")
         return {**super().metadata(), "source": source, "region": self.region}
 
-    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
-        """Run a group of splits, whose regions are scored when they are saved."""
+    @cached_property
+    def _regions(self) -> dict[int, Region]:
+        """The regions by feature, which is the index of the split."""
         assert isinstance(self.dataset, Regions)
-        regions = {region.feature: region for region in self.dataset.regions(self.table)}
-        keeps_mixture = self.evaluation.save_predictive_mixture
-        scoring = RegionStore(store.folder, self.requested, self.table, regions, keeps_mixture)
-        evaluation = replace(self.evaluation, save_predictive_mixture=True)
-        plan = replace(self, evaluation=evaluation)
-        super(RegionExperiment, plan).run_group(units, scoring, workers)
+        return {region.feature: region for region in self.dataset.regions(self.table)}
 
-
-@dataclass(frozen=True)
-class RegionStore(UnitStore):
-    """A store that adds the table `REGIONS` to every unit.
-
-    Attributes:
-        splits: by unit.
-        table: the data set.
-        regions: by index of the split.
-        keeps_mixture: whether to save the predictive mixtures too.
-    """
-
-    splits: Mapping[str, Split]
-    table: Table
-    regions: Mapping[int, Region]
-    keeps_mixture: bool
-
-    def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
-        """Score the regions of a split and save it."""
-        split = self.splits[unit]
+    def score_unit(
+        self, split: Split, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]
+    ) -> UnitResults:
+        """Add the scores of the region of a split."""
         (row,) = tables[SPLITS]
-        scores = region_row(self.table, split, self.regions[split.index], arrays[MIXTURE])
+        scores = region_row(self.table, split, self._regions[split.index], arrays[MIXTURE])
         if row["diverged"]:
             scores = {k: math.nan if "." in k else value for k, value in scores.items()}
-        kept = {k: a for k, a in arrays.items() if k != MIXTURE or self.keeps_mixture}
-        super().save(unit, {**tables, REGIONS: [{"split": split.index, **scores}]}, kept)
+        return {**tables, REGIONS: [{"split": split.index, **scores}]}, arrays
 
 
 def region_row(table: Table, split: Split, region: Region, mixture: Arrays) -> dict[str, Any]:

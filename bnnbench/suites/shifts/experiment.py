@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from bnnbench.experiment.acquisition import nearest_distances
 from bnnbench.experiment.fitting import saved_prediction, score, standardised_inputs
-from bnnbench.experiment.run_folder import Arrays, Rows, UnitStore
+from bnnbench.experiment.run_folder import Arrays, Rows, UnitResults
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
 from bnnbench.identity import no_identity
@@ -49,47 +49,32 @@ class ShiftedExperiment(SplitExperiment):
     kinds: tuple[str, ...] = no_identity()
     strengths: tuple[float, ...] = no_identity()
     kind: ClassVar[str] = KIND
+    scores_mixture: ClassVar[bool] = True
 
     def resolved(self) -> Self:
         dataset = Shifts(self.dataset, self.kinds, self.strengths)
         return super(ShiftedExperiment, replace(self, dataset=dataset)).resolved()
 
-    def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
-        """Run a group of splits, whose made rows are scored when they are saved."""
-        evaluation = replace(self.evaluation, save_predictive_mixture=True)
-        plan = replace(self, evaluation=evaluation)
-        super(ShiftedExperiment, plan).run_group(units, ShiftStore(store.folder, self), workers)
-
-
-@dataclass(frozen=True)
-class ShiftStore(UnitStore):
-    """A store that adds the table `OUTLIERS`, and leaves the made rows out of all other files.
-
-    Attributes:
-        plan: the experiment.
-    """
-
-    plan: ShiftedExperiment
-
-    def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
-        """Score the rows of a split and save it."""
-        table, split, dataset = self.plan.table, self.plan.requested[unit], self.plan.dataset
-        assert isinstance(dataset, Shifts)
+    def score_unit(
+        self, split: Split, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]
+    ) -> UnitResults:
+        """Add the scores of the made rows of a split, and leave them out of all other files."""
+        assert isinstance(self.dataset, Shifts)
+        table, variants = self.table, self.dataset.variants
         (row,) = tables[SPLITS]
-        count = len(split.test) // (1 + len(dataset.variants))
+        count = len(split.test) // (1 + len(variants))
         prediction = saved_prediction(table, split, arrays[MIXTURE])
         if row["diverged"]:
             prediction = replace(prediction, loc=prediction.loc * math.nan)
         scores, _ = score(table, split, split.test[:count], prediction, 0, bool(row["diverged"]))
-        found = detect(row_scores(table, split, prediction), dataset.variants, count)
+        found = detect(row_scores(table, split, prediction), variants, count)
         kept = {
             name: {k: a[:count] for k, a in own.items()} if name in PER_POINT else own
             for name, own in arrays.items()
-            if name != MIXTURE or self.plan.evaluation.save_predictive_mixture
         }
-        rows = {SPLITS: [{**row, **scores, "test_rows": count}]}
+        rows = [{**row, **scores, "test_rows": count}]
         outliers = [{"split": split.index, **one} for one in found]
-        super().save(unit, {**tables, **rows, OUTLIERS: outliers}, kept)
+        return {**tables, SPLITS: rows, OUTLIERS: outliers}, kept
 
 
 def row_scores(table: Table, split: Split, prediction: Prediction) -> dict[str, np.ndarray]:

@@ -11,13 +11,13 @@ from support.config import job_overrides
 from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
-from bnnbench.experiment import state_file
+from bnnbench.experiment import resumable_stack, state_file
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.suites.lam_density_ratio import SUITE, repetition, stack, trainer
+from bnnbench.suites.lam_density_ratio import SUITE, experiment, stack
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
-from bnnbench.suites.lam_density_ratio.trainer import Trainer
+from bnnbench.suites.lam_density_ratio.stack import Stack
 
 TINY = (
     "pretraining_steps=4", "estimator_steps=2", "iterations=6", "samples=4", "evaluate_every=3",
@@ -27,7 +27,7 @@ TINY = (
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduce the draws of the final scores, which would take longer than the training."""
-    monkeypatch.setattr(repetition, "KL_ROUNDS", 2)
+    monkeypatch.setattr(experiment, "KL_ROUNDS", 2)
 
 
 def run_of(outputs: Path, *overrides: str, repetitions: int = 2) -> Run:
@@ -74,29 +74,27 @@ def test_a_killed_repetition_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = execute(run_of(tmp_path / "whole"), no_page)
-    monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
     run = run_of(tmp_path / "killed")
-    iterate, done = Trainer._iterate, []
+    take_step, done = Stack.take_step, []
 
-    def killed_after_five(trainer: Trainer) -> None:
+    def killed_after_five(stack: Stack) -> None:
         if len(done) == 5:
             raise Killed
-        done.append(trainer.iteration)
-        iterate(trainer)
+        done.append(stack.steps)
+        take_step(stack)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_iterate", killed_after_five)
+        patch.setattr(Stack, "take_step", killed_after_five)
         with pytest.raises(Killed):
             execute(run, no_page)
     unit, state = "repetition-00", run.store.file("repetition-00", state_file.SUFFIX)
-    assert state_file.iteration(state) == 4
+    assert state_file.steps(state) == 5
     assert run.experiment.count_steps(unit, run.store) == (5, 7)
     assert run.experiment.progress(unit, run.store) == pytest.approx(5 / 7)
 
     restarted: list[int] = []
-    monkeypatch.setattr(
-        Trainer, "_iterate", lambda t: (restarted.append(t.iteration), iterate(t))[1]
-    )
+    monkeypatch.setattr(Stack, "take_step", lambda s: (restarted.append(s.steps), take_step(s))[1])
     assert_same_tables(execute(run, no_page), whole)
     assert restarted == [5, 6, *range(7)]  # the second repetition from its start
     assert run.experiment.count_steps(unit, run.store) == (7, 7)

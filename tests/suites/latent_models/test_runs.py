@@ -15,14 +15,13 @@ from support.runs import with_columns
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment import state_file
+from bnnbench.experiment import resumable_stack, state_file
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import check_claims
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, read_answers
-from bnnbench.suites.latent_models import training
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
@@ -83,7 +82,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
     run, train_epoch, trained = make_run(kind, tmp_path), stack.train_epoch, []
 
     def train_or_die(self: Stack, epoch: int) -> None:

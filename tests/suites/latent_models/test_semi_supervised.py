@@ -30,7 +30,7 @@ def make_stack(method: str) -> SemiSupervisedStack:
     random = torch.Generator().manual_seed(0)
     images = torch.rand(12, 6, dtype=torch.float64, generator=random).round()
     labels = torch.eye(3, dtype=torch.float64).repeat(4, 1)
-    replicas = [Replica(SHAPE, 0, k) for k in range(2)]
+    replicas = [Replica(0, k, SHAPE) for k in range(2)]
     training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA)
     return SemiSupervisedStack(SHAPE, replicas, Data(images, images, labels, labels), training)
 
@@ -96,7 +96,7 @@ def test_gradients_equal_those_of_autograd(method: str) -> None:
 def test_labelled_images_are_balanced_and_nested() -> None:
     few, many = make_stack(PAIRED), make_stack(PAIRED)
     few._labelled = torch.stack([few._choose_labelled(r) for r in few.replicas])
-    labels = few._data.train_labels.argmax(1)[few._labelled]
+    labels = few.data.train_labels.argmax(1)[few._labelled]
     assert [torch.bincount(own).tolist() for own in labels] == [[2, 2, 2]] * 2
     object.__setattr__(many.training, "labels", 12)
     more = torch.stack([many._choose_labelled(r) for r in many.replicas])

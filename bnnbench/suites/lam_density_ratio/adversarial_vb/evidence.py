@@ -11,11 +11,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, SavedRun, run_reader, summarise
-from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
-    PUBLISHED,
-    PUBLISHED_REPETITIONS,
-    Setting,
-)
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, Setting
 from bnnbench.suites.lam_density_ratio.names import OK
 
 read_run = run_reader({
@@ -75,6 +71,4 @@ def evidence_of(folder: RunFolder) -> Evidence:
 
 def thesis_evidence() -> Evidence:
     """Return the numbers of Tables 10.1 and 10.2."""
-    return Evidence(
-        {cell: Sample(*pair, PUBLISHED_REPETITIONS) for cell, pair in PUBLISHED.items()}
-    )
+    return Evidence(PUBLISHED)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from math import nan
 from typing import Annotated, Any, ClassVar, Self
 
@@ -16,32 +15,23 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.image_experiment import (
-    ImageExperiment,
-    read_states,
-    remove_state,
-    saved_step,
-    write_states,
-)
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.image_experiment import ImageExperiment, count_weights
+from bnnbench.experiment.run_folder import UnitResults
 from bnnbench.identity import no_identity
-from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, Answer
+from bnnbench.results.saved_run import Answer, Sample, mean_answer, repetition_tables
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import Setting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
+from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
-from bnnbench.suites.lam_density_ratio.trainer import Trainer, TrainingLog
 from bnnbench.types import UserError
-
-STEP_SECONDS = 2e-10
-"""Measured seconds of a training step per column and weight of a replica."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdversarialVB(ImageExperiment):
+class AdversarialVB(ImageExperiment[ImageStack]):
     """Trains encoder, decoder and density-ratio estimator in each configuration.
 
     Repetitions of the same number start from the same weights and see the same random numbers in
@@ -124,42 +114,29 @@ class AdversarialVB(ImageExperiment):
     def stack_key(self, unit: str) -> Hashable:
         return self.settings[unit].latents
 
-    def run_stack(self, units: Sequence[str], store: UnitStore) -> None:
+    def make_stack(self, units: Sequence[str]) -> ImageStack:
         replicas = [
-            Replica(_objective(self.settings[unit]), self.seed, k)
+            Replica(self.seed, k, _objective(self.settings[unit]))
             for unit in units
             for k in range(self.repetitions)
         ]
         source, latents = load_images(self.images), self.settings[units[0]].latents
         joined = torch.from_numpy(np.concatenate([source.train, source.test]))
-        assert self.batch_size is not None
-        images = joined.to(self.device)
-        stack = ImageStack(self._networks(latents), replicas, images, self.batch_size)
-        trainer = Trainer(stack, self._schedule(latents), stack.evaluate)
-        trainer.restore(read_states(store, units)[1])
+        images, schedule = joined.to(self.device), self._schedule(latents)
+        return ImageStack(self._networks(latents), replicas, images, schedule)
 
-        def save() -> None:
-            states = [trainer.state(k) for k in range(len(replicas))]
-            write_states(store, units, trainer.iteration, states)
-
-        trainer.run(save)
+    def results(self, stack: ImageStack, members: Mapping[str, range]) -> Iterator[UnitResults]:
         errors = stack.log_ratio_errors()
-        for position, unit in enumerate(units):
-            own = range(position * self.repetitions, (position + 1) * self.repetitions)
-            logs, setting = [trainer.logs[k] for k in own], self.settings[unit]
+        for unit, own in members.items():
+            logs, setting = [stack.logs[k] for k in own], self.settings[unit]
             rows = [
-                {**_score(log), **{name: float(values[k]) for name, values in errors.items()}}
+                {**setting._asdict(), **_score(log), **{n: float(e[k]) for n, e in errors.items()}}
                 for k, log in zip(own, logs, strict=True)
             ]
-            keys = [{"unit": unit, "repetition": k} for k in range(self.repetitions)]
-            tables = {
-                ANSWERS: [one.row() for one in self._answers(setting, pd.DataFrame(rows))],
-                SCORES: [k | setting._asdict() | row for k, row in zip(keys, rows, strict=True)],
-                CURVES: [k | r for k, log in zip(keys, logs, strict=True) for r in log.curve],
-            }
+            answers = self._answers(setting, pd.DataFrame(rows))
             pictures = {name: one[None] for name, one in stack.pictures(own[0]).items()}
-            store.save(unit, tables, {names.IMAGES: pictures})
-            remove_state(store, unit)
+            tables = repetition_tables(unit, answers, rows, [log.curve for log in logs])
+            yield tables, {names.IMAGES: pictures}
 
     def _networks(self, latents: int) -> Networks:
         assert self.width is not None
@@ -180,35 +157,28 @@ class AdversarialVB(ImageExperiment):
         """Return means over the repetitions that did not fail, and their fraction."""
         name, label = setting.label, f"d = {setting.latents}"
         is_source = (self.images.name, self.images.binarisation) == ("mnist", "none")
-        published = {"mae": names.PUBLISHED.get(setting, (nan,))[0]} if is_source else {}
-        finished, answers = scores[scores["status"] == OK], []
-        for column, quantity in names.QUANTITIES.items():
-            values = finished[column]
-            if len(values):
-                error = float(values.std(ddof=1) / math.sqrt(len(values)))
-                value = (name, float(values.mean()), label, error)
-                answers.append(Answer(quantity, *value, published=published.get(column, nan)))
+        published = {"mae": names.PUBLISHED.get(setting, Sample()).mean} if is_source else {}
+        finished = scores[scores["status"] == OK]
+        answers = [
+            mean_answer(quantity, name, finished[column], label, published.get(column, nan))
+            for column, quantity in names.QUANTITIES.items()
+            if len(finished)
+        ]
         rate = len(finished) / len(scores)
         return [*answers, Answer(names.SUCCESS_RATE, name, rate, label)]
 
-    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """Return the numbers of iterations saved on disk and in total."""
-        total = (self.iterations or 0) + 1
-        return total if store.finished(unit) else saved_step(store, unit) + 1, total
+    def total_steps(self, unit: str) -> int:
+        return self._schedule(self.settings[unit].latents).total_steps
 
-    def cost(self, workers: int) -> float:
-        """Return the columns of all training steps times weights and seconds of each."""
-        total = 0.0
-        for setting in self.settings.values():
-            sizes = self._networks(setting.latents)
-            encoder, decoder, estimator = (
-                sum(a * b for chain in one.chains for a, b in pairwise(chain))
-                for one in (sizes.encoder, sizes.decoder, sizes.estimator)
-            )
-            schedule = self._schedule(setting.latents)
-            total += schedule.total_estimator_steps * (2 * estimator + encoder / 3)
-            total += schedule.iterations * (encoder + decoder + estimator)
-        return STEP_SECONDS * total * (self.batch_size or 0) * self.repetitions / workers
+    def work(self, unit: str) -> float:
+        latents = self.settings[unit].latents
+        sizes, schedule = self._networks(latents), self._schedule(latents)
+        encoder, decoder, estimator = (
+            count_weights(one.chains) for one in (sizes.encoder, sizes.decoder, sizes.estimator)
+        )
+        steps = schedule.total_estimator_steps * (2 * estimator + encoder / 3)
+        steps += schedule.iterations * (encoder + decoder + estimator)
+        return steps * schedule.samples
 
 
 def _objective(setting: Setting) -> Objective:

@@ -8,7 +8,7 @@ several steps on fresh minibatches; then encoder and decoder together take one s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bnnbench.experiment.resumable_stack import State
 from bnnbench.layers import Layers
 from bnnbench.random_streams import Streams
+from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
 from bnnbench.suites.lam_density_ratio.networks import Architecture, BufferedNetwork
 from bnnbench.suites.lam_density_ratio.objectives import StackedObjectives
 from bnnbench.suites.lam_density_ratio.problem import Replica
+from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.suites.lam_density_ratio.stack import TrainedNetwork
-
-NETWORKS = ("encoder", "decoder", "estimator")
-"""The networks of a replica."""
 
 EVALUATED_IMAGES = 500
 """Images whose reconstruction error is measured, as in the thesis."""
@@ -77,7 +77,7 @@ class Networks:
         return Architecture((self.latents, *hidden, self.pixels), (), ())
 
 
-class ImageStack:
+class ImageStack(Adversaries):
     """Networks, optimisers and random numbers of all replicas, and their training steps.
 
     All random numbers of a call are a function of the seed, the repetition and the number of the
@@ -87,26 +87,25 @@ class ImageStack:
         sizes: of the networks.
         replicas: the replicas, those with the same objective adjacent.
         images: pixels in [0, 1], `[N, D]`; its device and type are used.
-        batch_size: images in a minibatch, `B`, drawn with replacement.
-
-    Attributes:
-        active: `[R, 1]`, 1, or 0 for replicas that are not updated any more.
+        schedule: its `samples` are the images in a minibatch, `B`, drawn with replacement.
     """
 
+    networks = ("encoder", "decoder", "estimator")
+
     def __init__(
-        self, sizes: Networks, replicas: Sequence[Replica], images: Tensor, batch_size: int
+        self, sizes: Networks, replicas: Sequence[Replica], images: Tensor, schedule: Schedule
     ) -> None:
-        self.replicas, self._images, self._batch = tuple(replicas), images, batch_size
-        self.active = images.new_ones(len(replicas), 1)
+        super().__init__(replicas, schedule, images)
+        self._images, self._batch = images, schedule.samples
         self.encoder, self.decoder, self.estimator = (
-            TrainedNetwork(getattr(sizes, name), name, replicas, images) for name in NETWORKS
+            TrainedNetwork(getattr(sizes, name), name, replicas, images) for name in self.networks
         )
         self._objectives = StackedObjectives([replica.objective for replica in replicas])
-        self._sampler = BufferedNetwork(self.encoder.parameters, batch_size)
-        self._critic = BufferedNetwork(self.estimator.parameters, batch_size)
-        self._contrast = BufferedNetwork(self.estimator.parameters, 2 * batch_size, repeats=2)
+        self._sampler = BufferedNetwork(self.encoder.parameters, self._batch)
+        self._critic = BufferedNetwork(self.estimator.parameters, self._batch)
+        self._contrast = BufferedNetwork(self.estimator.parameters, 2 * self._batch, repeats=2)
         self._slope = torch.empty_like(self._contrast.outputs)
-        self._decoder, self._logits = self._decoder_of(batch_size)
+        self._decoder, self._logits = self._decoder_of(self._batch)
         self._largest_loss, self._calls = torch.zeros_like(self.active[:, 0]), 0
 
     def _decoder_of(self, columns: int) -> tuple[Layers, Tensor]:
@@ -235,13 +234,10 @@ class ImageStack:
         }
         return {name: (255 * each.T).round().byte().cpu().numpy() for name, each in shown.items()}
 
-    def state(self, k: int) -> dict[str, Any]:
-        """Return everything needed to resume replica `k`."""
-        networks = {name: getattr(self, name).adam.state(k) for name in NETWORKS}
-        return {"calls": self._calls, "largest_loss": self._largest_loss[k].item(), **networks}
+    def replica_state(self, k: int) -> dict[str, Any]:
+        own = {"calls": self._calls, "largest_loss": self._largest_loss[k].item()}
+        return {**own, **super().replica_state(k)}
 
-    def restore(self, k: int, state: Mapping[str, Any]) -> None:
-        """Set replica `k` to a saved state."""
+    def restore_replica(self, k: int, state: State) -> None:
+        super().restore_replica(k, state)
         self._calls, self._largest_loss[k] = state["calls"], state["largest_loss"]
-        for name in NETWORKS:
-            getattr(self, name).adam.restore(k, state[name])

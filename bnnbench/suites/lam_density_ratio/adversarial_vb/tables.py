@@ -12,13 +12,10 @@ from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.results.reader import Runs
 from bnnbench.results.saved_run import SCORES, Sample
 from bnnbench.results.settings import format_value
-from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
-    Evidence,
-    evidence_of,
-    thesis_evidence,
-)
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence, evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     KIND,
+    PUBLISHED,
     SCHEDULES,
     Setting,
     published_rates,
@@ -71,12 +68,11 @@ def comparison_rows(
     for key, rows in scores.groupby([*Setting._fields], sort=False):
         setting = Setting(*key)
         ours = evidence.errors.get(setting, Sample())
-        theirs = thesis_evidence().errors.get(setting, Sample())
         yield {
             "configuration": setting.label,
             "repetitions": len(rows),
             "failed": int((rows["status"] != OK).sum()),
-            **comparison(ours, theirs, comparable=not settings_differ),
+            **comparison(ours, PUBLISHED.get(setting, Sample()), comparable=not settings_differ),
         }
 
 

@@ -13,11 +13,11 @@ from scipy.stats import norm
 
 from bnnbench.constraints import ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
+from bnnbench.experiment.run_folder import Arrays
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
 from bnnbench.suites.latent_models.experiment import Setting
 from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, VAE
 from bnnbench.suites.latent_models.stack import Stack
-from bnnbench.suites.latent_models.training import Data
 
 MODELS = {"vae": VAE, "cvae": CVAE}
 
@@ -58,11 +58,10 @@ class LatentSizes(AutoencoderExperiment):
             for d in self.latents or ()
         }
 
-    def arrays(
-        self, unit: Stack, codes: np.ndarray, setting: Setting, data: Data
-    ) -> dict[str, dict[str, np.ndarray]]:
+    def arrays(self, unit: Stack, codes: np.ndarray, setting: Setting) -> dict[str, Arrays]:
         """Return images and codes of the first repetition, each with a leading axis of length 1."""
-        d, classes = setting.shape.latents, data.test_labels.shape[1]
+        data, d = unit.data, setting.shape.latents
+        classes = data.test_labels.shape[1]
         random = np.random.default_rng(unit.replicas[0].seed_for("figures"))
         each = torch.eye(classes, device=data.test.device)
 

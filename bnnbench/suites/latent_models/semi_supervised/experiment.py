@@ -11,6 +11,7 @@ import numpy as np
 
 from bnnbench.constraints import Between, ListOf, OneOf, Positive, Whole
 from bnnbench.data.images.base import load_images
+from bnnbench.experiment.run_folder import Arrays
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
@@ -21,7 +22,7 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     SemiSupervisedStack,
     SemiTraining,
 )
-from bnnbench.suites.latent_models.training import Data, Replica, ReplicaStack
+from bnnbench.suites.latent_models.training import Data, Replica
 from bnnbench.types import UserError
 
 APPROXIMATIONS = {
@@ -57,7 +58,7 @@ class SemiSetting(Setting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemiSupervised(LatentModelExperiment):
+class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
     """Trains semi-supervised VAEs, and their classifiers alone, for each number of labels.
 
     Attributes:
@@ -127,7 +128,7 @@ class SemiSupervised(LatentModelExperiment):
         return self.labels[-1:] if self.enumerated is None else self.enumerated
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
+    def settings(self) -> Mapping[str, SemiSetting]:
         assert self.latents is not None and self.labels is not None
         shape = self.shape(self.latents, labels=load_images(self.images).classes, classifier=True)
         pairs = [(method, count) for method in (*self.batches, SUPERVISED) for count in self.labels]
@@ -139,7 +140,7 @@ class SemiSupervised(LatentModelExperiment):
             for method, count in pairs
         }
 
-    def make_stack(
+    def new_replicas(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
     ) -> SemiSupervisedStack:
         assert isinstance(setting, SemiSetting)
@@ -149,14 +150,14 @@ class SemiSupervised(LatentModelExperiment):
         )  # fmt: skip
         return SemiSupervisedStack(shape, replicas, data, training)
 
-    def _epochs(self, setting: Setting) -> int:
-        assert isinstance(setting, SemiSetting)
-        return self.supervised_epochs if setting.method == SUPERVISED else super()._epochs(setting)
+    def total_steps(self, unit: str) -> int:
+        supervised = self.settings[unit].method == SUPERVISED
+        return self.supervised_epochs if supervised else super().total_steps(unit)
 
-    def results(
-        self, stack: ReplicaStack, members: range, setting: Setting, data: Data
-    ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
-        assert isinstance(stack, SemiSupervisedStack) and isinstance(setting, SemiSetting)
+    def measure(
+        self, stack: SemiSupervisedStack, members: range, setting: Setting
+    ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
+        assert isinstance(setting, SemiSetting)
         scores: list[dict[str, Any]] = []
         for k in members:
             curve = {row["epoch"]: row["accuracy_test"] for row in stack.logs[k].curve}

@@ -109,17 +109,17 @@ class SemiSupervisedStack(ReplicaStack):
     def _choose_labelled(self, replica: Replica) -> Tensor:
         """Return rows `[n]` of labelled images; those of fewer labels are among those of more."""
         random = torch.Generator().manual_seed(replica.seed_for("labels"))
-        order = torch.randperm(len(self._data.train), generator=random)
-        classes = self._data.train_labels.argmax(1).cpu()[order]
+        order = torch.randperm(len(self.data.train), generator=random)
+        classes = self.data.train_labels.argmax(1).cpu()[order]
         each = self.training.labels // self.shape.labels
         rows = [order[classes == label][:each] for label in range(self.shape.labels)]
-        return torch.cat(rows).to(self._data.train.device)
+        return torch.cat(rows).to(self.data.train.device)
 
     def train_epoch(self, epoch: int) -> None:
         """Train for one epoch: of the labelled images if there is no generative model."""
-        device, size = self._data.train.device, self.training.batch_size
+        device, size = self.data.train.device, self.training.batch_size
         streams = streams_for(self.replicas, device, "noise", epoch)
-        count = self._labelled.shape[1] if self._supervised else len(self._data.train)
+        count = self._labelled.shape[1] if self._supervised else len(self.data.train)
         pairs = self._paired_rows(epoch, math.ceil(count / size))
         for step, rows in enumerate(minibatches(self.replicas, count, size, epoch, device)):
             if self._supervised:
@@ -145,7 +145,7 @@ class SemiSupervisedStack(ReplicaStack):
 
     def _batch(self, rows: Tensor, pairs: Tensor | None) -> Batch:
         """Return the minibatch of rows `[R, B]`, whose labels are not used if there are pairs."""
-        data, count = self._data, rows.shape[1]
+        data, count = self.data, rows.shape[1]
         known = self._is_labelled.gather(1, rows)
         weight = known.new_full((1, count), 1 / count)
         if pairs is not None:
@@ -162,8 +162,8 @@ class SemiSupervisedStack(ReplicaStack):
     def _supervised_step(self, rows: Tensor) -> None:
         """Compute the gradient of the mean of -log q(y|x) over rows `[R, B]`."""
         classifier, _ = self._buffers_for(rows.shape[1], 0)
-        log_pi = classifier.log_probabilities(self._data.train[rows].mT)
-        slope = (log_pi.exp() - self._data.train_labels[rows].mT) / rows.shape[1]
+        log_pi = classifier.log_probabilities(self.data.train[rows].mT)
+        slope = (log_pi.exp() - self.data.train_labels[rows].mT) / rows.shape[1]
         classifier.layers.backward(slope, self._gradients.chains[2], to_inputs=False)
 
     def _buffers_for(self, columns: int, generated: int) -> tuple[Classifier, Autoencoder]:
@@ -232,25 +232,25 @@ class SemiSupervisedStack(ReplicaStack):
 
     def evaluate(self, epoch: int) -> None:
         """Add the accuracy on test images to the curves."""
-        rows = len(self._labelled[0]) if self._supervised else len(self._data.train)
+        rows = len(self._labelled[0]) if self._supervised else len(self.data.train)
         steps = epoch * math.ceil(rows / self.training.batch_size)
         for log, accuracy in zip(self.logs, self.accuracy(), strict=True):
             log.curve.append({"epoch": epoch, "step": steps, "accuracy_test": accuracy})
 
     def accuracy(self) -> list[float]:
         """Return the accuracy of each replica on the test images, in per cent."""
-        log_pi = Classifier(self.shape, self.weights, len(self._data.test)).log_probabilities(
-            self._data.test.T
+        log_pi = Classifier(self.shape, self.weights, len(self.data.test)).log_probabilities(
+            self.data.test.T
         )
-        correct = log_pi.argmax(1) == self._data.test_labels.argmax(1)
+        correct = log_pi.argmax(1) == self.data.test_labels.argmax(1)
         return [100 * value for value in correct.double().mean(1).tolist()]
 
     @torch.inference_mode()
     def unlabelled_bound(self) -> list[float]:
         """Return the mean over test images of U(x), by a sum over labels, of each replica."""
-        streams = streams_for(self.replicas, self._data.test.device, "measurement")
+        streams = streams_for(self.replicas, self.data.test.device, "measurement")
         values = []
-        for images in self._data.test.split(CHUNK):
+        for images in self.data.test.split(CHUNK):
             count, classes = len(images), self.shape.labels
             log_pi = Classifier(self.shape, self.weights, count).log_probabilities(images.T)
             model = Autoencoder(self.shape, self.weights, count)

@@ -14,7 +14,7 @@ from support.runs import with_columns
 from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment import state_file
+from bnnbench.experiment import resumable_stack, state_file
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
@@ -23,7 +23,6 @@ from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.claims import check_claims
 from bnnbench.results.reader import read_runs
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, read_answers
-from bnnbench.suites.lam_density_ratio import trainer
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     Evidence,
@@ -31,8 +30,8 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     thesis_evidence,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
+from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
-from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
 TINY = (
     "pretraining_steps=3", "estimator_steps=2", "iterations=5", "evaluate_every=1",
@@ -89,21 +88,21 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
 def test_a_killed_configuration_resumes_with_identical_bits(
     folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
-    run, iterate, done = make_run(tmp_path), Trainer._iterate, []
+    monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
+    run, take_step, done = make_run(tmp_path), ImageStack.take_step, []
 
-    def iterate_or_die(one: Trainer) -> None:
-        if one.iteration == 3 and not done:
+    def step_or_die(one: ImageStack) -> None:
+        if one.steps == 3 and not done:
             raise KeyboardInterrupt
-        done.append(one.iteration) if done else None
-        iterate(one)
+        done.append(one.steps) if done else None
+        take_step(one)
 
-    with patch.object(Trainer, "_iterate", iterate_or_die), pytest.raises(KeyboardInterrupt):
+    with patch.object(ImageStack, "take_step", step_or_die), pytest.raises(KeyboardInterrupt):
         execute(run, no_page)
     unit = run.experiment.units()[0]
-    assert state_file.iteration(run.store.file(unit, state_file.SUFFIX)) == 2
+    assert state_file.steps(run.store.file(unit, state_file.SUFFIX)) == 3
     done.append(-1)
-    with patch.object(Trainer, "_iterate", iterate_or_die):
+    with patch.object(ImageStack, "take_step", step_or_die):
         resumed = execute(make_run(tmp_path), no_page)
     assert done[1:4] == [3, 4, 5] and not list(resumed.work.glob(f"*.{state_file.SUFFIX}"))
     for table in (SCORES, CURVES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from support.sprinkler import objective, reference_network, replicas
+from support.sprinkler import objective, problem, reference_network, replicas
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
@@ -22,7 +22,7 @@ IMAGES = torch.rand(20, 6, dtype=torch.float64, generator=torch.Generator().manu
 
 
 def make_stack() -> ImageStack:
-    stack = ImageStack(SIZES, replicas(*OBJECTIVES), IMAGES, BATCH)
+    stack = ImageStack(SIZES, replicas(*OBJECTIVES), IMAGES, problem(samples=BATCH).schedule)
     stack.estimator_steps(5, 0.01)
     stack.generator_step(0.01)
     return stack
@@ -101,7 +101,7 @@ def test_the_log_ratio_of_a_shifted_gaussian_is_found() -> None:
     """An encoder that returns its noise plus a constant has the log ratio of two Gaussians."""
     sizes, shift = Networks(pixels=4, latents=1, noise=1, width=0.1), 1.0
     (one,) = replicas(objective("gan", "log_ratio"))
-    stack = ImageStack(sizes, [one], torch.rand(50, 4), 256)
+    stack = ImageStack(sizes, [one], torch.rand(50, 4), problem(samples=256).schedule)
     encoder = stack.encoder.parameters
     encoder.flat.zero_()
     for layers in (encoder.main, encoder.head):  # z = relu(noise) - relu(-noise) + shift

@@ -8,26 +8,25 @@ from support.sprinkler import objective, problem, replicas
 
 from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
-from bnnbench.suites.lam_density_ratio.repetition import trainer_of
 from bnnbench.suites.lam_density_ratio.stack import Stack
-from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
 KL, CLASSES = objective("kl_posterior_prior"), objective("gan", "class_probability")
 
 
-def unsaved() -> None:
-    """Save nothing."""
+def train(stack: Stack, iterations: int) -> None:
+    """Train up to this iteration, without saving."""
+    stack.run(iterations + 1, lambda: None)
 
 
-def pair(**settings: float) -> tuple[Stack, Trainer]:
-    """Return a stack of two objectives and its trainer."""
-    return trainer_of(problem(**settings), replicas(KL, CLASSES))
+def pair(**settings: float) -> Stack:
+    """Return a stack of two objectives."""
+    return Stack(problem(**settings), replicas(KL, CLASSES))
 
 
 def test_the_curve_has_a_row_per_evaluation_and_one_for_the_last_iteration() -> None:
-    stack, trainer = pair(iterations=5, evaluate_every=2)
-    trainer.run(unsaved)
-    for log in trainer.logs:
+    stack = pair(iterations=5, evaluate_every=2)
+    train(stack, 5)
+    for log in stack.logs:
         assert [row["iteration"] for row in log.curve] == [0, 2, 4, 5]
         assert log.curve[-1]["estimator_loss"] == log.estimator_loss
         assert log.curve[-1]["nelbo"] == log.nelbo
@@ -40,54 +39,51 @@ def test_the_curve_has_a_row_per_evaluation_and_one_for_the_last_iteration() -> 
 @pytest.mark.parametrize("joint", [False, True])
 def test_resuming_a_state_gives_the_same_bits(joint: bool) -> None:
     settings = {"joint": joint, "iterations": 9, "evaluate_every": 3}
-    whole, to_end = pair(**settings)
-    to_end.run(unsaved)
-    _, stopped = pair(**settings)
-    stopped.run(unsaved, stop=4)
+    whole, stopped, resumed = (pair(**settings) for _ in range(3))
+    train(whole, 9)
+    train(stopped, 4)
     states = [stopped.state(k) for k in range(2)]
-    stopped.run(unsaved, stop=6)  # does not change the saved states
-    after, resumed = pair(**settings)
-    resumed.restore(states)
-    resumed.run(unsaved)
-    assert [log.curve for log in resumed.logs] == [log.curve for log in to_end.logs]
+    train(stopped, 6)  # does not change the saved states
+    resumed.restore(5, states)
+    train(resumed, 9)
+    assert [log.curve for log in resumed.logs] == [log.curve for log in whole.logs]
     for half in ("generator", "estimator"):
-        ours, theirs = getattr(after, half), getattr(whole, half)
+        ours, theirs = getattr(resumed, half), getattr(whole, half)
         assert torch.equal(ours.parameters.flat, theirs.parameters.flat)
         assert torch.equal(ours.adam.second, theirs.adam.second)
-    assert torch.equal(after.samples("last"), whole.samples("last"))
+    assert torch.equal(resumed.samples("last"), whole.samples("last"))
 
 
 def test_a_failed_replica_is_frozen_and_does_not_affect_others() -> None:
     settings = {"iterations": 7, "evaluate_every": 1}
-    (whole, to_end), (broken, trainer) = pair(**settings), pair(**settings)
-    to_end.run(unsaved)
-    trainer.run(unsaved, stop=2)
+    whole, broken, resumed = (pair(**settings) for _ in range(3))
+    train(whole, 7)
+    train(broken, 2)
     broken.estimator.parameters.flat[0] = float("nan")
-    trainer.run(unsaved, stop=4)
-    again, resumed = pair(**settings)
-    resumed.restore([trainer.state(k) for k in range(2)])
-    assert again.active[:, 0].tolist() == [0, 1]
-    resumed.run(unsaved)
+    train(broken, 4)
+    resumed.restore(broken.steps, [broken.state(k) for k in range(2)])
+    assert resumed.active[:, 0].tolist() == [0, 1]
+    train(resumed, 7)
     failed, healthy = resumed.logs
     assert (failed.status, failed.failed_at) == (NOT_FINITE, 3)
     assert [row["iteration"] for row in failed.curve] == [0, 1, 2]
-    assert (healthy.status, healthy.curve) == (OK, to_end.logs[1].curve)
-    ours, theirs = (stack.generator.parameters.flat[1] for stack in (again, whole))
+    assert (healthy.status, healthy.curve) == (OK, whole.logs[1].curve)
+    ours, theirs = (stack.generator.parameters.flat[1] for stack in (resumed, whole))
     assert torch.equal(ours, theirs)
 
 
 @pytest.mark.slow
 def test_a_dead_relu_is_stuck_and_stops() -> None:
     setting = problem(pretraining_steps=120, estimator_steps=40, iterations=30, evaluate_every=1)
-    stack, trainer = trainer_of(setting, replicas(objective("kl_posterior_prior", "relu_ratio")))
+    stack = Stack(setting, replicas(objective("kl_posterior_prior", "relu_ratio")))
     head = stack.estimator.parameters.head
     head[-1].zero_()
     head[-1][:, -1] = -1.0  # the ratio is zero everywhere, and so is every slope
-    trainer.run(unsaved)
-    (log,) = trainer.logs
+    train(stack, 30)
+    (log,) = stack.logs
     assert log.status == STUCK
     # 120 steps of pre-training and ten times 40.
-    assert log.failed_at == 9 and trainer.iteration == 9
+    assert log.failed_at == 9 and stack.steps == 10
     assert log.estimator_loss == pytest.approx(STUCK_LOSS, abs=1e-3)
     assert len(log.curve) == 9
 
@@ -105,7 +101,7 @@ def test_a_short_run_comes_near_the_exact_posterior() -> None:
         pretraining_steps=500, estimator_steps=8, iterations=600, samples=100,
         estimator_rate=1e-3, posterior_rate=1e-3, decay_from=0.3,
     )  # fmt: skip
-    _, trainer = trainer_of(setting, replicas(KL))
-    trainer.run(unsaved)
-    values = [row["average_kl"] for row in trainer.logs[0].curve]
+    stack = Stack(setting, replicas(KL))
+    train(stack, 600)
+    values = [row["average_kl"] for row in stack.logs[0].curve]
     assert values[0] > 5 and values[-1] < 1.45

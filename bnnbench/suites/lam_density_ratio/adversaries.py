@@ -1,0 +1,140 @@
+"""Alternating training of a density-ratio estimator and a generator, with detection of failures."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from bnnbench.experiment.resumable_stack import Log, ResumableStack, State
+from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
+from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
+from bnnbench.suites.lam_density_ratio.problem import Replica
+from bnnbench.suites.lam_density_ratio.schedule import Schedule
+
+STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
+"""An estimator is stuck if its loss is within the tolerance of `STUCK_LOSS` for this many steps."""
+
+
+@dataclass
+class TrainingLog(Log):
+    """Training history and status of one pair.
+
+    Rows of the curve have the iteration, the scores, the estimator's loss and the NELBO.
+
+    Attributes:
+        status: `ok`, or the kind of failure.
+        failed_at: iteration of the failure; 0 also for a failure in pre-training.
+        stuck_for: number of consecutive steps at the loss of a stuck estimator.
+        estimator_loss: loss of the estimator in the last iteration.
+        nelbo: negative ELBO of the last iteration.
+    """
+
+    status: str = OK
+    failed_at: int | None = None
+    stuck_for: int = 0
+    estimator_loss: float = math.nan
+    nelbo: float = math.nan
+
+
+class Adversaries(ResumableStack[TrainingLog]):
+    """`R` pairs of an estimator and a generator; a step is an iteration, counted from 0.
+
+    A pair that fails is frozen: its weights stay fixed, its curve ends, and other pairs are not
+    affected. It is never restarted, as in the thesis's programs.
+
+    Args:
+        replicas: the pairs, those with the same objective adjacent.
+        schedule: numbers of steps, and learning rates.
+        like: a tensor with the device and type of the weights.
+
+    Attributes:
+        networks: class attribute, the names of the attributes with the trained networks.
+        active: `[R, 1]`, 1, or 0 for pairs that are not updated any more.
+    """
+
+    networks: ClassVar[tuple[str, ...]]
+
+    def __init__(self, replicas: Sequence[Replica], schedule: Schedule, like: Tensor) -> None:
+        super().__init__([TrainingLog() for _ in replicas])
+        self.replicas, self._schedule = tuple(replicas), schedule
+        self.active = like.new_ones(len(replicas), 1)
+
+    @abstractmethod
+    def estimator_steps(self, count: int, rate: float) -> Tensor:
+        """Train the estimators; return the loss before each step, `[count, R]`."""
+
+    @abstractmethod
+    def generator_step(self, rate: float) -> Tensor:
+        """Take one step of the generators; return the loss before it, `[R]`."""
+
+    @abstractmethod
+    def evaluate(self, iteration: int) -> dict[str, Tensor]:
+        """Return scores of the generators by name, `[R]` each."""
+
+    def start(self) -> None:
+        """Pre-train the estimator."""
+        schedule = self._schedule
+        losses = self.estimator_steps(schedule.pretraining_steps, schedule.estimator_rate)
+        self._detect_failures(losses, None)
+
+    def is_over(self) -> bool:
+        """Whether every pair has failed."""
+        return all(log.status != OK for log in self.logs)
+
+    def take_step(self) -> None:
+        """Train the estimator, take one step of the generator, and evaluate if due."""
+        schedule, factor = self._schedule, self._schedule.rate_factor(self.steps)
+        losses = self.estimator_steps(schedule.estimator_steps, factor * schedule.estimator_rate)
+        nelbo = self.generator_step(factor * schedule.posterior_rate)
+        self._detect_failures(losses, nelbo)
+        if schedule.evaluates_after(self.steps):
+            self._record()
+
+    def _record(self) -> None:
+        """Add a row to the curve of each pair that has not failed."""
+        scores = {name: values.tolist() for name, values in self.evaluate(self.steps).items()}
+        for k, log in enumerate(self.logs):
+            if log.status == OK:
+                own = {name: values[k] for name, values in scores.items()}
+                row = {"iteration": self.steps, **own}
+                log.curve.append({**row, "estimator_loss": log.estimator_loss, "nelbo": log.nelbo})
+
+    def _detect_failures(self, losses: Tensor, nelbo: Tensor | None) -> None:
+        """Detect failed pairs and freeze them.
+
+        Args:
+            losses: losses of the estimator, `[steps, R]`.
+            nelbo: loss of the generator, `[R]`; None before the first iteration.
+        """
+        if not len(losses):
+            return
+        is_near = ((losses - STUCK_LOSS).abs() < STUCK_TOLERANCE).int()
+        trailing = is_near.flip(0).cummin(0).values.sum(0).tolist()
+        finite = losses.isfinite().all(0)
+        nelbos = [math.nan] * len(self.logs)
+        if nelbo is not None:
+            finite, nelbos = finite & nelbo.isfinite(), nelbo.tolist()
+        is_finite, last = finite.tolist(), losses[-1].tolist()
+        for k, log in enumerate(self.logs):
+            if log.status != OK:
+                continue
+            log.estimator_loss, log.nelbo = last[k], nelbos[k]
+            always_stuck = trailing[k] == len(losses)
+            log.stuck_for = trailing[k] + (log.stuck_for if always_stuck else 0)
+            if not is_finite[k] or log.stuck_for >= STUCK_STEPS:
+                log.status = STUCK if is_finite[k] else NOT_FINITE
+                log.failed_at = self.steps
+                self.active[k] = 0
+
+    def replica_state(self, k: int) -> dict[str, Any]:
+        return {name: getattr(self, name).adam.state(k) for name in self.networks}
+
+    def restore_replica(self, k: int, state: State) -> None:
+        self.active[k] = float(self.logs[k].status == OK)
+        for name in self.networks:
+            getattr(self, name).adam.restore(k, state[name])
