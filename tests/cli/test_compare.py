@@ -64,12 +64,21 @@ def test_two_splits_are_too_few(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path, method="pbp")
     code, out, _ = command("compare", str(tmp_path))
     assert code == 0 and "bbb_x1 *" in out
-    text = " ".join(out.split())
-    assert "On boston 2 of 3 pairs of runs share fewer than 3 splits" in text
-    assert "bbb_x1 and vadam; pbp and vadam." in text
     (starred,) = (line for line in out.splitlines() if "* bbb_x1 on boston: " in line)
     assert "4 of 20 splits" in starred
     assert any("vadam on boston: " in line for line in out.splitlines())
+
+
+def test_splits_with_other_test_rows_are_not_compared(command: Command, tmp_path: Path) -> None:
+    make_run(tmp_path, times=5)
+    make_run(tmp_path, method="vadam", times=5, fingerprint=["p", "q", "r", "s"])
+    command.assert_refused("compare", str(tmp_path), setting="PATH", code="few_common_splits")
+    make_run(tmp_path, method="pbp", times=5)
+    code, out, _ = command("compare", str(tmp_path))
+    text = " ".join(out.split())
+    assert code == 0 and "20 of 20" in text and "vadam 20 of 20" not in text
+    assert "On boston 2 of 3 pairs of runs share fewer than 3 splits" in text
+    assert "bbb_x1 and vadam; pbp and vadam." in text
 
 
 def test_runs_of_two_folders_are_named_by_their_settings(command: Command, tmp_path: Path) -> None:
