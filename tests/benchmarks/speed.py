@@ -30,15 +30,10 @@ from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, pbp_rows, training_rows
 
-PARTS = (
-    *("steps", "pbp", "leapfrogs", "autoencoders", "job", "start", "sweep", "methods", "memory"),
-    "scaling",
-)
 
-
-def run_part(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
-    """Run a part of the benchmark, and yield its rows."""
-    parts: dict[str, Callable[[], Iterator[Row]]] = {
+def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row]]]:
+    """Return the parts of the benchmark, each of which yields rows."""
+    return {
         "steps": partial(training_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
@@ -50,7 +45,9 @@ def run_part(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
         "memory": partial(memory_rows, outputs),
         "scaling": partial(scaling_rows, repeats, outputs),
     }
-    return parts[name]()
+
+
+PARTS = tuple(parts_of(0, Path()))
 
 
 def main() -> None:
@@ -63,9 +60,10 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     options.outputs.mkdir(parents=True, exist_ok=True)
+    parts = parts_of(options.repeats, options.outputs)
     for name in options.only:
         rows = []
-        for row in run_part(name, options.repeats, options.outputs):
+        for row in parts[name]():
             print(*row.values(), sep="  ", file=sys.stderr, flush=True)
             rows.append(row)
         pd.DataFrame(rows).to_csv(options.outputs / f"{name}.rows.csv", index=False)

@@ -50,26 +50,6 @@ def test_comparison_with_published_results(command: Command, outputs: Path, tmp_
     command.assert_refused("compare", *words, setting="--published")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "setting", "code"),
-    [
-        (["nowhere"], "path", "no_folder"),
-        ([], "path", "no_folder"),
-        (["--rope", "-1", "."], "--rope", None),
-        ([".", ".", "."], "PATH", None),
-        (["--metric", "mse", "."], "--metric", "unknown_name"),
-        (["--published", "--with", "reference", "."], "--with", None),
-        (["--with", "reference", ".", "."], "PATH", None),
-    ],
-)
-def test_mistakes(command: Command, arguments: list[str], setting: str, code: str | None) -> None:
-    command.assert_refused("compare", *arguments, setting=setting, code=code)
-
-
-def assert_few_common_splits(command: Command, folder: Path) -> None:
-    command.assert_refused("compare", str(folder), setting="PATH", code="few_common_splits")
-
-
 def test_one_run_alone_cannot_be_compared(command: Command, outputs: Path) -> None:
     folder = str(outputs / "uci/boston/pbp")
     command.assert_refused("compare", folder, setting="PATH", code="one_run")
@@ -80,7 +60,7 @@ def test_two_splits_are_too_few(command: Command, tmp_path: Path) -> None:
     two |= {"log_likelihood": two["rmse"], "crps": two["rmse"]}
     make_run(tmp_path)
     make_run(tmp_path, method="vadam", **two)
-    assert_few_common_splits(command, tmp_path)
+    command.assert_refused("compare", str(tmp_path), setting="PATH", code="few_common_splits")
     make_run(tmp_path, method="pbp")
     code, out, _ = command("compare", str(tmp_path))
     assert code == 0 and "bbb_x1 *" in out
@@ -92,7 +72,7 @@ def test_two_splits_are_too_few(command: Command, tmp_path: Path) -> None:
 def test_splits_with_other_test_rows_are_not_compared(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path, times=5)
     make_run(tmp_path, method="vadam", times=5, fingerprint=["p", "q", "r", "s"])
-    assert_few_common_splits(command, tmp_path)
+    command.assert_refused("compare", str(tmp_path), setting="PATH", code="few_common_splits")
     make_run(tmp_path, method="pbp", times=5)
     code, out, _ = command("compare", str(tmp_path))
     text = " ".join(out.split())

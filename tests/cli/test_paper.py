@@ -106,12 +106,6 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
     assert not (outputs / "report").exists()
 
 
-def test_an_unwritable_folder_is_one_sentence(command: Command, outputs: Path) -> None:
-    Path("file").touch()
-    words = ("--style", "paper", "--output-dir", "file")
-    command.assert_refused("report", str(outputs), *words, setting="--output-dir")
-
-
 def test_a_table_that_is_too_wide_is_written_with_a_note(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

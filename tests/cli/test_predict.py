@@ -220,7 +220,6 @@ def test_damaged_runs_are_refused(command: Command, ran: Path) -> None:
         ("config.yaml", lambda content: b"[" * 3000),
         ("config.yaml", lambda content: content + b"\xff"),
         ("config.yaml", lambda content: content + b"\n\t- a"),
-        ("config.yaml", lambda content: content + b"\nx: !!python/object:os.system a"),
         ("splits.csv", replace("linear", "lineer")),
     ]
     made(3, 1).to_csv("new.csv", index=False)

@@ -62,17 +62,6 @@ def test_splits_of_a_reference_run_are_computed_again(command: Command, tmp_path
     command.assert_refused(*words, setting="RUN", code="unknown_run")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "setting", "code"),
-    [
-        (["--folder", "nowhere"], "folder", "no_reference"),
-        (["add", "nowhere"], "path", "no_folder"),
-    ],
-)
-def test_mistakes(command: Command, arguments: list[str], setting: str, code: str | None) -> None:
-    command.assert_refused("reference", *arguments, setting=setting, code=code)
-
-
 def test_the_frame_of_all_splits() -> None:
     table, results = bnnbench.reference(), read_reference_results()
     assert set(table["track"]) == {"book"} and len(table) < len(bnnbench.reference(track=None)) + 1

@@ -95,8 +95,9 @@ def test_refresh_draws_every_run_as_png_and_as_pdf(
 def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path)
     (tmp_path / "file").touch()
-    words = ("--output-dir", str(tmp_path / "file"))
-    command.assert_refused("report", str(tmp_path), *words, setting="--output-dir")
+    words = ("report", str(tmp_path), "--output-dir", str(tmp_path / "file"))
+    for style in ((), ("--style", "paper")):
+        command.assert_refused(*words, *style, setting="--output-dir")
 
 
 @pytest.mark.slow
@@ -121,6 +122,7 @@ def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path
     make_folder(tmp_path, names, "v1", "linear_regression")
     for verb in ("report", "compare"):
         assert_one_line_error(*command(verb, str(tmp_path)), ["experiment=linear_regression"])
+    assert not (tmp_path / "report").exists()
 
 
 @pytest.mark.slow

@@ -117,17 +117,6 @@ def test_a_sweep_skips_duplicates(command: Command, table_csv: Path) -> None:
     command.assert_refused("run", "-m", *words, setting="divergence", code="not_accepted")
 
 
-def test_a_setting_without_effect_is_refused(command: Command) -> None:
-    for word in ("evaluation.samples=5", "search=bayesian_optimisation", "search.folds=3"):
-        words = ("run", "experiment=linear_regression", word)
-        command.assert_refused(*words, setting=word.partition("=")[0], code="no_effect")
-
-
-@pytest.mark.parametrize("line", ["-m seed=1,2 --cfg=job", "seed=1,2 --cfg job -m"])
-def test_options_may_come_anywhere(command: Command, line: str) -> None:
-    command.assert_refused("run", *line.split(), setting="--cfg")
-
-
 def test_the_configuration_is_printed(command: Command) -> None:
     code, out, errors = command("run", "--cfg", "job", "method=bbb", "seed=3")
     assert code == 0 and errors == "" and list(Path().iterdir()) == []

@@ -54,14 +54,6 @@ def test_without_a_browser_the_page_is_named(
     assert code == 0 and errors == f"bnnbench: no browser was found; the page is {page}.\n"
 
 
-@pytest.mark.parametrize(("name", "code"), [("nowhere", "not_a_folder"), ("empty", "no_run")])
-def test_a_folder_without_runs_is_refused(
-    command: Command, tmp_path: Path, name: str, code: str
-) -> None:
-    (tmp_path / "empty").mkdir()
-    command.assert_refused("show", str(tmp_path / name), "--open", setting="RUN", code=code)
-
-
 def test_a_folder_with_several_runs_is_refused(command: Command, tmp_path: Path) -> None:
     for variant in ("v1", "v2"):
         make_run(tmp_path / "outputs", variant)

@@ -66,10 +66,6 @@ def test_a_trusted_project_is_used_until_its_file_changes(executed: Path, comman
     command.assert_refused("list", code="untrusted")
 
 
-def test_trust_needs_a_project(command: Command) -> None:
-    command.assert_refused("trust", setting="FOLDER", code="no_file")
-
-
 @pytest.mark.parametrize(
     ("target", "code"),
     [

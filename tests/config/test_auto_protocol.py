@@ -42,11 +42,6 @@ def test_auto_reads_the_table_and_overrides_win(table_csv: Path) -> None:
     assert (config["splits"], config["search"]["folds"]) == (4, 5)
 
 
-def test_an_error_of_the_table_is_passed_on(command: Command) -> None:
-    words = ("dataset=csv", "dataset.path=nowhere.csv", "dataset.target=y", "protocol=auto")
-    command.assert_refused("run", *words, setting="dataset.path", code="file_not_found")
-
-
 @pytest.mark.slow
 def test_a_dry_run_prints_the_plan_and_writes_nothing(command: Command, table_csv: Path) -> None:
     words = ["dataset=csv", "dataset.target=y", f"dataset.path={table_csv}", *TINY, "workers=1"]

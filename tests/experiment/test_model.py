@@ -80,7 +80,7 @@ def test_all_chunks_are_predicted_with_the_same_weights(
         np.testing.assert_allclose(pieces[name], array, rtol=1e-5)
 
 
-def test_chosen_values_are_medians_without_diverged_splits(tiny: Planner) -> None:
+def test_chosen_values_are_medians_without_diverged_splits() -> None:
     splits = pd.DataFrame({"diverged": [0, 0, 1, 0], "hp.a": [1.0, 4.0, 99.0, 2.0], "rmse": 1.0})
     assert chosen_values(splits) == {"a": 2.0}
     with raises_user_error(code="diverged"):

@@ -42,7 +42,8 @@ def test_settings_without_effect_on_results_use_the_same_folder(
     moved = table_csv.parent / "elsewhere" / table_csv.name
     moved.parent.mkdir()
     moved.write_bytes(table_csv.read_bytes())
-    same = ("workers=auto", "figures=both", "splits=[0]")
+    saved = "evaluation.save_predictive_mixture=true"
+    same = ("workers=auto", "figures=both", "splits=[0]", saved)
     for override in (*same, f"dataset.path={moved}"):
         assert tiny(override).folder == base, override
     orders = ["divergence=alpha_2"], ["divergence=alpha", "divergence.alpha=2"]
@@ -120,7 +121,8 @@ def test_selection_of_splits(tiny: Planner, requested: Any, expected: tuple[int,
 @pytest.mark.parametrize(
     ("code", "requested"),
     [*(("count_out_of_range", count) for count in (0, 4)), ("unknown_split", [3]),
-     ("repeated", [0, 0]), *(("invalid", value) for value in ([], "some", [0.5], True, None))],
+     ("repeated", [0, 0]),
+     *(("invalid", value) for value in ([], "some", [0.5], [[0]], True, None))],
 )  # fmt: skip
 def test_wrong_splits_are_refused(tiny: Planner, code: str, requested: Any) -> None:
     table = tiny("dataset.n_splits=3").experiment.table  # type: ignore[attr-defined]

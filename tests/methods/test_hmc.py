@@ -14,7 +14,6 @@ from support.user_errors import raises_user_error
 from torch import Tensor
 
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
 from bnnbench.methods.hmc import HMC
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -23,7 +22,7 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet
 
-HETEROSCEDASTIC, ROBUST = Heteroscedastic(), Gaussian(loss=Beta(beta=1.3))
+ROBUST = Gaussian(loss=Beta(beta=1.3))
 
 
 def method(**settings: Any) -> HMC:
@@ -223,7 +222,6 @@ def test_kept_draws_and_predictions() -> None:
     ("settings", "name", "code"),
     [
         ({"trajectory": "chees", "chains": 1}, "chains", None),
-        ({"noise_precision": 3.0, "likelihood": HETEROSCEDASTIC}, "noise_precision", "likelihood"),
         ({"noise_precision": "sampled", "likelihood": ROBUST}, "noise_precision", "loss"),
     ],
 )

@@ -14,8 +14,8 @@ from scipy.optimize import minimize_scalar
 from support.linear_model import (
     ADAM_TO_CONVERGENCE,
     TAU,
-    N,
     design,
+    exact_log_evidence,
     exact_posterior,
     fit,
     linear_data,
@@ -23,7 +23,6 @@ from support.linear_model import (
 from support.quick import slow_except
 from support.user_errors import raises_user_error
 from torch import Tensor
-from torch.distributions import MultivariateNormal
 
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
@@ -113,13 +112,6 @@ def test_linear_model_has_the_exact_posterior(curvature: str) -> None:
     torch.testing.assert_close(prediction.noise, torch.full((1, 1), 1 / TAU).double())
 
 
-def log_marginal_likelihood(prior: float) -> float:
-    """Return the log marginal likelihood of the linear model."""
-    covariance = torch.eye(N).double() / TAU + design() @ design().T / prior
-    law = MultivariateNormal(torch.zeros(N).double(), covariance)
-    return law.log_prob(linear_data().targets[0]).item()
-
-
 def best_prior(objective: Callable[[float], float]) -> float:
     found = minimize_scalar(
         lambda log: -objective(math.exp(log)), bounds=(-6, 6), options={"xatol": 1e-10}
@@ -131,7 +123,7 @@ def best_prior(objective: Callable[[float], float]) -> float:
 @exact_structures
 def test_prior_precision_maximises_the_evidence(curvature: str) -> None:
     """Training with the optimum returns it; other values give the optimum for other weights."""
-    optimum = best_prior(log_marginal_likelihood)
+    optimum = best_prior(exact_log_evidence)
     assert 0.5 < optimum < 10
     for initial in (optimum, 20.0):
         fitted = method(
@@ -298,8 +290,3 @@ def test_too_large_full_matrices_are_refused_before_training() -> None:
     task = FitTask(padded_data(), {}, network, Training(), 1, Streams([1], (0, 0)))
     with raises_user_error("method.curvature", mentions=["2000", "2001"]):
         fitted.fit(task)
-
-
-def test_the_marginal_likelihood_excludes_a_given_prior_precision() -> None:
-    with raises_user_error("method.prior_precision"):
-        method("full", prior_precision=2.0, prior_precision_by="marginal_likelihood")

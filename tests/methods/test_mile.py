@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 import torch
 from support.linear_model import N, exact_posterior, linear_data, make_hyper
-from support.user_errors import raises_user_error
 
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.mile import MILE, Chain, turn, unit
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.random_streams import Streams
@@ -85,8 +83,3 @@ def test_a_step_that_is_not_finite_is_undone() -> None:
     chain.adapt(error, 0.1)
     assert not error.isfinite().any() and torch.equal(chain.position, start)
     assert (chain.size == 80).all()
-
-
-def test_invalid_settings() -> None:
-    with raises_user_error("method.noise_precision", "likelihood"):
-        method(likelihood=Heteroscedastic(), noise_precision=3.0)

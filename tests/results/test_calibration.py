@@ -47,15 +47,6 @@ def test_calibration_of_a_perfect_and_of_an_overconfident_model() -> None:
     assert table.loc[1, "width_95"] == pytest.approx(0.1 * table.loc[0, "width_95"])
 
 
-@pytest.mark.parametrize(
-    ("dataset", "rows", "floor"),
-    [("yacht", 31, 0.059), ("boston", 51, 0.046), ("energy", 77, 0.037), ("concrete", 103, 0.032),
-     ("wine", 160, 0.026), ("kin8nm", 819, 0.011)],
-)  # fmt: skip
-def test_the_floor_for_known_sizes(dataset: str, rows: int, floor: float) -> None:
-    assert round(float(calibration_floor(rows)), 3) == floor, dataset
-
-
 @pytest.mark.parametrize("rows", [1, 2, 20, 57])
 def test_the_floor_equals_the_sum_over_all_outcomes(rows: int) -> None:
     inside = np.arange(rows + 1)[:, None]

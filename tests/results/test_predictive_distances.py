@@ -87,17 +87,6 @@ def test_separated_components() -> None:
         assert distance == pytest.approx(integrated(p, q, order), abs=tolerance)
 
 
-def test_many_equal_components_equal_one() -> None:
-    """Compare the CDF on a grid with the closed form of a Gaussian."""
-    one, many = (
-        gaussian(0.3, 0.5),
-        Mixture(np.full((1, 7), 0.3), np.zeros((1, 1)), np.full((1, 1), 0.25)),
-    )
-    individual = Mixture(many.loc, many.epistemic, np.full((1, 7), 0.25))
-    for other in (many, individual):
-        assert wasserstein(quantiles(one), quantiles(other), 2) < 1e-4
-
-
 def test_the_axioms_of_a_distance() -> None:
     """Identity, symmetry and triangle inequality; also shift invariance and scaling."""
     p, q, r = (quantiles(mixture(6, 30, seed)) for seed in range(3))

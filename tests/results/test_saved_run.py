@@ -6,8 +6,6 @@ from math import isnan, nan
 from pathlib import Path
 
 import pandas as pd
-import pytest
-from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
@@ -65,16 +63,6 @@ def test_answers_are_read_as_they_were_saved(tmp_path: Path) -> None:
     read = [Answer(**row) for row in table.to_dict("records")]  # type: ignore[arg-type]
     assert read[1] == SAVED[1]
     assert read[0].setting == "" and isnan(read[0].exact) and isnan(read[0].published)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "quantity,value\nmean,1\n", ",".join(COLUMNS) + "\nmean,EP,,much,,,\n"]
-)
-def test_a_damaged_table_is_refused(tmp_path: Path, text: str) -> None:
-    folder = RunFolder(tmp_path)
-    folder.table(ANSWERS).write_text(text)
-    with raises_user_error("answers.csv", "damaged"):
-        read_answers(folder)
 
 
 def test_columns_with_only_missing_values_are_numeric(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 
 import torch
 from torch import Tensor
+from torch.distributions import MultivariateNormal
 
 from bnnbench.methods.shared.contract import Batch, FitTask, Posterior
 from bnnbench.methods.shared.trainer import StochasticMethod
@@ -39,6 +40,13 @@ def exact_posterior() -> tuple[Tensor, Tensor]:
     x = design()
     precision = TAU * x.T @ x + LAMBDA * torch.eye(3).double()
     return torch.linalg.solve(precision, TAU * x.T @ linear_data().targets[0]), precision
+
+
+def exact_log_evidence(prior: float = LAMBDA, noise: float = TAU) -> float:
+    """Return the log marginal likelihood for two precisions."""
+    covariance = torch.eye(N).double() / noise + design() @ design().T / prior
+    law = MultivariateNormal(torch.zeros(N).double(), covariance)
+    return law.log_prob(linear_data().targets[0]).item()
 
 
 def make_hyper(**values: float) -> Hyper:

@@ -73,23 +73,6 @@ def test_an_encrypted_address_needs_certificates(variables: dict[str, str], prob
     assert problem in str(error.value)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_cluster_computes_what_this_machine_does(
-    tiny: Planner, tmp_path: Path, shared: bool
-) -> None:
-    from distributed import LocalCluster
-
-    expected = finished(tiny("splits=2"))
-    with LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
-    ) as cluster:
-        engine = Dask(name="dask", address=cluster.scheduler_address, shared=shared)
-        run = replace(tiny("splits=2"), outputs=tmp_path / "there", engine=engine)
-        found = finished(run)
-    assert_same_results(found, expected)
-
-
 def test_an_error_of_a_task_is_raised_without_a_retry(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,14 +159,6 @@ def local(table_csv: Path, tmp_path: Path) -> Finished:
 def on(cluster: Cluster, table: Path, outputs: Path, shared: bool = True) -> Run:
     engine = Dask(name="dask", address=cluster.address, shared=shared)
     return replace(tiny_run(table, outputs, *LONG_RUN), engine=engine)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shared", [True, False])
-def test_workers_in_separate_processes(
-    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished, shared: bool
-) -> None:
-    assert_same_results(finished(on(cluster, table_csv, tmp_path / "there", shared)), local)
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, 
 from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
-from bnnbench.files import write_atomically
 from bnnbench.types import UserError
 
 
@@ -132,14 +131,3 @@ def test_errors_name_the_machine(
     monkeypatch.setattr("platform.node", lambda: "node17")
     with pytest.raises(type(error), match=message):
         compute(payload, tables)
-
-
-def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
-    """The error of the system has no file name."""
-
-    def full(file: object) -> None:
-        raise OSError(*FULL)
-
-    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/a.json'"):
-        write_atomically(tmp_path / "a.json", full)
-    assert not [*tmp_path.iterdir()]

@@ -101,14 +101,6 @@ def computing(outputs: Path) -> list[int]:
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
-def test_jobs_compute_what_this_machine_does(
-    table_csv: Path, tmp_path: Path, local: Finished
-) -> None:
-    assert_same_results(finished(on_slurm(table_csv, tmp_path / "there")), local)
-
-
-@pytest.mark.usefixtures("cluster")
-@pytest.mark.slow
 def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local: Finished) -> None:
     """By `kill -9` of the process that computes, and by `scancel`."""
     outputs, killed = tmp_path / "there", []

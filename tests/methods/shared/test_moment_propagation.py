@@ -1,4 +1,4 @@
-"""Moments through a network against high precision and Monte Carlo."""
+"""Moments of rectified Gaussians in high precision. test_dvi.py tests those through a network."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ import math
 import mpmath
 import pytest
 import torch
-from support.pbp import random_state
 
-from bnnbench.methods.pbp import scaled_linear, unpack
-from bnnbench.methods.shared.moment_propagation import forward, match_gamma, rectify, rectify_back
-from bnnbench.nn import MLP
+from bnnbench.methods.shared.moment_propagation import match_gamma, rectify, rectify_back
 
 ALPHAS = [-1e4, -37, -6.001, -5.999, -1, 0, 5, 60]
 
@@ -44,25 +41,6 @@ def test_rectified_moments_and_derivatives_in_the_tails(alpha: float, variance: 
             pairs.append((d[1], (high - low) / (2 * step * v)))
         for value, truth in pairs:
             assert value.item() == pytest.approx(float(truth), rel=1e-8, abs=1e-290)
-
-
-@pytest.mark.slow
-def test_forward_moments_against_monte_carlo() -> None:
-    """With one hidden layer the moments are exact, since its units are independent."""
-    mlp, samples = MLP((2, 6, 1)), 200_000
-    state = random_state(mlp, replicas=1)
-    inputs = torch.randn(1, 3, 2).double()
-    (loc, variance), _, _ = forward(unpack(mlp, state), inputs, scaled_linear)
-    drawn = state["loc"] + state["var"].sqrt() * torch.randn(samples, mlp.n_weights).double()
-    (w1, b1), (w2, b2) = (
-        (w[0], b[0]) for w, b in unpack(mlp, {"loc": drawn, "var": drawn})
-    )  # fmt: skip
-    hidden = ((inputs @ w1 + b1) / math.sqrt(3)).relu()
-    outputs = ((hidden @ w2 + b2) / math.sqrt(7))[..., 0]
-    spread = outputs.std(0)
-    assert ((outputs.mean(0) - loc[0]).abs() < 4 * spread / samples**0.5).all()
-    squares = (outputs - loc[0]).square()
-    assert ((squares.mean(0) - variance[0]).abs() < 4 * squares.std(0) / samples**0.5).all()
 
 
 def test_match_gamma_follows_the_book_and_is_conjugate_in_the_limit() -> None:

@@ -1,10 +1,9 @@
-"""Drifts of particles: the kernel against autograd, and stationary particles for a Gaussian."""
+"""Drifts of particles: stationary particles for a Gaussian. test_svgd.py tests single steps."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from support.draws import drawn
@@ -14,7 +13,6 @@ from bnnbench.methods.shared.particles import (
     DRIFTS,
     ETA,
     Drift,
-    kernel,
     squared_bandwidth,
     squared_distances,
 )
@@ -35,39 +33,6 @@ def converged(
         scores = -(particles - mean) @ precision
         particles = particles + 0.5 * 0.02 ** (step / steps) * drift(particles, scores, ONE)
     return particles
-
-
-def test_kernel_and_repulsion_match_autograd() -> None:
-    """Checks each pair separately, with a constant bandwidth."""
-    particles = 3 + drawn(2, 5, 3)
-    width = squared_bandwidth(squared_distances(particles))
-    values, repulsion = kernel(particles)
-    for r in range(2):
-        for i in (0, 3):
-            total = torch.zeros(3, dtype=torch.float64)
-            for j in range(5):
-                other = particles[r, j].clone().requires_grad_()
-                one = (particles[r, i] - other).square().sum()
-                value = torch.exp(-one / (2 * width[r, 0, 0]))
-                assert values[r, i, j].item() == pytest.approx(value.item())
-                total += torch.autograd.grad(value, other)[0]
-            torch.testing.assert_close(repulsion[r, i], total)
-
-
-@pytest.mark.parametrize("count", [2, 5])
-def test_bandwidth_uses_the_median_of_all_pairs(count: int) -> None:
-    """NumPy's median of the whole matrix including zeros, as in the authors' code."""
-    particles = drawn(1, count, 4)
-    found = [[(a - b).square().sum().item() for a in particles[0]] for b in particles[0]]
-    expected = 0.5 * np.median(found) / math.log(count + 1)
-    assert squared_bandwidth(squared_distances(particles)).item() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("name", DRIFTS)
-def test_one_particle_follows_its_score(name: str) -> None:
-    score = drawn(3, 1, 4)
-    weight = torch.full((3, 1, 1), 0.01, dtype=torch.float64)
-    torch.testing.assert_close(DRIFTS[name](drawn(3, 1, 4, seed=1), score, weight), score)
 
 
 @pytest.mark.slow

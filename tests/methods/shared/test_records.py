@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 import torch
 
 from bnnbench.methods.shared.records import Snapshots
@@ -23,11 +20,3 @@ def test_copies_of_diverged_replicas_are_those_of_the_previous_epoch() -> None:
     snapshots.record(6, weights(6))
     snapshots.end_epoch(torch.tensor([True, False]), weights(4))
     assert snapshots.weights.tolist() == [[[2.0], [4.0], [6.0]], [[20.0], [40.0], [40.0]]]
-
-
-@pytest.mark.parametrize("steps", [range(3, 20, 5), range(0)])
-def test_steps_until_the_next_copy(steps: range) -> None:
-    snapshots = Snapshots(steps, weights(0))
-    for done in range(22):
-        expected = min((step - done for step in steps if step > done), default=math.inf)
-        assert snapshots.steps_until_next(done) == expected

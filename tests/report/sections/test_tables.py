@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 from support.blocks import blocks, data_files, tables
 from support.grids import make_grid
-from support.runs import add_arrays, divergence_metadata, make_folder, make_run
+from support.runs import add_arrays, divergence_metadata, make_run
 from support.synthetic_data import calibrated, make_curve_run
 
 from bnnbench.experiment.split_files import OBJECTIVE
@@ -184,12 +184,6 @@ def test_diverged_splits_and_runs_of_one_split_are_left_out(tmp_path: Path) -> N
     losses = losses_by_split(read_runs(tmp_path))
     assert losses["split"].tolist() == [0, 2, 3] and set(losses["dataset"]) == {"boston"}
     assert losses_by_split(read_runs(tmp_path / "uci" / "toy")).empty
-
-
-def test_runs_without_splits_have_no_losses(tmp_path: Path) -> None:
-    names = {"experiment": "line", "dataset": "line", "method": "bbb"}
-    make_folder(tmp_path, names, "v1", "toy")
-    assert losses_by_split(read_runs(tmp_path)).empty
 
 
 def test_the_front_consists_of_undominated_points() -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from support.auditing import watched
-from support.command import Command
 from support.faults import Disk, fail_with, kill_at
 from support.reference import reference_run
 from support.user_errors import raises_user_error
@@ -120,15 +119,6 @@ def test_a_failing_disk_leaves_the_old_or_the_new_state(
         add(root / "reference", root / "new")
         assert methods(root / "reference") == {"pbp", "vadam"}
         shutil.rmtree(root)
-
-
-def test_a_full_disk_is_one_sentence(command: Command, folder: Path) -> None:
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    words = ("reference", "add", str(folder.parent / "new"), "--folder", str(folder))
-    with watched(folder, Disk(fail_with(errno.ENOSPC), 8)):
-        code, _, errors = command(*words)
-    assert code == 1 and "the disk is full" in errors and len(errors.splitlines()) == 1
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_readers_never_see_a_mix(folder: Path) -> None:

@@ -51,14 +51,6 @@ def test_reference_results_equal_their_run_folders(tmp_path: Path) -> None:
     assert (results.splits["cpu_ratio"] == 90 / 0.02).all()
 
 
-def test_a_run_equals_itself(tmp_path: Path) -> None:
-    reference_run(tmp_path / "out")
-    runs = reference_runs(results_of(tmp_path / "out"))
-    pairs = compare_pairs(dataset_pairs(runs, runs), ROPE)
-    assert len(pairs) == 3 and (pairs["splits"] == 20).all()
-    assert (pairs["difference"] == 0).all() and (pairs["p_equivalent"] == 1).all()
-
-
 def test_splits_are_paired_by_fingerprint_not_by_number(tmp_path: Path) -> None:
     folder = reference_run(tmp_path / "out")
     reference = reference_runs(results_of(tmp_path / "out"))

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 from support.blocks import blocks, figures
 from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.preprocessing import standardise
 from bnnbench.report.sections import curves
 from bnnbench.results.curves import curve_table, read_curves
 from bnnbench.results.reader import read_runs
@@ -47,28 +45,3 @@ def test_runs_produce_curves(tmp_path: Path) -> None:
     ]  # fmt: skip
     section = blocks(curves.section, runs)
     assert list(figures(section)) == ["curves"]
-
-
-def test_the_users_value_takes_precedence_over_the_known_one() -> None:
-    experiment = build_toy("method=mc_dropout", "method.dropout=0.2")
-    assert experiment.method.fixed_hyper() == {"dropout": 0.2, "prior_precision": 1.0}
-    assert experiment.fixed_original_units.keys() == {"noise_precision"}
-    given = build_toy("method=mc_dropout", "method.noise_precision=5")
-    assert given.method.fixed_hyper()["noise_precision"] == 5 and not given.fixed_original_units
-
-
-@pytest.mark.parametrize(("points", "precision"), [(20, 13.5), (40, 9.9), (400, 8.3)])
-def test_the_known_noise_is_standardised_with_the_training_rows(
-    points: int, precision: float
-) -> None:
-    """The targets' standard deviation, and thus the standardised noise, depends on the sample."""
-    experiment = build_toy(f"dataset=sine_{points}")
-    table, fitting = experiment.table, experiment.fitting
-    train = table.splits[0].train
-    _, scaler = standardise(
-        [table.inputs[train]], [table.targets[train]], [0], torch.device("cpu"), torch.float32
-    )
-    (converted,) = fitting.fixed_standardised(scaler)
-    assert converted["noise_precision"] == pytest.approx(precision, abs=0.05)
-    noise = table.targets - table.truth  # type: ignore[operator]
-    assert noise.std() == pytest.approx(0.3, rel=0.05)

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from support.config import compose
 from support.quick import slow_except
-from support.refusals import assert_refused
 from support.runs import with_columns
 from support.tiny_runs import no_page
 
@@ -302,19 +301,3 @@ def test_as_printed_every_update_of_the_noise_precision_is_skipped(runs: Runs) -
 def test_the_printed_target_is_compared_with_the_posterior(runs: Runs) -> None:
     exact = runs("noise_precision").answer(noise.MEAN, noise.EXACT)
     assert (exact["value"], exact["exact"]) == pytest.approx((3.5346, 4.0645), abs=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("experiment", "overrides", "setting", "code"),
-    [
-        ("em_factory", ["experiment.rate_scale=0.01"], "experiment.data_seed", None),
-        ("gaussian_mixture", ["experiment.few_points=16"], "experiment.few_points", "too_large"),
-        ("gaussian_mixture", ["experiment.few_means=[1.0,2.0,3.0]", "experiment.few_points=11"],
-         "experiment.few_points", "too_large"),
-        ("gaussian_mixture", ["experiment.many_points=40"], "experiment.batch", "too_large"),
-    ],
-)  # fmt: skip
-def test_settings_that_do_not_fit_each_other_are_refused(
-    experiment: str, overrides: list[str], setting: str, code: str | None
-) -> None:
-    assert_refused([f"experiment={experiment}", *overrides], setting=setting, code=code)

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.sprinkler_runs import finished_run, sprinkler
-from support.user_errors import raises_user_error
 
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
-from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, STUCK
+from bnnbench.suites.lam_density_ratio.names import CURVES, OK, STUCK
 from bnnbench.suites.lam_density_ratio.run_page import (
     FINAL,
     PAGE,
@@ -83,12 +82,3 @@ def test_other_data_have_no_floor_and_the_joint_contrast_has_a_warning(tmp_path:
     for words, warned in (([], True), (["observations=model"], False)):
         joint = finished_run(tmp_path, "contrast=joint", *words, QUICK, ends=ENDS)
         assert any("five atoms" in note for note in run_notes(joint)) == warned
-
-
-@pytest.mark.parametrize("name", [REPETITIONS, CURVES])
-def test_a_damaged_table_is_a_user_error(tmp_path: Path, name: str) -> None:
-    folder = finished_run(tmp_path, QUICK, ends=ENDS)
-    for content in ("torn", "repetition,status\n0,ok\n"):
-        folder.table(name).write_text(content)
-        with raises_user_error(folder.table(name).name, "damaged"):
-            read_sprinkler(folder)

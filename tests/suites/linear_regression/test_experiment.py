@@ -104,18 +104,6 @@ def test_a_run_approaches_the_mean_field_optimum(tmp_path: Path) -> None:
     assert learned["truth"].to_numpy() == pytest.approx([1.0, -0.7])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("curvature", ["full", "diagonal"])
-def test_laplace_reaches_the_best_posterior_of_its_curvature(
-    tmp_path: Path, curvature: str
-) -> None:
-    table = run_posteriors(tmp_path, *QUICK, "method=laplace", f"method.curvature={curvature}")
-    best = table.loc["mean field" if curvature == "diagonal" else "exact"]
-    for column, tolerance in {"mean": 1e-3, "std": 1e-9, "correlation": 1e-9, "kl": 1e-3}.items():
-        expected = pytest.approx(best[column].to_numpy(), abs=tolerance)
-        assert table.loc["learned"][column].to_numpy() == expected
-
-
 def test_coordinate_ascent_converges_to_the_mean_field_optimum(tmp_path: Path) -> None:
     table = run_posteriors(tmp_path, "method=cavi", "training.epochs=200")
     best, learned = (table.loc[name] for name in ("mean field", "learned"))

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import torch
 from support.runs import make_folder
-from support.user_errors import raises_user_error
 from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.run_folder import RunFolder
@@ -25,7 +24,6 @@ from bnnbench.suites.linear_regression.page import (
     line_notes,
     line_table,
     posterior_figure,
-    read_posterior,
 )
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 
@@ -70,16 +68,6 @@ def test_the_table_compares_learned_and_exact(tmp_path: Path) -> None:
 def test_a_distance_from_the_optimum_is_noted(tmp_path: Path, shift: float) -> None:
     notes = line_notes(make_line_run(tmp_path, shift))
     assert len(notes) == 2 and "mean-field optimum" in notes[0] and "not converged" in notes[-1]
-
-
-def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
-    folder = make_line_run(tmp_path)
-    folder.table(POSTERIOR).write_text("damaged")
-    with raises_user_error("posterior.csv", "damaged"):
-        read_posterior(folder)
-    folder.table(POSTERIOR).unlink()
-    with raises_user_error("posterior.csv", "damaged"):
-        read_posterior(folder)
 
 
 @pytest.mark.slow
