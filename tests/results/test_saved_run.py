@@ -6,6 +6,8 @@ from math import isnan, nan
 from pathlib import Path
 
 import pandas as pd
+import pytest
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
