@@ -28,11 +28,11 @@ from benchmarks.autoencoders import autoencoder_rows
 from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows, sweep_rows
 from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
-from benchmarks.training import Row, pbp_rows, training_rows
+from benchmarks.training import Row, pbp_rows, tagi_rows, training_rows
 
 PARTS = (
-    *("steps", "pbp", "leapfrogs", "autoencoders", "job", "start", "sweep", "methods", "memory"),
-    "scaling",
+    *("steps", "pbp", "tagi", "leapfrogs", "autoencoders", "job", "start", "sweep", "methods"),
+    *("memory", "scaling"),
 )
 
 
@@ -41,6 +41,7 @@ def run_part(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
     parts: dict[str, Callable[[], Iterator[Row]]] = {
         "steps": partial(training_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
+        "tagi": partial(tagi_rows, repeats),
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
         "autoencoders": partial(autoencoder_rows, repeats),
         "job": partial(job_rows, outputs),
