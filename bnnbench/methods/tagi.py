@@ -197,18 +197,28 @@ class TAGI(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling."""
-        loc, var = (posterior.state[name] for name in ("loc", "var"))
-        if has_native_code(inputs, inputs.dtype):
-            output = conditioning.output_moments(posterior.mlp, loc, var, inputs)
-            exponential = tensor_exp
-        else:
-            layers = layers_of(posterior.mlp, (loc, var))
-            chunks = inputs.split(rows_per_chunk(posterior.mlp, len(inputs)), 1)
-            moments = zip(*(forward(layers, chunk)[0] for chunk in chunks), strict=True)
-            loc, var = (torch.cat(moment, 1) for moment in moments)
-            output, exponential = (loc, var), torch.exp
-        noise = self._noise(output, posterior.hyper, exponential)
-        return Prediction(output[0][None, ..., 0], output[1][None, ..., 0], noise)
+        native = has_native_code(inputs, inputs.dtype)
+        moments = conditioning.output_moments if native else output_moments
+        state = posterior.state
+        output = loc, var = moments(posterior.mlp, state["loc"], state["var"], inputs)
+        noise = self._noise(output, posterior.hyper, tensor_exp if native else torch.exp)
+        return Prediction(loc[None, ..., 0], var[None, ..., 0], noise)
+
+
+def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> Moments:
+    """Return means and variances of the outputs, `[R, M, O]` each; `forward` in chunks of rows.
+
+    Args:
+        mlp: the network shape.
+        loc: means of the weights, `[R, P]`.
+        var: their variances, `[R, P]`.
+        inputs: `[R, M, D]`.
+    """
+    layers = layers_of(mlp, (loc, var))
+    chunks = inputs.split(rows_per_chunk(mlp, len(inputs)), 1)
+    moments = zip(*(forward(layers, chunk)[0] for chunk in chunks), strict=True)
+    means, variances = (torch.cat(moment, 1) for moment in moments)
+    return means, variances
 
 
 def max_change(batch_size: int) -> float:
