@@ -93,3 +93,12 @@ def test_pbp_has_the_same_bits_on_all_data_sets(tmp_path: Path) -> None:
     assert_same_bits(
         tmp_path, "method=pbp", f"dataset={sets}", "splits=[0]", "training.final_epochs=5"
     )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_tagi_has_the_same_bits_on_all_data_sets(tmp_path: Path) -> None:
+    sets = "yacht,boston,energy,wine,concrete,kin8nm,naval,power,protein"
+    assert_same_bits(
+        tmp_path, "method=tagi_2024,tagi_v_gains_2024", f"dataset={sets}", "splits=[0]",
+        "training.epochs=5",
+    )  # fmt: skip

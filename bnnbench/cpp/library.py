@@ -203,6 +203,7 @@ SOURCES = tuple(
     Path(__file__).with_name(name)
     for name in (
         "kernel.cpp",
+        "conditioning.cpp",
         "elementwise.cpp",
         "propagation.cpp",
         "random.cpp",
@@ -257,7 +258,9 @@ def _load(path: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(path))
     code.gradient_moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
     code.evaluate.argtypes = [ARRAY, *[NUMBER] * 4, *[ARRAY] * 3]
-    taking_one = code.take_steps, code.propagate, code.take_trajectories
+    taking_one = (
+        code.take_steps, code.condition_networks, code.propagate, code.take_trajectories,
+    )  # fmt: skip
     for function in taking_one:
         function.argtypes = [ARRAY]
     for function in (code.exponentials, code.logarithms):
@@ -272,7 +275,9 @@ def _load(path: Path) -> ctypes.CDLL:
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None
     code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
-    for function in (code.gradient_moments, code.evaluate, code.output_moments, *taking_one):
+    code.linearised_moments.argtypes = [ARRAY, *[NUMBER] * 3, ctypes.c_bool, *[ARRAY] * 5]
+    predicting = code.evaluate, code.output_moments, code.linearised_moments
+    for function in (code.gradient_moments, *predicting, *taking_one):
         function.errcheck = _check_memory  # type: ignore[assignment]
     return code
 

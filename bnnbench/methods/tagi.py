@@ -8,15 +8,18 @@ Neurocomputing 2024. Reference program: lhnguyen102/cuTAGI.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, Positive
+from bnnbench.cpp.library import has_native_code, library
 from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
@@ -29,7 +32,9 @@ from bnnbench.methods.shared.moment_propagation import (
     pack,
 )
 from bnnbench.methods.shared.trainer import finite, select, shuffled
+from bnnbench.native import conditioning
 from bnnbench.nn import MLP
+from bnnbench.portable_math import tensor_exp
 from bnnbench.random_streams import Streams
 from bnnbench.types import Hyper, Prediction
 
@@ -70,8 +75,20 @@ class TAGI(Method):
     noise_gain: Positive = 1.0
     repeat_noise_gain: bool = True
     is_stochastic: ClassVar[bool] = False
-    stack_splits: ClassVar[bool] = True
     variants = ({"predicts_noise": True, "noise_gain": 0.1},)
+
+    @property
+    def stack_splits(self) -> bool:
+        """True for torch; native code trains one network after the other."""
+        return library().code is None
+
+    @property
+    def native(self) -> bool:
+        return library().code is not None
+
+    @property
+    def portable(self) -> bool:
+        return self.native
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
@@ -84,8 +101,16 @@ class TAGI(Method):
     def fit(self, task: FitTask) -> Posterior:
         """Fit all replicas; one that is not finite after an epoch keeps the previous epoch."""
         task = replace(task, outputs=1 + self.predicts_noise)
-        state, limit = self._initial_state(task), max_change(task.batch_size)
-        alive, real = finite(state), task.data.real.split(task.batch_size, 1)
+        state = self._initial_state(task)
+        native = has_native_code(task.data.inputs, task.data.inputs.dtype)
+        run_passes = self._native_passes if native else self._torch_passes
+        state, alive = run_passes(task, state, finite(state))
+        counts = task.data.inputs.new_tensor(task.data.counts)[:, None]
+        return Posterior(state, task.hyper, task.mlp, counts, ~alive)
+
+    def _torch_passes(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
+        """Run all passes; return the final state and which replicas are finite, `[R]`."""
+        limit, real = max_change(task.batch_size), task.data.real.split(task.batch_size, 1)
         for _ in range(task.epochs):
             before, layers = state, layers_of(task.mlp, (state["loc"], state["var"]))
             rows = (part.split(task.batch_size, 1) for part in shuffled(task.data, task.streams))
@@ -96,8 +121,26 @@ class TAGI(Method):
             state = pack(layers)
             alive = alive & finite(state)
             state = select(alive, state, before)
-        counts = task.data.inputs.new_tensor(task.data.counts)[:, None]
-        return Posterior(state, task.hyper, task.mlp, counts, ~alive)
+        return state, alive
+
+    def _native_passes(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
+        """Like `_torch_passes`, equal up to rounding."""
+        native = conditioning.NativeConditioning(
+            task.mlp,
+            task.data,
+            task.batch_size,
+            None if self.predicts_noise else 1 / task.hyper["noise_precision"],
+            max_change(task.batch_size),
+            state,
+            alive,
+        )
+        for _ in range(task.epochs):
+            before = {name: value.clone() for name, value in state.items()}
+            keys = task.streams.uniform(1, task.data.inputs.shape[1])[0]
+            native.run_pass(torch.argsort(keys, dim=1, stable=True))
+            for name, value in state.items():
+                value.copy_(torch.where(alive[:, None], value, before[name]))
+        return state, alive
 
     def _initial_state(self, task: FitTask) -> State:
         """Return means drawn with variance `1 / fan_in`, and that variance times the gains."""
@@ -106,8 +149,9 @@ class TAGI(Method):
         gains = [torch.ones_like(scale) for scale in scales]
         gains[-1][:-1, 0] = self.output_gain
         if self.predicts_noise:
-            repeats = torch.arange(1, len(gains[-1])) if self.repeat_noise_gain else 1
-            scales[-1][:-1, 1] *= self.noise_gain ** (0.5 * repeats)
+            factors = [math.sqrt(self.noise_gain)] * (len(scales[-1]) - 1)
+            products = accumulate(factors, mul) if self.repeat_noise_gain else factors
+            scales[-1][:-1, 1] *= torch.tensor([*products])
         scale, gain = (
             torch.cat([layer.flatten() for layer in layers]).to(task.data.inputs)
             for layers in (scales, gains)
@@ -141,22 +185,40 @@ class TAGI(Method):
         by_var = gain.square() * (posterior_var - square_var)
         return torch.stack([residual, by_loc], 2), torch.stack([-precision, by_var], 2)
 
-    def _noise(self, output: Moments, hyper: Hyper) -> Tensor:
+    def _noise(
+        self, output: Moments, hyper: Hyper, exp: Callable[[Tensor], Tensor] = torch.exp
+    ) -> Tensor:
         """Return the mean noise variance, `[R, B]` or `[R, 1]`: `E[exp(output)]` if predicted."""
         if not self.predicts_noise:
             return 1 / hyper["noise_precision"]
-        return torch.exp(output[0][..., 1] + 0.5 * output[1][..., 1])
+        return exp(output[0][..., 1] + 0.5 * output[1][..., 1])
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling."""
-        layers = layers_of(posterior.mlp, (posterior.state["loc"], posterior.state["var"]))
-        chunks = inputs.split(rows_per_chunk(posterior.mlp, len(inputs)), 1)
-        moments = zip(*(forward(layers, chunk)[0] for chunk in chunks), strict=True)
-        loc, var = (torch.cat(moment, 1) for moment in moments)
-        noise = self._noise((loc, var), posterior.hyper)
+        native = has_native_code(inputs, inputs.dtype)
+        moments = conditioning.output_moments if native else output_moments
+        state = posterior.state
+        output = loc, var = moments(posterior.mlp, state["loc"], state["var"], inputs)
+        noise = self._noise(output, posterior.hyper, tensor_exp if native else torch.exp)
         return Prediction(loc[None, ..., 0], var[None, ..., 0], noise)
+
+
+def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> Moments:
+    """Return means and variances of the outputs, `[R, M, O]` each; `forward` in chunks of rows.
+
+    Args:
+        mlp: the network shape.
+        loc: means of the weights, `[R, P]`.
+        var: their variances, `[R, P]`.
+        inputs: `[R, M, D]`.
+    """
+    layers = layers_of(mlp, (loc, var))
+    chunks = inputs.split(rows_per_chunk(mlp, len(inputs)), 1)
+    moments = zip(*(forward(layers, chunk)[0] for chunk in chunks), strict=True)
+    means, variances = (torch.cat(moment, 1) for moment in moments)
+    return means, variances
 
 
 def max_change(batch_size: int) -> float:

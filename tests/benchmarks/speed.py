@@ -28,7 +28,7 @@ from benchmarks.autoencoders import autoencoder_rows
 from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows, sweep_rows
 from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
-from benchmarks.training import Row, pbp_rows, training_rows
+from benchmarks.training import Row, pbp_rows, tagi_rows, training_rows
 
 
 def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row]]]:
@@ -36,6 +36,7 @@ def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row
     return {
         "steps": partial(training_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
+        "tagi": partial(tagi_rows, repeats),
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
         "autoencoders": partial(autoencoder_rows, repeats),
         "job": partial(job_rows, outputs),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from unittest.mock import patch
 
 import torch
@@ -15,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from bnnbench.cpp.library import library
 from bnnbench.methods.pbp import PBP
 from bnnbench.methods.shared.contract import FitTask, Method
+from bnnbench.methods.tagi import TAGI
 from bnnbench.methods.vadam import Vadam
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
@@ -25,6 +27,8 @@ SAMPLES, BATCH, EPOCHS = 10, 32, 40
 NOISE, PRIOR, RATE, BETAS = 10.0, 1.0, 0.01, (0.9, 0.99)
 SPLITS, SPLIT_ROWS = 20, 455
 EAGER_PASSES = 4
+TAGI_BATCH, TAGI_EPOCHS = 10, 13
+TAGI_SHAPES = {"boston": (SPLIT_ROWS, FEATURES), "kin8nm": (7373, 8)}  # training rows and inputs
 AUTHORS_C_SECONDS = 3.0  # 20 Boston splits x 40 passes on one core of a similar machine
 
 Row = dict[str, str | float]
@@ -114,8 +118,10 @@ def stacked_fit(
 @contextmanager
 def without_native_code() -> Iterator[None]:
     """Use torch instead of native code."""
-    names = ("bnnbench.native.networks.has_native_code", "bnnbench.methods.pbp.has_native_code")
-    with patch(names[0], lambda *_: False), patch(names[1], lambda *_: False):
+    modules = ("native.networks", "methods.pbp", "methods.tagi")
+    with ExitStack() as stack:
+        for module in modules:
+            stack.enter_context(patch(f"bnnbench.{module}.has_native_code", lambda *_: False))
         yield
 
 
@@ -223,3 +229,32 @@ def pbp_rows(repeats: int) -> Iterator[Row]:
         "unit": "s",
         "ratio": AUTHORS_C_SECONDS / native,
     }
+
+
+def tagi_rows(repeats: int) -> Iterator[Row]:
+    """Measure a step of TAGI on one split, with and without predicted noise.
+
+    Ratios are speed-ups of native code.
+    """
+    for name, (rows, features) in TAGI_SHAPES.items():
+        data = replicate(synthetic_data(rows, features), 1)
+        epochs = max(1, TAGI_EPOCHS * SPLIT_ROWS // rows)
+        steps = epochs * math.ceil(rows / TAGI_BATCH)
+        training = Training(batch_size=TAGI_BATCH)
+        for predicts_noise in (False, True):
+            method = TAGI(label="tagi", predicts_noise=predicts_noise)
+            hyper = {} if predicts_noise else {"noise_precision": torch.full((1, 1), NOISE)}
+            task = FitTask(data, hyper, Network(), training, epochs, Streams([1], data.groups))
+            fit = partial(method.fit, task)
+            workloads = {"eager": without_native(fit)}
+            if library().code:
+                workloads["native"] = fit
+            minima = core_seconds(workloads, repeats)
+            for label, seconds in minima.items():
+                noise = "predicted noise, " if predicts_noise else ""
+                yield {
+                    "measurement": f"one step of TAGI, {name}, {noise}{label}",
+                    "value": 1e6 * seconds / steps,
+                    "unit": "us",
+                    "ratio": minima["eager"] / seconds,
+                }
