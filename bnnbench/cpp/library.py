@@ -204,6 +204,7 @@ SOURCES = tuple(
     for name in (
         "kernel.cpp",
         "elementwise.cpp",
+        "gaussian_process.cpp",
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
@@ -214,7 +215,7 @@ SOURCES = tuple(
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"
 
-NUMBER, WORD, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_void_p
+NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,10 @@ def _load(path: Path) -> ctypes.CDLL:
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None
     code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
-    for function in (code.gradient_moments, code.evaluate, code.output_moments, *taking_one):
+    code.marginal_likelihood.argtypes = [*[NUMBER] * 2, REAL, *[ARRAY] * 4]
+    code.posterior.argtypes = [*[NUMBER] * 3, REAL, *[ARRAY] * 6]
+    of_networks = code.gradient_moments, code.evaluate, code.output_moments, *taking_one
+    for function in (*of_networks, code.marginal_likelihood, code.posterior):
         function.errcheck = _check_memory  # type: ignore[assignment]
     return code
 
