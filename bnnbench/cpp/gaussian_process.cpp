@@ -8,7 +8,6 @@
 #include "lanes.h"
 #include "portable.h"
 
-
 extern "C" int invert_positive(Size n, const double *matrix, double *inverse, double *diagonal);
 
 namespace {
@@ -128,19 +127,19 @@ extern "C" int marginal_likelihood(Size n, Size inputs, double jitter, const dou
 extern "C" int posterior(Size count, Size n, Size inputs, double amplitude, const double *points,
                          const double *trials, const double *inverse, const double *weights,
                          double *mean, double *variance) try {
-  std::vector<double> at(inputs * POINTS), across(n * POINTS), terms(n * POINTS);
+  std::vector<double> at(inputs * POINTS), squares(inputs * POINTS);
+  std::vector<double> across(n * POINTS), terms(n * POINTS);
   for (Size first = 0; first < count; first += POINTS) {
     const Size valid = std::min<Size>(POINTS, count - first);
     for (Size c = 0; c < valid; ++c)
       for (Size k = 0; k < inputs; ++k) at[k * POINTS + c] = points[(first + c) * inputs + k];
     for (Size j = 0; j < n; ++j) {
-      double *squares = &across[j * POINTS];
-      std::fill_n(squares, POINTS, 0.0);
       for (Size k = 0; k < inputs; ++k)
         for (int c = 0; c < POINTS; ++c) {
           const double step = at[k * POINTS + c] - trials[j * inputs + k];
-          squares[c] += step * step;
+          squares[k * POINTS + c] = step * step;
         }
+      pairwise_sum<POINTS>(squares.data(), inputs, &across[j * POINTS]);
     }
     for (Size i = 0; i < n * POINTS; ++i)
       across[i] = matern(amplitude, ROOT5 * std::sqrt(across[i]));

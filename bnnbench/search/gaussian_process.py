@@ -213,7 +213,9 @@ class MaternProcess:
             explained = (matmul(across, self.inverse_) * across).sum(1)
             return matmul(across, self.weights_)[:, 0], self.kernel_.amplitude - explained
         mean, variance = np.empty(count), np.empty(count)
-        scaled = [np.ascontiguousarray(a / self.kernel_.length_scales) for a in (points, self.inputs_)]
+        scaled = [
+            np.ascontiguousarray(a / self.kernel_.length_scales) for a in (points, self.inputs_)
+        ]
         arrays = (*scaled, self.inverse_, self.weights_, mean, variance)
         addresses = [one.ctypes.data for one in arrays]
         shape = count, len(self.inputs_), dimensions
