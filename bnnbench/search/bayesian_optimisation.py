@@ -30,9 +30,9 @@ LENGTH_SCALES = (0.05, 2.0)  # bounds, for inputs in the unit cube
 class BayesianOptimisation(Search):
     """Random points, then expected improvement under a GP with a Matern 5/2 kernel.
 
-    Suggests what `skopt.Optimizer` suggests with a faster GP in place of its own, in a tenth of the
-    time: its lists of candidates are slow. The GP is fitted once per suggestion, without restarts
-    and with bounded length scales: the same quality as scikit-optimize's defaults in less time.
+    Suggests what `skopt.Optimizer` suggests with a faster GP in place of its own, but without the
+    lists of candidates that take most of its time. The GP is fitted once per suggestion, without
+    restarts and with bounded length scales: the same quality as scikit-optimize's defaults.
 
     Attributes:
         initial_points: random evaluations before the GP is used.
