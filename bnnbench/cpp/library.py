@@ -205,6 +205,7 @@ SOURCES = tuple(
         "kernel.cpp",
         "conditioning.cpp",
         "elementwise.cpp",
+        "gaussian_process.cpp",
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
@@ -215,7 +216,7 @@ SOURCES = tuple(
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"
 
-NUMBER, WORD, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_void_p
+NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 
 
 @dataclass(frozen=True)
@@ -276,8 +277,11 @@ def _load(path: Path) -> ctypes.CDLL:
     code.draw_numbers.restype = code.draw_many.restype = None
     code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
     code.linearised_moments.argtypes = [ARRAY, *[NUMBER] * 3, ctypes.c_bool, *[ARRAY] * 5]
+    code.marginal_likelihood.argtypes = [*[NUMBER] * 2, REAL, *[ARRAY] * 4]
+    code.posterior.argtypes = [*[NUMBER] * 3, REAL, *[ARRAY] * 6]
     predicting = code.evaluate, code.output_moments, code.linearised_moments
-    for function in (code.gradient_moments, *predicting, *taking_one):
+    of_search = code.marginal_likelihood, code.posterior
+    for function in (code.gradient_moments, *predicting, *of_search, *taking_one):
         function.errcheck = _check_memory  # type: ignore[assignment]
     return code
 

@@ -4,7 +4,8 @@ The same model as `skopt.learning.GaussianProcessRegressor` with a constant time
 kernel, Gaussian noise and standardised targets (Rasmussen and Williams, "Gaussian Processes for
 Machine Learning", 2006, Algorithm 2.1 and eq. 5.9). With about thirty points, that class spends
 nearly all of its time on checks and copies of kernel objects. Here, sums have a fixed order
-(`portable_math`), so that suggestions do not depend on the processor.
+(`portable_math`), so that suggestions do not depend on the processor. The numpy code is the
+reference; native code, if it is available, gives the same bits in a fraction of the time.
 
 The marginal likelihood is maximised by projected BFGS.
 """
@@ -16,12 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 
-from bnnbench.portable_math import exp, invert, log, matmul
+from bnnbench.cpp.library import library
+from bnnbench.portable_math import Array, exp, invert, log, matmul
 
-Array = NDArray[np.float64]
 Function = Callable[[Array], tuple[float, Array]]
 """Returns the value and the gradient at a point."""
 
@@ -114,12 +113,9 @@ class Matern:
 
     def between(self, inputs: Array, others: Array) -> Array:
         """Return the covariances `[N, M]` of two sets of points, `[N, D]` and `[M, D]`."""
-        root = ROOT5 * np.sqrt(self._squares(inputs, others))
-        return self.amplitude * (1 + root + root**2 / 3) * exp(-root)
-
-    def _squares(self, inputs: Array, others: Array) -> Array:
         steps = inputs[:, None] / self.length_scales - others / self.length_scales
-        return (steps * steps).sum(-1)
+        root = ROOT5 * np.sqrt((steps * steps).sum(-1))
+        return self.amplitude * (1 + root + root**2 / 3) * exp(-root)
 
 
 def negative_log_likelihood(theta: Array, squares: Array, targets: Array) -> tuple[float, Array]:
@@ -134,6 +130,17 @@ def negative_log_likelihood(theta: Array, squares: Array, targets: Array) -> tup
         The value in nats, infinite if the covariance is not positive definite, and the gradient
         `[D + 2]`.
     """
+    code = library().code
+    if code is None:
+        return _likelihood(theta, squares, targets)
+    out = np.empty(len(theta) + 1)
+    arrays = [np.ascontiguousarray(one, dtype=np.float64) for one in (theta, squares, targets)]
+    addresses = [one.ctypes.data for one in (*arrays, out)]
+    code.marginal_likelihood(len(targets), len(squares), JITTER, *addresses)
+    return float(out[0]), out[1:]
+
+
+def _likelihood(theta: Array, squares: Array, targets: Array) -> tuple[float, Array]:
     amplitude, *inverse_squares, noise = exp(np.array([1, *[-2] * len(squares), 1]) * theta)
     n = len(targets)
     weighted = [scale * square for scale, square in zip(inverse_squares, squares, strict=True)]
@@ -152,8 +159,8 @@ def negative_log_likelihood(theta: Array, squares: Array, targets: Array) -> tup
     return float(value), np.array([*slopes, noise * inner.diagonal().sum()])
 
 
-class MaternProcess(RegressorMixin, BaseEstimator):
-    """A regressor for `skopt.Optimizer`.
+class MaternProcess:
+    """A model for the acquisition functions of scikit-optimize.
 
     Attributes:
         length_scales: bounds of every length scale; the optimisation starts at 1.
@@ -169,7 +176,7 @@ class MaternProcess(RegressorMixin, BaseEstimator):
         self.mean_, std = targets.mean(), targets.std()
         self.std_ = std if std > 10 * np.finfo(float).eps else 1.0  # all targets may be equal
         standardised = (targets - self.mean_) / self.std_
-        squares = (self.inputs_[:, None] - self.inputs_).transpose(2, 0, 1) ** 2
+        squares = np.array([(x[:, None] - x) ** 2 for x in self.inputs_.T])
         bounds = np.log([AMPLITUDES, *([self.length_scales] * len(squares)), NOISES])
         start = np.clip(np.zeros(len(bounds)), *bounds.T)
         optimum, value = minimise(
@@ -192,10 +199,25 @@ class MaternProcess(RegressorMixin, BaseEstimator):
             inputs: points `[M, D]`.
             return_std: whether to return the standard deviation `[M]` too.
         """
-        across = self.kernel_.between(np.asarray(inputs, float), self.inputs_)
-        mean = self.mean_ + self.std_ * matmul(across, self.weights_)[:, 0]
+        mean, variance = self._posterior(np.asarray(inputs, float))
+        mean = self.mean_ + self.std_ * mean
         if not return_std:
             return mean
-        solved = matmul(across, self.inverse_)
-        variance = self.kernel_.amplitude - (solved * across).sum(1)
         return mean, self.std_ * np.sqrt(np.maximum(variance, 0.0))
+
+    def _posterior(self, points: Array) -> tuple[Array, Array]:
+        """Return the mean and the variance `[M]` of the standardised function."""
+        code, (count, dimensions) = library().code, points.shape
+        if code is None:
+            across = self.kernel_.between(points, self.inputs_)
+            explained = (matmul(across, self.inverse_) * across).sum(1)
+            return matmul(across, self.weights_)[:, 0], self.kernel_.amplitude - explained
+        mean, variance = np.empty(count), np.empty(count)
+        scaled = [
+            np.ascontiguousarray(a / self.kernel_.length_scales) for a in (points, self.inputs_)
+        ]
+        arrays = (*scaled, self.inverse_, self.weights_, mean, variance)
+        addresses = [one.ctypes.data for one in arrays]
+        shape = count, len(self.inputs_), dimensions
+        code.posterior(*shape, self.kernel_.amplitude, *addresses)
+        return mean, variance

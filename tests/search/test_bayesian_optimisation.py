@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from skopt import Optimizer
+from skopt.space import Real
 from support.user_errors import raises_user_error
 
+from bnnbench.search import bayesian_optimisation
 from bnnbench.search.base import Trial, best
-from bnnbench.search.bayesian_optimisation import BayesianOptimisation
+from bnnbench.search.bayesian_optimisation import LENGTH_SCALES, BayesianOptimisation
+from bnnbench.search.gaussian_process import MaternProcess
 from bnnbench.settings import Dimension
 
 SPACE = (Dimension("noise_precision", 1.0, math.exp(5)), Dimension("prior_precision", 0.02, 50.0))
@@ -65,6 +71,48 @@ def test_a_suggestion_is_a_function_of_history_and_seed() -> None:
     assert BO.suggest(SPACE, history, 5) == BO.suggest(SPACE, list(history), 5)
     assert BO.suggest(SPACE, history[:3], 5) == BO.suggest(SPACE, history[1:4], 5)
     assert BO.suggest(SPACE, history[:3], 5) != BO.suggest(SPACE, history[:3], 6)
+
+
+class Regressor(RegressorMixin, BaseEstimator, MaternProcess):
+    """The Gaussian process, as `skopt.Optimizer` needs it."""
+
+    def __init__(self, length_scales: tuple[float, float] = LENGTH_SCALES) -> None:
+        super().__init__(length_scales)
+
+
+def suggest_with_optimizer(points: np.ndarray, losses: list[float], seed: int) -> list[float]:
+    optimizer = Optimizer(
+        [Real(0.0, 1.0) for _ in points.T],
+        base_estimator=Regressor(),
+        n_initial_points=len(points),
+        acq_func="EI",
+        acq_optimizer="sampling",
+        acq_optimizer_kwargs={"n_points": bayesian_optimisation.CANDIDATES},
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a repeated point
+        optimizer.tell(points.tolist(), losses)
+        return list(map(float, optimizer.ask()))
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("dimensions", [1, 2, 4])
+def test_suggestions_equal_those_of_scikit_optimize(
+    dimensions: int, repeated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit, also where a random point replaces a repeated one."""
+    random = np.random.default_rng(dimensions)
+    points, losses = random.uniform(size=(9, dimensions)), random.normal(size=9).tolist()
+    if repeated:  # the only candidate
+        monkeypatch.setattr(bayesian_optimisation, "CANDIDATES", 1)
+        points[0] = suggest_with_optimizer(points, losses, 7)
+    monkeypatch.setattr(bayesian_optimisation, "_normalise", lambda *_: points)
+    history = [trial({}, -loss) for loss in losses]
+    space = [Dimension(f"h{k}", 1.0, 2.0) for k in range(dimensions)]
+    found = bayesian_optimisation._expected_improvement(space, history, 7)
+    assert found == suggest_with_optimizer(points, losses, 7)
+    assert found not in points.tolist()
 
 
 def test_a_diverged_trial_counts_as_the_worst_finite_one() -> None:

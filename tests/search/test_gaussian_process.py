@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from skopt.learning import GaussianProcessRegressor
 from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
 
+from bnnbench.cpp.library import Library, library
+from bnnbench.search import gaussian_process
 from bnnbench.search.gaussian_process import (
     AMPLITUDES,
     Array,
@@ -71,6 +74,28 @@ def test_gradients_equal_finite_differences(seed: int, points: int, inputs: int)
         high, _ = negative_log_likelihood(theta + step, squares, losses)
         low, _ = negative_log_likelihood(theta - step, squares, losses)
         assert slope == pytest.approx((high - low) / 2e-5, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.skipif(library().code is None, reason="no compiler")
+@pytest.mark.parametrize("inputs", [1, 2, 3, 9])
+@pytest.mark.parametrize("points", [3, 8, 13, 30, 40])
+def test_native_code_and_numpy_give_the_same_bits(points: int, inputs: int) -> None:
+    at, losses = search_data(points + inputs, points, inputs)
+    at[1] = at[0]
+    others = np.random.default_rng(0).uniform(size=(53, inputs))
+    squares = (at[:, None] - at).transpose(2, 0, 1) ** 2
+    thetas = np.random.default_rng(1).uniform(-6, 4, (20, inputs + 2))
+
+    def compute() -> list[Any]:
+        process = MaternProcess(SCALES).fit(at, losses)
+        found = [negative_log_likelihood(theta, squares, losses) for theta in thetas]
+        return [*process.predict(others, return_std=True), process.weights_, *sum(found, ())]
+
+    native = compute()
+    with patch.object(gaussian_process, "library", Library):
+        reference = compute()
+    for one, other in zip(native, reference, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_repeated_points_and_equal_losses() -> None:
