@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +48,7 @@ class BayesianOptimisation(Search):
             )
 
     def load(self) -> None:
-        _acquisition()
+        import skopt.acquisition  # noqa: F401
 
         import bnnbench.search.gaussian_process  # noqa: F401
 
@@ -69,31 +65,19 @@ class BayesianOptimisation(Search):
 def _expected_improvement(
     space: Sequence[Dimension], history: Sequence[Trial], seed: int
 ) -> list[float]:
+    # Imported here because scikit-optimize takes a second to load.
+    from skopt.acquisition import gaussian_ei
+
     from bnnbench.search.gaussian_process import MaternProcess
 
     random = np.random.RandomState(seed % 2**32)
     points, losses = _normalise(space, history), _losses(history)
     process = MaternProcess(LENGTH_SCALES).fit(points, losses)
     candidates = _draw(random, CANDIDATES, len(space))
-    found = candidates[np.argmax(_acquisition().gaussian_ei(candidates, process, min(losses)))]
+    found = candidates[np.argmax(gaussian_ei(candidates, process, min(losses)))]
     if (np.abs(points - found).sum(1) <= DUPLICATE).any():
         found = _draw(random, 1, len(space))[0]
     return found.tolist()
-
-
-@cache
-def _acquisition() -> Any:
-    """Return the module `skopt.acquisition`, loaded from its file.
-
-    An import would load all of scikit-optimize and parts of scikit-learn, which takes longer.
-    """
-    package = find_spec("skopt")
-    assert package is not None and package.origin is not None
-    spec = spec_from_file_location("acquisition", Path(package.origin).with_name("acquisition.py"))
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _draw(random: np.random.RandomState, points: int, dimensions: int) -> Array:
