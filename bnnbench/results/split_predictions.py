@@ -65,7 +65,7 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
 def _gaussians(points: pd.DataFrame) -> Mixture:
     """Return Gaussians with the moments of some points."""
     columns = ("mean", "epistemic_variance", "noise_variance")
-    return Mixture(*(points[[column]].to_numpy(float) for column in columns))
+    return Mixture(*(points[column].to_numpy(float)[:, None] for column in columns))
 
 
 def _with_moments(mixture: Mixture, gaussians: Mixture) -> Mixture:
