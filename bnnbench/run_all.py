@@ -54,8 +54,8 @@ def run_all(
             except UserError as error:
                 on_error(error)
     if sweep:
-        for error in _draw_figures(runs, say):
-            on_error(error)
+        for failed in _draw_figures(runs, say):
+            on_error(failed)
     return folders
 
 
