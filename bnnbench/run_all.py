@@ -12,6 +12,7 @@ from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run, missing_figures
 from bnnbench.experiment.run_folder import Page, RunFolder
+from bnnbench.forks import stop_joblib
 from bnnbench.types import UserError
 
 
@@ -78,5 +79,6 @@ def _draw_figures(runs: Sequence[Run], say: Callable[[str], object]) -> Sequence
         return []
     from bnnbench.report.run_output import draw_missing_figures
 
+    stop_joblib()  # which searches for lockstep experiments
     say(f"drawing the figures of {len(lacking)} run{'s' * (len(lacking) > 1)}")
     return draw_missing_figures(lacking)

@@ -167,15 +167,7 @@ class LocalEngine(Engine):
         if not all(future.done() for future in self._futures.values()):
             kill_workers(self._others)
         self._processes.close()
-        stop_joblib()
         self._pool, self._futures, self._tasks = None, {}, {}
-
-
-def stop_joblib() -> None:
-    """End the processes of joblib, in which a lockstep experiment searches, and their threads."""
-    loky = sys.modules.get("joblib.externals.loky")
-    if loky is not None:
-        loky.get_reusable_executor().shutdown()
 
 
 def _run_task(key: str) -> None:
