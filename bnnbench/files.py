@@ -10,7 +10,8 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -129,6 +130,24 @@ def is_private(path: Path) -> bool:
     """Return whether the user owns a file or folder and no other user can write to it."""
     status = path.stat()
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def cache_folders(name: str) -> Iterator[Path]:
+    """Yield the folders to try: `name` in the user's cache, then one in the temporary folder.
+
+    Each belongs to the user, and no other user can write to it.
+    """
+    folders = [Path(tempfile.gettempdir()) / f"bnnbench-{name}-{os.getuid()}"]
+    with suppress(RuntimeError):  # no home directory
+        cache_home = os.environ.get("XDG_CACHE_HOME", "")
+        cache = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"
+        folders.insert(0, cache / "bnnbench" / name)
+    for folder in folders:
+        with suppress(OSError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if is_private(folder) and not folder.is_symlink():
+                yield folder
 
 
 def write_text(path: Path, text: str) -> None:

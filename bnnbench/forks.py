@@ -56,6 +56,13 @@ def can_fork() -> bool:
     return bool(tasks) and others <= FORK_SAFE_THREADS
 
 
+def stop_joblib() -> None:
+    """End the idle processes of joblib, if there are any: their threads would prevent a fork."""
+    loky = sys.modules.get("joblib.externals.loky")
+    if loky is not None and not can_fork():
+        loky.get_reusable_executor().shutdown()
+
+
 def _run_parts(parts: Sequence[Sequence[Callable[[], T]]]) -> list[list[T]]:
     """Run one part in this process, and each of the others in a forked child."""
     fork = multiprocessing.get_context("fork")

@@ -9,8 +9,9 @@ from typing import NoReturn
 
 from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run import Run, missing_figures
+from bnnbench.experiment.run_folder import Page, RunFolder
+from bnnbench.forks import stop_joblib
 from bnnbench.types import UserError
 
 
@@ -25,6 +26,9 @@ def run_all(
     say: Callable[[str], object] = lambda message: None,
 ) -> list[RunFolder]:
     """Execute runs on the engine that they are configured with, and write their pages.
+
+    The figures of several runs are drawn in parallel when all runs are finished. If the command is
+    interrupted, the next one draws them.
 
     Args:
         runs: to execute, in this order; several share one engine.
@@ -43,11 +47,15 @@ def run_all(
     with shared_engine(runs, say) as engine:
         for run in runs:
             try:
-                folder = execute(run, partial(_write_page, run), sweep, say, _load_pages, engine)
+                page = partial(_write_page, run, draw=sweep is None)
+                folder = execute(run, page, sweep, say, _load_pages, engine)
                 on_finished(folder)
                 folders.append(folder)
             except UserError as error:
                 on_error(error)
+    if sweep:
+        for failed in _draw_figures(runs, say):
+            on_error(failed)
     return folders
 
 
@@ -56,7 +64,19 @@ def _load_pages() -> None:
     import_module("bnnbench.report.run_output")
 
 
-def _write_page(run: Run, folder: RunFolder) -> Sequence[str]:
+def _write_page(run: Run, folder: RunFolder, draw: bool) -> Page:
     from bnnbench.report.run_output import run_output_writer
 
-    return run_output_writer(run)(folder)
+    return run_output_writer(run, draw)(folder)
+
+
+def _draw_figures(runs: Sequence[Run], say: Callable[[str], object]) -> Sequence[UserError]:
+    """Draw the missing figures of a sweep, when its engine has stopped, and return the errors."""
+    lacking = [run for run in runs if missing_figures(run, run.folder.finished())]
+    if not lacking:
+        return []
+    from bnnbench.report.run_output import draw_missing_figures
+
+    stop_joblib()  # which searches for lockstep experiments
+    say(f"drawing the figures of {len(lacking)} run{'s' * (len(lacking) > 1)}")
+    return draw_missing_figures(lacking)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from functools import partial
 
@@ -46,3 +48,14 @@ def test_a_process_with_threads_is_not_forked() -> None:
     assert not can_fork()
     stop.set()
     thread.join()
+
+
+@pytest.mark.slow
+def test_idle_processes_of_joblib_do_not_prevent_forks() -> None:
+    command = (
+        "from joblib import Parallel, delayed; from bnnbench.forks import can_fork, stop_joblib;"
+        "Parallel(n_jobs=2)(delayed(abs)(k) for k in range(4));"
+        "before = can_fork(); stop_joblib(); print(before, can_fork())"
+    )
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert done.stdout == "False True\n", done.stderr

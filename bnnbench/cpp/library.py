@@ -18,7 +18,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from bnnbench.files import is_private
+from bnnbench.files import cache_folders, is_private
 
 if TYPE_CHECKING:
     import torch
@@ -75,7 +75,7 @@ def build_library(*sources: Path) -> Path:
     for part in (*command, _processor_identity()):
         key.update(b"\0" + part.encode())
     name = f"{sources[0].stem}-{key.hexdigest()[:16]}.so"
-    for folder in _cache_folders():
+    for folder in cache_folders("native"):
         with suppress(OSError):
             target = folder / name
             if not _is_intact(target):
@@ -154,24 +154,6 @@ def _digest_file(target: Path) -> Path:
 
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _cache_folders() -> Iterator[Path]:
-    """Yield the folders to try: in the user's cache, then in the temporary folder.
-
-    Code is loaded only from a folder of the user that no other user can write to.
-    """
-    folders = [Path(tempfile.gettempdir()) / f"bnnbench-{os.getuid()}"]
-    with suppress(RuntimeError):  # no home directory
-        cache_home = os.environ.get("XDG_CACHE_HOME", "")
-        cache = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"
-        folders.insert(0, cache / "bnnbench" / "native")
-    for folder in folders:
-        with suppress(OSError):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if is_private(folder) and not folder.is_symlink():
-                yield folder
 
 
 def _processor_flags() -> tuple[str, ...]:

@@ -20,13 +20,12 @@ from bnnbench.experiment.run import (
     run_status,
     updated_record,
 )
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder, write_record
+from bnnbench.experiment.run_folder import Done, Page, RunFolder, write_record
 from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
-Report = Callable[[RunFolder], Sequence[str] | None]
-"""Writes the page (summary, figures) of a run with complete tables, and returns the names of those
-files that a report over many runs reads."""
+Report = Callable[[RunFolder], Page | None]
+"""Writes the page (summary, figures) of a run with complete tables; returns None for no page."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,9 @@ def draw_figures(run: Run, done: Done, report: Report) -> RunFolder:
     """Draw missing figures of a complete run; its tables stay as they are."""
     run.folder.create()
     with lock_tables(run.folder):
-        page = run.folder.checksums(report(run.folder) or ())
-        run.folder.write_done(replace(done, page=page, figures=_figure_names(run)))
+        page = report(run.folder) or Page()
+        files = run.folder.checksums(page.files)
+        run.folder.write_done(replace(done, page=files, figures=tuple(page.figures)))
     return run.folder
 
 
@@ -138,15 +138,12 @@ def write_results(run: Run, report: Report) -> None:
         # The run is incomplete until all new tables are written.
         remove(folder.done)
         assembled = run.store.assemble()
-        page = report(folder) or ()
+        page = report(folder) or Page()
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         files = {**assembled.files, **folder.checksums([folder.record.name])}
         units = tuple(assembled.units)
-        folder.write_done(Done(finished, units, files, folder.checksums(page), _figure_names(run)))
-
-
-def _figure_names(run: Run) -> tuple[str, ...]:
-    return run.folder.figure_names(FIGURE_FORMATS[run.figures])
+        page_files = folder.checksums(page.files)
+        folder.write_done(Done(finished, units, files, page_files, tuple(page.figures)))
 
 
 def make_tasks(run: Run, units: Sequence[str]) -> list[Task]:

@@ -176,7 +176,7 @@ class RunStatus:
         done: the mark of a run whose tables contain all requested units.
         files: damaged files of the run.
         units: finished units with damaged files.
-        missing_figures: requested figures that were drawn before and are missing.
+        missing_figures: requested figures of its page that are missing.
         other_code: descriptions of other code versions that computed existing units.
     """
 
@@ -233,11 +233,21 @@ def run_status(run: Run) -> RunStatus:
     if done or store.units():
         (now,) = run.record.code_versions
         other = [describe_other_code(old, now) for old in recorded_code_versions(run)]
+    other_code = tuple(dict.fromkeys(filter(None, other)))
+    missing = missing_figures(run, done)
+    return RunStatus(run, done, tuple(files), units, missing, other_code)
+
+
+def missing_figures(run: Run, done: Done | None) -> tuple[str, ...]:
+    """Return the file names of the figures of a run's page that do not exist.
+
+    Args:
+        run: with the requested format.
+        done: its mark; None if it is not finished.
+    """
     figures = (
         run.folder.figure(name, suffix)
         for name in (done.figures if done else ())
         for suffix in FIGURE_FORMATS[run.figures]
     )
-    missing = tuple(figure.name for figure in figures if not figure.exists())
-    other_code = tuple(dict.fromkeys(filter(None, other)))
-    return RunStatus(run, done, tuple(files), units, missing, other_code)
+    return tuple(figure.name for figure in figures if not figure.exists())

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,7 @@ class Done:
         files: checksums of its record and of every table and array file, by name.
         page: checksums of files that its page wrote and reports read; their numbers are also in
             other files.
-        figures: names of the figures that its page drew.
+        figures: names of the figures of its page; some may not have been drawn yet.
     """
 
     finished: str
@@ -60,6 +60,18 @@ class Done:
     files: Mapping[str, str]
     page: Mapping[str, str] = field(default_factory=dict)
     figures: tuple[str, ...] = ()
+
+
+class Page(NamedTuple):
+    """What the page of a run consists of.
+
+    Attributes:
+        files: names of its files that a report over many runs reads.
+        figures: names of its figures; some may be drawn later.
+    """
+
+    files: Sequence[str] = ()
+    figures: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -108,13 +120,6 @@ class RunFolder:
     def figure(self, name: str, suffix: str) -> Path:
         """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / "figures" / f"{name}.{suffix}"
-
-    def figure_names(self, suffixes: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of the figures that exist with all of these suffixes."""
-        names = [
-            {path.stem for path in self.figure("*", s).parent.glob(f"*.{s}")} for s in suffixes
-        ]
-        return tuple(sorted(set.intersection(*names)))
 
     def finished(self) -> Done | None:
         """Read `DONE`; None if it is missing or damaged."""

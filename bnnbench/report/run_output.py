@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder, read_environment, read_record
+from bnnbench.experiment.run_folder import (
+    FIGURE_FORMATS,
+    Page,
+    RunFolder,
+    read_environment,
+    read_record,
+)
+from bnnbench.files import remove
+from bnnbench.forks import run_in_forks
 from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.renderers import terminal
-from bnnbench.report.run_page import RunDetails, RunPage, RunSummary
+from bnnbench.report.run_page import FigureFunctions, RunDetails, RunPage, RunSummary
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.reader import Runs
 from bnnbench.types import UserError
@@ -49,23 +58,56 @@ def run_page_for(folder: RunFolder) -> RunPage:
     return page
 
 
-def write_run_output(folder: RunFolder, figures: str = "both", processes: int = 1) -> list[str]:
+def run_figures(folder: RunFolder) -> FigureFunctions:
+    """Return the functions that draw the figures of a run."""
+    return run_page_for(folder).figures(folder)
+
+
+def write_run_output(
+    folder: RunFolder, figures: str = "both", processes: int = 1, draw: bool = True
+) -> Page:
     """Write the summary tables and figures of a run into its folder.
 
-    `figures` is a key of `FIGURE_FORMATS`.
-
-    Returns:
-        The names of the written files that the report over many runs reads.
+    Args:
+        folder: of the run.
+        figures: a key of `FIGURE_FORMATS`.
+        processes: number of processes that draw.
+        draw: whether to draw the figures now; otherwise those of earlier results are removed.
     """
     page = run_page_for(folder)
     page.write(folder)
-    save_figures(page.figures(folder), folder.figure, FIGURE_FORMATS[figures], processes)
-    return [folder.table(name).name for name in page.report_tables]
+    functions = run_figures(folder)
+    if draw:
+        save_figures(functions, folder.figure, FIGURE_FORMATS[figures], processes)
+    else:
+        for name, suffix in product(functions, FIGURE_FORMATS["both"]):
+            remove(folder.figure(name, suffix))
+    return Page([folder.table(name).name for name in page.report_tables], sorted(functions))
 
 
-def run_output_writer(run: Run) -> Callable[[RunFolder], list[str]]:
+def run_output_writer(run: Run, draw: bool) -> Callable[[RunFolder], Page]:
     """Return a function that writes the output of a run with the run's own options."""
-    return partial(write_run_output, figures=run.figures, processes=run.workers)
+    return partial(write_run_output, figures=run.figures, processes=run.workers, draw=draw)
+
+
+def draw_missing_figures(runs: Sequence[Run]) -> list[UserError]:
+    """Draw the missing figures of finished runs, of each run in one process.
+
+    Returns:
+        The errors of runs whose figures cannot be drawn.
+    """
+    functions = [partial(_draw_figures, run) for run in runs]
+    errors = run_in_forks(functions, max((run.workers for run in runs), default=1))
+    return [error for error in errors if error]
+
+
+def _draw_figures(run: Run) -> UserError | None:
+    folder = run.folder
+    try:
+        save_figures(run_figures(folder), folder.figure, FIGURE_FORMATS[run.figures])
+    except UserError as error:
+        return error
+    return None
 
 
 def print_run(folder: RunFolder, console: Console) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import FOLDS
+from bnnbench.experiment.split_files import FOLDS, MIXTURE, OUT_OF_FOLD, PREDICTIONS, SPLITS
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
 from bnnbench.results.run_files import read_arrays, read_out_of_fold, read_splits, read_test_points
 
@@ -32,6 +33,12 @@ class SplitPredictions:
     mixture: Mixture
     held_out: pd.DataFrame
     fold_means: np.ndarray | None = None
+
+
+def prediction_files(folder: RunFolder) -> list[Path]:
+    """Return the paths of all files that `split_predictions` may read."""
+    arrays = map(folder.arrays, (PREDICTIONS, OUT_OF_FOLD, FOLDS, MIXTURE))
+    return [folder.table(SPLITS), *arrays]
 
 
 def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
@@ -58,7 +65,7 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
 def _gaussians(points: pd.DataFrame) -> Mixture:
     """Return Gaussians with the moments of some points."""
     columns = ("mean", "epistemic_variance", "noise_variance")
-    return Mixture(*(points[[column]].to_numpy(float) for column in columns))
+    return Mixture(*(points[column].to_numpy(float)[:, None] for column in columns))
 
 
 def _with_moments(mixture: Mixture, gaussians: Mixture) -> Mixture:

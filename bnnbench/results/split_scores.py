@@ -7,12 +7,21 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import PREDICTIONS
 from bnnbench.results.conformal import split_intervals
 from bnnbench.results.labels import labels
 from bnnbench.results.proper_scores import split_proper_scores
 from bnnbench.results.reader import Runs
-from bnnbench.results.split_predictions import SplitPredictions, split_predictions
+from bnnbench.results.score_cache import cached_scores
+from bnnbench.results.split_predictions import (
+    SplitPredictions,
+    prediction_files,
+    split_predictions,
+)
+
+Rows = dict[str, list[dict[str, Any]]]
+"""Rows by name of their table."""
 
 SCORES: Mapping[str, Callable[[SplitPredictions], list[dict[str, Any]]]] = {
     "intervals": split_intervals,
@@ -27,13 +36,25 @@ def split_scores(runs: Runs) -> dict[str, pd.DataFrame]:
     The first columns of a table are `run`, `experiment`, `dataset`, `family` and `label`. Runs on
     synthetic data are left out, because their test points are a grid.
     """
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCORES}
+    rows: Rows = {name: [] for name in SCORES}
     for run, record in _predicted(runs).iterrows():
         columns = {name: record[name] for name in ("experiment", "dataset", "family", "label")}
-        for one in split_predictions(runs.folders[str(run)]):
-            for name, score in SCORES.items():
-                rows[name] += [{"run": run, **columns, **row} for row in score(one)]
+        for name, own in run_scores(runs.folders[str(run)]).items():
+            rows[name] += [{"run": run, **columns, **row} for row in own]
     return {name: pd.DataFrame(own) for name, own in rows.items()}
+
+
+def run_scores(folder: RunFolder) -> Rows:
+    """Return the rows of a run in the tables of `SCORES`, which are computed only once."""
+
+    def compute() -> Rows:
+        rows: Rows = {name: [] for name in SCORES}
+        for one in split_predictions(folder):
+            for name, score in SCORES.items():
+                rows[name] += score(one)
+        return rows
+
+    return dict(cached_scores(prediction_files(folder), compute))
 
 
 def _predicted(runs: Runs) -> pd.DataFrame:

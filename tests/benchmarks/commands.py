@@ -25,6 +25,7 @@ MEMORY_DATASETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
 METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", "sgld", "laplace",
            "pbp", "practical_vi", "vadam likelihood=heteroscedastic",
            "vadam loss=beta")  # fmt: skip
+SWEEP = ("linear", "map", "pbp", "vadam", "vprop", "mc_dropout", "laplace", "sgld", "tagi", "swag")
 SHORT_RUN = ("search.iterations=2", "search.initial_points=2", "training.epochs=1",
              "training.final_epochs=1")  # fmt: skip
 
@@ -124,8 +125,12 @@ def start_rows(outputs: Path) -> Iterator[Row]:
     yield {"measurement": "additional time without caches", "value": added, "unit": "s"}
 
 
-def sweep_rows() -> Iterator[Row]:
-    """Measure composing the jobs of a sweep; Hydra composes each twice, to check and to run it."""
+def sweep_rows(outputs: Path) -> Iterator[Row]:
+    """Measure ten short runs, and composing jobs: Hydra composes each twice, to check and run."""
+    result = bnnbench("-m", f"method={','.join(SWEEP)}", "dataset=diabetes", "protocol=trial",
+                      "workers=2", empty_outputs(outputs / "sweep"))  # fmt: skip
+    yield {"measurement": "ten short runs", "value": result.wall_seconds, "unit": "s"}
+    yield {"measurement": "ten short runs, core time", "value": result.core_seconds, "unit": "s"}
     with initialise_hydra():
         clock = time.perf_counter()
         sweep = compose_jobs(["experiment=gvi_uci", "dataset=boston"], True)

@@ -3,8 +3,9 @@
 Compares stacked training with a straightforward loop (one network, one weight sample at a time,
 `torch.nn`, autograd and a DataLoader), HMC's leapfrog steps with numpyro's, and hand-derived
 gradients of autoencoders with autograd. Times the main job, every method with and without native
-code, a start without caches, composing a sweep, and growth with rows, width, depth and workers.
-Measures memory by data set. Writes `speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
+code, a start without caches, a sweep of short runs, composing a sweep, and growth with rows, width,
+depth and workers. Measures memory by data set. Writes `speed.csv`, `scaling.csv` and `scaling.png`
+to `outputs/bench`.
 
 To repeat one part and leave the other numbers unchanged:
 `python tests/benchmarks/speed.py --only scaling`.
@@ -41,7 +42,7 @@ def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row
         "autoencoders": partial(autoencoder_rows, repeats),
         "job": partial(job_rows, outputs),
         "start": partial(start_rows, outputs),
-        "sweep": sweep_rows,
+        "sweep": partial(sweep_rows, outputs),
         "methods": partial(method_rows, outputs),
         "memory": partial(memory_rows, outputs),
         "scaling": partial(scaling_rows, repeats, outputs),

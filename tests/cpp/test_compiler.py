@@ -169,7 +169,7 @@ def test_without_a_writable_cache_a_private_temporary_folder_is_used(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     place = build_library(source)
-    assert place.parent == tmp_path / f"bnnbench-{os.getuid()}"
+    assert place.parent == tmp_path / f"bnnbench-native-{os.getuid()}"
     assert place.parent.stat().st_mode & 0o777 == 0o700 and answer(place) == 42
     assert build_library(source) == place
 
@@ -181,7 +181,7 @@ def test_folders_that_others_can_write_are_not_used(
 ) -> None:  # fmt: skip
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    folder = tmp_path / f"bnnbench-{os.getuid()}"
+    folder = tmp_path / f"bnnbench-native-{os.getuid()}"
     if prepared == "a link":
         (tmp_path / "theirs").mkdir()
         folder.symlink_to(tmp_path / "theirs")

@@ -15,7 +15,7 @@ from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import run_status
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder
 from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
 from bnnbench.files import write_text
 from bnnbench.results.run_files import read_splits
@@ -113,9 +113,9 @@ def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPa
 def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
 
-    def page(folder: RunFolder) -> list[str]:
+    def page(folder: RunFolder) -> Page:
         folder.table("mine").write_text("found on the page\n")
-        return ["mine.csv", "not_there.csv"]
+        return Page(["mine.csv", "not_there.csv"])
 
     folder = execute(run, page)
     done = folder.finished()
@@ -164,9 +164,10 @@ def test_missing_figures_are_drawn(tiny: Planner) -> None:
     run = tiny("splits=1", "search.iterations=2")
     folder, table = finished(run)
 
-    def report(folder: RunFolder) -> None:
+    def report(folder: RunFolder) -> Page:
         for suffix in FIGURE_FORMATS[run.figures]:
             write_text(folder.figure("search", suffix), "a curve")
+        return Page(figures=["search"])
 
     assert run_status(run).missing_figures == (), "no figure was drawn before"
     execute(replace(run, resume=False), report)

@@ -43,7 +43,9 @@ def test_the_page_holds_summary_calibration_and_figures(tmp_path: Path) -> None:
     add_search(folder)
     add_arrays(folder)
     add_arrays(folder, OUT_OF_FOLD)
-    assert write_run_output(folder) == ["calibration.csv"]
+    page = write_run_output(folder)
+    assert page.files == ["calibration.csv"]
+    assert page.figures == ["calibration", "predictions", "search", "splits"]
     assert pd.read_csv(folder.table("summary"))["mean"][0] == pytest.approx(5)
     table = pd.read_csv(folder.table(CALIBRATION))
     assert set(table["recalibration"]) == {"none", *RECALIBRATIONS}

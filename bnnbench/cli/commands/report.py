@@ -176,7 +176,8 @@ def refresh_runs(runs: Runs, processes: int) -> None:
             note(f"not refreshed: {error}")
         else:
             if done:
-                folder.write_done(replace(done, page=folder.checksums(page)))
+                checksums = folder.checksums(page.files)
+                folder.write_done(replace(done, page=checksums, figures=tuple(page.figures)))
 
 
 def describe_suites() -> str:

@@ -212,8 +212,9 @@ def save_figure(
             PNG and PDF files with other suffixes are removed.
     """
     figure.set_dpi(DPI)
-    figure.draw_without_rendering()
-    figure.set_layout_engine(None)
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+        figure.set_layout_engine(None)
     for suffix, metadata in METADATA.items():
         if suffix not in suffixes:
             remove(path_of(suffix))
