@@ -60,7 +60,6 @@ def test_the_code_of_the_scikit_learn_page_runs(
     names: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
         exec(block, names)
-    assert names["found"].to_frame().index.equals(names["X_test"].index)
     assert names["ends"].shape == (len(names["X_new"]), 2, 1)
     assert len(names["run"].splits) == 5
 
