@@ -132,9 +132,9 @@ class Sample:
         return self.stderr * math.sqrt(self.size)
 
     @property
-    def is_positive(self) -> bool:
-        """Whether the mean is more than two standard errors above 0."""
-        return self.mean > 2 * self.stderr
+    def with_std(self) -> str:
+        """Mean, standard deviation and size in words."""
+        return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
 
     def __str__(self) -> str:
         return f"{self.mean:+.3g} ± {self.stderr:.1g}"
@@ -209,10 +209,6 @@ class SavedRun:
         if rows.empty or column not in rows or rows[column].isna().any():
             raise NotTestable("not run")
         return rows.sort_values("repetition")[column].to_numpy(float)
-
-    def sample(self, unit: str, column: str) -> Sample:
-        """Return mean and spread of a score over repetitions, like `values`."""
-        return Sample.of(self.values(unit, column))
 
     def difference(self, column: str, unit: str, other: str) -> Sample:
         """Return mean and spread of `unit - other`, paired by repetition, like `values`."""
