@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import Rows, RunFolder
+from bnnbench.experiment.run_folder import Rows, RunFolder, read_record
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
@@ -217,6 +217,22 @@ class SavedRun:
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Read an array file; the rows are in the order of `units`."""
         return load_arrays(self.folder, name)
+
+
+def images_of(binarisation: str) -> Callable[[RunFolder], str]:
+    """Return a function that names the images of a run.
+
+    Args:
+        binarisation: of the source's images. The name of images with another one tells it, as in
+            `mnist, stochastic`.
+    """
+
+    def name_of(folder: RunFolder) -> str:
+        metadata = read_record(folder).metadata
+        name, own = str(metadata["images"]), str(metadata["binarisation"])
+        return name if own == binarisation else f"{name}, {own}"
+
+    return name_of
 
 
 def summarise(values: Sequence[float]) -> Sample:

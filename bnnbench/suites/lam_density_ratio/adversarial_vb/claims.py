@@ -22,6 +22,7 @@ from bnnbench.results.mean_tests import (
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, summarise
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    DATA,
     GAN,
     REVERSE_KL,
     SYMBOLS,
@@ -60,6 +61,7 @@ def _test(evidence: Evidence, latents: int, *pair: tuple[str, str]) -> MeanTest:
 @claims(
     "A1: With GAN, T has a significantly higher reconstruction error than D.",
     source="10.2, Table 10.1",
+    data=DATA,
     rule=f"higher mean absolute error with 2 latent variables, {WELCH}",
 )
 def is_worse_than_d(evidence: Evidence) -> CheckResult:
@@ -86,6 +88,7 @@ def relu_is_worse_than_d(evidence: Evidence) -> CheckResult:
 @claims(
     "A2: Reverse KL has consistently lower reconstruction errors than GAN.",
     source="10.2",
+    data=DATA,
     rule=f"lower with 2 latent variables and each of D, r and T, {WELCH} after Holm's correction",
 )
 def reverse_kl_is_better(evidence: Evidence) -> CheckResult:
@@ -98,6 +101,7 @@ def reverse_kl_is_better(evidence: Evidence) -> CheckResult:
 @claims(
     "A3: D is the most accurate, followed by r and T.",
     source="10.2",
+    data=DATA,
     rule="mean errors with 2 latent variables are in this order for both divergences",
 )
 def estimators_are_ordered(evidence: Evidence) -> CheckResult:
@@ -110,6 +114,7 @@ def estimators_are_ordered(evidence: Evidence) -> CheckResult:
 @claims(
     "A3: Apart from T with GAN, the differences between estimators are insignificant.",
     source="10.2",
+    data=DATA,
     rule=f"the difference of every other pair of one divergence is within ±{MARGIN} (Welch, two "
     f"one-sided tests each, p below {LEVEL} after Holm's correction); undecided if nothing is "
     "shown and some interval is wider",
@@ -153,6 +158,7 @@ def _spread(
 @claims(
     "A4: The loss of reverse KL is less stable than that of GAN.",
     source="10.2, Fig. 10.7",
+    data=DATA,
     rule="its standard deviation in the second half of the training, paired by repetition, is "
     f"larger with 2 latent variables and each of D, r and T {TOGETHER}",
 )
@@ -176,6 +182,7 @@ def _all_larger(pairs: Mapping[str, Sequence[pd.Series]]) -> CheckResult:
 @claims(
     "A4: The loss of reverse KL does not settle.",
     source="10.2, Fig. 10.7",
+    data=DATA,
     rule="its standard deviation in the last quarter of the training, less half of that in the "
     f"second quarter, is positive with 2 latent variables and each of D, r and T {TOGETHER}",
 )
@@ -192,6 +199,7 @@ def reverse_kl_does_not_settle(evidence: Evidence) -> CheckResult:
 @claims(
     "A5: With 10 latent variables r and T overflow, D does not.",
     source="10.3",
+    data=DATA,
     rule="every repetition of r and T ends in numbers that are not finite, none of D",
 )
 def only_d_is_finite(evidence: Evidence) -> CheckResult:
@@ -208,6 +216,7 @@ def only_d_is_finite(evidence: Evidence) -> CheckResult:
 @claims(
     "A6: With 10 latent variables and D, GAN has a lower reconstruction error, and varies less.",
     source="10.3, Table 10.2",
+    data=DATA,
     rule=f"lower mean ({WELCH}) and standard deviation",
 )
 def gan_is_better_with_many(evidence: Evidence) -> CheckResult:
@@ -220,6 +229,7 @@ def gan_is_better_with_many(evidence: Evidence) -> CheckResult:
 @claims(
     "A7: With 10 latent variables and D, the loss of reverse KL spikes above 1e14.",
     source="10.3, Fig. 10.10",
+    data=DATA,
     rule="the largest absolute loss after pre-training, over all repetitions, is above 1e14",
 )
 def reverse_kl_spikes(evidence: Evidence) -> CheckResult:
@@ -232,6 +242,7 @@ def reverse_kl_spikes(evidence: Evidence) -> CheckResult:
 @claims(
     "A8: The pre-activation of D is the estimated log density ratio.",
     source="10.3, Lemma 10.3.1",
+    data=DATA,
     rule="the log ratio computed from D differs from it by less than 0.01 on all final draws of q "
     "at which it is at most 10",
     column="moderate_error",
@@ -239,6 +250,7 @@ def reverse_kl_spikes(evidence: Evidence) -> CheckResult:
 @claims(
     "A8: Calculations with D stay representable in single precision.",
     source="10.3, Remark 10.3.2",
+    data=DATA,
     rule="the log ratio computed from D in single precision differs from the pre-activation by "
     "less than 0.01 on all final draws of q, in every repetition",
     column="log_ratio_error",

@@ -39,6 +39,9 @@ STABLE = "stable"
 SYMBOLS = {**names.SYMBOLS, STABLE: "stable"}
 """Symbols of all estimators."""
 
+DATA, BINARISATION = ("mnist",), "none"
+"""Images of the thesis, whose pixels are grey values."""
+
 EXTRA = (STABLE, names.RELU_RATIO)
 """Estimators that the thesis does not compare. The ReLU is that of a public program of its author,
 T = log(max(0, a)), whose loss is the one of the ratio max(0, a)."""

@@ -10,7 +10,7 @@ import pandas as pd
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.saved_run import SCORES, Sample, SavedRun
-from bnnbench.suites.latent_models.names import BOOK
+from bnnbench.suites.latent_models.names import BOOK, IMAGES_OF_BOOK
 
 COLLAPSED_RATE = 0.01
 """Rate in nats below which a model has collapsed."""
@@ -33,6 +33,7 @@ def by_beta(run: SavedRun) -> pd.DataFrame:
 @claims(
     "Larger beta gives less rate and more distortion",
     source=f"{BOOK}, 5.3.2 and Fig. 5.15",
+    data=IMAGES_OF_BOOK,
     rule="the test rate falls and the distortion rises from each beta to the next, paired by "
     "repetition, among models that have not collapsed (mean rate of at least 0.01 nats) "
     f"{TOGETHER}",
@@ -56,6 +57,7 @@ def _difference(run: SavedRun, column: str, beta: float, other: float) -> Sample
 @claims(
     "The front of distortion against rate is convex",
     source=f"{BOOK}, Fig. 5.15",
+    data=IMAGES_OF_BOOK,
     rule="the slopes between neighbouring beta, of each repetition, become steeper as the rate "
     f"falls, among models that have not collapsed {TOGETHER}",
 )
@@ -90,6 +92,7 @@ def _not_collapsed(run: SavedRun) -> pd.DataFrame:
 @claims(
     "A smaller factor of the KL divergence avoids collapse, a larger one causes it",
     source=f"{BOOK}, 5.5.2",
+    data=IMAGES_OF_BOOK,
     rule="the mean number of active units does not rise with beta, and is lower at the largest "
     f"beta than at the smallest, paired by repetition {ALONE}",
 )
@@ -106,6 +109,7 @@ def large_beta_collapses(run: SavedRun) -> CheckResult:
 @claims(
     "Larger beta gives more disentangled codes, on which a linear classifier does better",
     source=f"{BOOK}, 5.3.2 and 5.2",
+    data=IMAGES_OF_BOOK,
     rule="the accuracy of a linear classifier of the codes is higher at the largest beta above 1 "
     f"that has not collapsed than at beta = 1, paired by repetition {ALONE}",
 )

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import SCORES, SavedRun
+from bnnbench.results.saved_run import SCORES, SavedRun, images_of
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
     beta_of,
@@ -15,6 +15,7 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
     claims,
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
+from bnnbench.suites.latent_models.names import BINARISATION
 from bnnbench.suites.latent_models.saved_run import read_run
 
 AXES = ["rate", "distortion"]
@@ -85,4 +86,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
 )

@@ -10,7 +10,7 @@ from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import TOGETHER, all_positive
 from bnnbench.results.saved_run import CURVES, Sample, SavedRun
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
-from bnnbench.suites.latent_models.names import BOOK, CODES
+from bnnbench.suites.latent_models.names import BOOK, CODES, FASHION_MNIST, IMAGES_OF_BOOK
 
 EPOCH_STEPS = 469
 """Steps of an epoch of the book's data sets: 60,000 images in minibatches of 128."""
@@ -46,6 +46,7 @@ def _around_saturation(run: SavedRun) -> tuple[int, int, int]:
 @claims(
     "The ELBO rises with the number of latent variables and saturates",
     source=f"{BOOK}, 5.6.3, Fig. 5.9",
+    data=IMAGES_OF_BOOK,
     rule="the VAE's test ELBO rises from the fewest latents to 8, and changes by less than half of "
     f"that to the next larger number {TOGETHER}",
 )
@@ -64,6 +65,7 @@ def rises_and_saturates(run: SavedRun) -> CheckResult:
 @claims(
     "It is saturated at 8 latent variables",
     source=f"{BOOK}, 5.6.3",
+    data=IMAGES_OF_BOOK,
     rule=f"the VAE's test ELBO rises from 8 latents to the next larger number by less than "
     f"{SAME:.0%} {EQUAL}",
 )
@@ -82,6 +84,7 @@ def _relative(run: SavedRun, column: str, unit: str, other: str) -> Sample:
 @claims(
     "The largest number of latent variables loses almost nothing",
     source=f"{BOOK}, 5.6.3, Fig. 5.9",
+    data=IMAGES_OF_BOOK,
     rule="the VAE's test ELBO falls from the second largest number to the largest by less than "
     f"{SAME:.0%} {EQUAL}",
 )
@@ -105,6 +108,7 @@ def _compare_models(run: SavedRun, column: str) -> dict[str, Sample]:
 @claims(
     "Labels do not improve the ELBO: CVAE about VAE, as read off the figure",
     source=f"{BOOK}, 5.6.3, Fig. 5.9",
+    data=IMAGES_OF_BOOK,
     rule="for every number of latents from 8 on, the CVAE's bound of log p(x|y) is less than "
     f"{SAME:.0%} above the VAE's bound of log p(x) {EQUAL}",
 )
@@ -115,6 +119,7 @@ def labels_do_not_help_bound(run: SavedRun) -> CheckResult:
 @claims(
     "Labels do not improve the model: CVAE about VAE in log p(x)",
     source=f"{BOOK}, 5.6.3",
+    data=IMAGES_OF_BOOK,
     rule="for every number of latents from 8 on, log p(x) of both, by a sum over labels for the "
     f"CVAE, differs by less than {SAME:.0%} {EQUAL}",
 )
@@ -125,6 +130,7 @@ def labels_do_not_help_evidence(run: SavedRun) -> CheckResult:
 @claims(
     "The rate is stable after the first epoch",
     source=f"{BOOK}, 5.6.3, Fig. 5.14",
+    data=IMAGES_OF_BOOK,
     rule=f"in every setting, the test rate after {EPOCH_STEPS} steps, an epoch of the book, is "
     f"within {STABLE:.0%} of the last {EQUAL}",
 )
@@ -144,6 +150,7 @@ def rate_is_stable(run: SavedRun) -> CheckResult:
 @claims(
     "Most is learned in the first ten epochs",
     source=f"{BOOK}, 5.6.3, Fig. 5.13",
+    data=(FASHION_MNIST,),
     rule=f"in every setting, more than {LEARNED:.0%} of the fall of the test distortion after the "
     f"first evaluation is reached after {10 * EPOCH_STEPS} steps, ten epochs of the book "
     f"{TOGETHER}; needs twice as many steps",
@@ -168,6 +175,7 @@ def learned_in_ten_epochs(run: SavedRun) -> CheckResult:
 @claims(
     "4 and 9, and 3 and 5, mix in the latent space",
     source=f"{BOOK}, 5.6.3, text on Fig. 5.12",
+    data=IMAGES_OF_BOOK,
     rule="these are the two most confused pairs of a linear classifier of the test codes of the "
     "VAE with the most latents, cross-validated; on Fashion-MNIST, pairs of pullover, coat, shirt",
 )

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
-from bnnbench.results.saved_run import CURVES, SavedRun
+from bnnbench.results.saved_run import CURVES, SavedRun, images_of
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
-from bnnbench.suites.latent_models.names import CODES, IMAGES
+from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES
 from bnnbench.suites.latent_models.plots import plot_curves
 from bnnbench.suites.latent_models.saved_run import read_run
 
@@ -175,4 +175,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
 )

@@ -9,7 +9,7 @@ from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.saved_run import SCORES, SavedRun
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
-from bnnbench.suites.latent_models.names import BOOK
+from bnnbench.suites.latent_models.names import BOOK, IMAGES_OF_BOOK
 
 SHORT = (2, 4, 8)
 """Lengths that the book finds equal."""
@@ -24,6 +24,7 @@ claims = Claims()
 @claims(
     "Planar flows improve log p(x) over a plain VAE",
     source=f"{BOOK}, Table 5.1",
+    data=IMAGES_OF_BOOK,
     rule=f"log p(x), paired by repetition, is above that of K = 0 for at least {MAJORITY:.0%} of "
     f"the lengths {TOGETHER}",
 )
@@ -39,6 +40,7 @@ def flows_beat_vae(run: SavedRun) -> CheckResult:
 @claims(
     "Flows of 2, 4 and 8 steps do not differ",
     source=f"{BOOK}, Table 5.1",
+    data=IMAGES_OF_BOOK,
     rule=f"log p(x) of each pair, paired by repetition, differs by less than {SAME} nats {EQUAL}",
 )
 def short_flows_are_equal(run: SavedRun) -> CheckResult:
@@ -54,6 +56,7 @@ def short_flows_are_equal(run: SavedRun) -> CheckResult:
 @claims(
     "Many steps are needed for the effect",
     source=f"{BOOK}, 5.6.3",
+    data=IMAGES_OF_BOOK,
     rule=f"log p(x) of the longest flow, paired by repetition, is above that of one step {ALONE}",
 )
 def long_flows_are_better(run: SavedRun) -> CheckResult:
@@ -68,6 +71,7 @@ def long_flows_are_better(run: SavedRun) -> CheckResult:
 @claims(
     "ELBO <= IWAE bound with T samples <= that with more <= log p(x)",
     source=f"{BOOK}, 5.4",
+    data=IMAGES_OF_BOOK,
     rule="the means over test images rise from the ELBO to the bounds of 5 and 50 samples and to "
     "that of all samples, in every setting and repetition",
 )
@@ -81,6 +85,7 @@ def bounds_are_ordered(run: SavedRun) -> CheckResult:
 @claims(
     "Training with the importance-weighted bound gives a better model with a worse ELBO",
     source=f"{BOOK}, 5.4",
+    data=IMAGES_OF_BOOK,
     rule="for every number of samples, the ELBO is below and log p(x) above that of the VAE, "
     f"paired by repetition {TOGETHER}",
 )

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import ANSWERS, SCORES, SavedRun
+from bnnbench.results.saved_run import ANSWERS, SCORES, SavedRun, images_of
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
-from bnnbench.suites.latent_models.names import IWAE, PLANAR, QUANTITIES
+from bnnbench.suites.latent_models.names import BINARISATION, IWAE, PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.planar_flows.claims import claims
 from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
 from bnnbench.suites.latent_models.plots import plot_curves
@@ -77,4 +77,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
 )

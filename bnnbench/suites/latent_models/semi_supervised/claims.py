@@ -8,7 +8,7 @@ from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.saved_run import Sample, SavedRun
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
-from bnnbench.suites.latent_models.names import BOOK
+from bnnbench.suites.latent_models.names import BOOK, IMAGES_OF_BOOK
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     MIXED,
@@ -58,12 +58,14 @@ TREND = (
 @claims(
     "Images without labels improve the accuracy: minibatches as (5.38) says",
     source=SOURCE,
+    data=IMAGES_OF_BOOK,
     rule=BEATS,
     method=MIXED,
 )
 @claims(
     "Images without labels improve the accuracy: minibatches paired with labelled ones",
     source=SOURCE,
+    data=IMAGES_OF_BOOK,
     rule=BEATS,
     method=PAIRED,
 )
@@ -79,12 +81,14 @@ def beats_supervised(run: SavedRun, method: str) -> CheckResult:
 @claims(
     "The fewer the labels, the larger the improvement: minibatches as (5.38) says",
     source=SOURCE,
+    data=IMAGES_OF_BOOK,
     rule=TREND,
     method=MIXED,
 )
 @claims(
     "The fewer the labels, the larger the improvement: minibatches paired with labelled ones",
     source=SOURCE,
+    data=IMAGES_OF_BOOK,
     rule=TREND,
     method=PAIRED,
 )
@@ -102,6 +106,7 @@ def fewer_labels_gain_more(run: SavedRun, method: str) -> CheckResult:
 @claims(
     "A classifier alone has about 20 % with the fewest labels",
     source=SOURCE,
+    data=IMAGES_OF_BOOK,
     rule="the supervised accuracy with the fewest labels, after as many epochs as the "
     f"semi-supervised model, is below {POOR:g} % {ALONE}",
 )
@@ -115,6 +120,7 @@ def baseline_is_poor(run: SavedRun) -> CheckResult:
 @claims(
     "The relaxation is much faster than a sum over ten classes",
     source=f"{BOOK}, 5.5.3 and 5.7",
+    data=IMAGES_OF_BOOK,
     rule="training with relaxed labels takes at most half of the processor time of training with "
     "the sum, with the same numbers of labels and minibatches",
 )

@@ -63,7 +63,10 @@ def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
     np.testing.assert_array_equal(last, scores["mae"])
     answers = read_answers(folder)
     assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
-    assert len(EXPERIMENT_PAGE.claims(folder)) == len(claims)
+    judged = EXPERIMENT_PAGE.claims(folder)
+    assert len(judged) == len(claims)
+    tested = [claim.source for claim in judged if claim.evidence != "other data: digits"]
+    assert tested == ["ours"]
     for name, draw in [*EXPERIMENT_PAGE.figures.items()][:1]:
         figure = draw(folder)
         figure.draw_without_rendering()
