@@ -9,6 +9,7 @@ import numpy as np
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import TOGETHER, all_positive
 from bnnbench.results.saved_run import CURVES, Sample, SavedRun
+from bnnbench.suites.latent_models.bounds import linear_probe
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import BOOK, CODES, FASHION_MNIST, IMAGES_OF_BOOK
 
@@ -180,13 +181,12 @@ def learned_in_ten_epochs(run: SavedRun) -> CheckResult:
     "VAE with the most latents, cross-validated; on Fashion-MNIST, pairs of pullover, coat, shirt",
 )
 def similar_classes_mix(run: SavedRun) -> CheckResult:
-    from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_predict
 
     position = run.units.index(f"vae-d{run.sizes('vae-d')[-1]}")
     arrays = run.arrays(CODES)
     codes, labels = arrays["codes"][position], arrays["labels"][position]
-    predicted = cross_val_predict(LogisticRegression(max_iter=2000), codes, labels, cv=5)
+    predicted = cross_val_predict(linear_probe(), codes, labels, cv=5)
     pairs = {
         (a, b): int(np.sum((labels == a) & (predicted == b) | (labels == b) & (predicted == a)))
         for a, b in combinations(range(int(labels.max()) + 1), 2)
