@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -22,6 +23,7 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import check_claims
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, read_answers
+from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
@@ -67,6 +69,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_figures_and_claims(kind: str, folders: Folders) -> None:
     folder, page = folders(kind), PAGES[kind]
+    notes = page.notes(folder)
+    assert not notes if kind == "semi_supervised" else "10 test images" in notes[0]
     claims = page.claims(folder)
     assert len(claims) == len(page.statements)
     other = [claim for claim in claims if claim.evidence == "other data: digits"]
@@ -79,6 +83,21 @@ def test_figures_and_claims(kind: str, folders: Folders) -> None:
         assert any(axes.has_data() for axes in figure.axes), name
     answers = read_answers(folder)
     assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
+
+
+def test_evaluated_images_are_all_or_a_random_subset(tmp_path: Path) -> None:
+    def rows(settings: str, seed: int = 0) -> slice | list[int]:
+        experiment = make_run("distortion_rate", tmp_path, settings).experiment
+        assert isinstance(experiment, AutoencoderExperiment)
+        return replace(experiment, seed=seed).evaluated_rows(360)
+
+    assert rows("epochs=1") == rows("evaluated_images=null") == rows("evaluated_images=360")
+    assert rows("epochs=1") == slice(None)
+    subset = rows("evaluated_images=100")
+    assert isinstance(subset, list) and subset == sorted({*subset}) and len(subset) == 100
+    assert min(subset) < 20 and max(subset) > 340
+    assert subset == rows("evaluated_images=100 learning_rate=0.1")
+    assert subset != rows("evaluated_images=100", seed=1)
 
 
 @pytest.mark.slow

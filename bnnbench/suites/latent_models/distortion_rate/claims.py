@@ -110,8 +110,8 @@ def large_beta_collapses(run: SavedRun) -> CheckResult:
     "Larger beta gives more disentangled codes, on which a linear classifier does better",
     source=f"{BOOK}, 5.3.2 and 5.2",
     data=IMAGES_OF_BOOK,
-    rule="the accuracy of a linear classifier of the standardised codes is higher at the largest beta above 1 "
-    f"that has not collapsed than at beta = 1, paired by repetition {ALONE}",
+    rule="the accuracy of a linear classifier of the standardised codes is higher at the largest "
+    f"beta above 1 that has not collapsed than at beta = 1, paired by repetition {ALONE}",
 )
 def large_beta_helps_a_probe(run: SavedRun) -> CheckResult:
     betas = [beta for beta in _not_collapsed(run).index if beta > 1]

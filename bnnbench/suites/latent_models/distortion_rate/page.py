@@ -16,7 +16,7 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
 from bnnbench.suites.latent_models.names import BINARISATION
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 AXES = ["rate", "distortion"]
 
@@ -87,4 +87,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
+    notes=subset_notes,
 )

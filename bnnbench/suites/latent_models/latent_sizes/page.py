@@ -13,7 +13,7 @@ from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
 from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES
 from bnnbench.suites.latent_models.plots import plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 SHOWN_SNAPSHOTS = 8
 """Rows of reconstructions."""
@@ -176,4 +176,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
+    notes=subset_notes,
 )
