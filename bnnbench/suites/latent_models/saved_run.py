@@ -19,6 +19,6 @@ def subset_notes(folder: RunFolder) -> list[str]:
     if images is None:
         return []
     return [
-        f"log p(x), its bounds, rate and distortion are means over {images:,} test images, or all if "
-        "there are fewer: a random subset, the same for all models."
+        f"log p(x), its bounds, rate and distortion are means over {images:,} test images, or all "
+        "if there are fewer: a random subset, the same for all models."
     ]

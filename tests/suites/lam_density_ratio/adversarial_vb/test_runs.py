@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -29,6 +30,8 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,
     thesis_evidence,
 )
+from bnnbench.suites.lam_density_ratio.adversarial_vb.experiment import AdversarialVB
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import SCHEDULES
 from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
@@ -85,6 +88,23 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
     assert "images digits, width 0.03" in next(b.text for b in blocks if isinstance(b, Paragraph))
     identity = read_record(folder).identity
     assert {*deviations({**identity, "noise": 9})} - {*deviations(identity)} == {"noise 9"}
+
+
+def test_the_thesis_s_errors_stand_next_to_its_settings_only(tmp_path: Path) -> None:
+    experiment = make_run(tmp_path).experiment
+    assert isinstance(experiment, AdversarialVB)
+    setting, scores = experiment.settings["d0002-js-T"], pd.DataFrame({"mae": [0.1, 0.2]})
+    scores = scores.assign(status="ok", mse=0.1, estimator_loss=1.0, nelbo=1.0)
+
+    def published(one: AdversarialVB) -> float:
+        return one._answers(setting, scores)[0].published
+
+    source = replace(experiment.images, name="mnist", binarisation="none")
+    unset = dict.fromkeys([*SCHEDULES["published"], "learning_rates"])
+    own = replace(experiment, images=source, schedule="published", **unset).resolved()
+    assert published(own) == published(replace(own, repetitions=30)) == 0.10683
+    for change in ({"iterations": 9}, {"noise": 5}, {"images": experiment.images}):
+        assert math.isnan(published(replace(own, **change)))
 
 
 @pytest.mark.slow
