@@ -23,7 +23,7 @@ claims = Claims()
 
 @claims(
     "Planar flows improve log p(x) over a plain VAE",
-    source=f"{BOOK}, Table 5.1",
+    source=f"{BOOK}, 5.6.3, Table 5.1",
     data=IMAGES_OF_BOOK,
     rule=f"log p(x), paired by repetition, is above that of K = 0 for at least {MAJORITY:.0%} of "
     f"the lengths {TOGETHER}",
@@ -39,7 +39,7 @@ def flows_beat_vae(run: SavedRun) -> CheckResult:
 
 @claims(
     "Flows of 2, 4 and 8 steps do not differ",
-    source=f"{BOOK}, Table 5.1",
+    source=f"{BOOK}, 5.6.3, Table 5.1",
     data=IMAGES_OF_BOOK,
     rule=f"log p(x) of each pair, paired by repetition, differs by less than {SAME} nats {EQUAL}",
 )

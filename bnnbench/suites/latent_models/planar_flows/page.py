@@ -60,8 +60,8 @@ def _plot_bounds(axes: Axes, run: SavedRun, approximation: str, label: str) -> N
 def elbo_by_epoch(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(6.4, 4.2)
     plot_curves(axes, run, "elbo", {unit: unit.replace("-", " ") for unit in run.units})
-    last = run[SCORES]["elbo"]
-    axes.set_ylim(last.min() - 3, last.max() + 2)
+    last = run[SCORES][["elbo", "elbo_train"]]
+    axes.set_ylim(last.min(axis=None) - 3, last.max(axis=None) + 2)
     axes.set_ylabel("ELBO [nats]")
     legend(figure, axes)
     return figure
