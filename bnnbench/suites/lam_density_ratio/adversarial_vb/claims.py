@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
+import numpy as np
 import pandas as pd
 
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import (
     LEVEL,
     TOGETHER,
@@ -49,6 +52,17 @@ MARGIN = 0.002
 with GAN in Table 10.1."""
 
 WELCH = f"Welch's p below {LEVEL}"
+
+FAR_MORE = 2.0
+"""Ratio of standard deviations from which on a curve fluctuates far more (A11)."""
+
+PAIRED = f"(paired by repetition; t-test, p below {LEVEL})"
+"""Description of a test of repetitions of the same number, which share their starts."""
+
+MAJORITY_RULE = (
+    f"at more than {MAJORITY:.0%} of the evaluations it is above that of D, and above that of r, "
+    f"{PAIRED[:-1]} after Holm's correction)"
+)
 
 claims = Claims()
 
@@ -132,27 +146,34 @@ def others_do_not_differ(evidence: Evidence) -> CheckResult:
 
 
 def _spread(
-    evidence: Evidence, divergence: str, estimator: str, low: float, high: float
+    evidence: Evidence, column: str, setting: Setting, low: float, high: float
 ) -> pd.Series:
-    """Return the deviation of the estimator's loss in a part of the training, by repetition.
+    """Return the deviation of a column of the curves in a part of the training, by repetition.
 
     Args:
         evidence: the evidence.
-        divergence: of the configuration with few latent variables.
-        estimator: of the configuration.
+        column: of the curves.
+        setting: the configuration.
         low: fraction of the iterations at which the part begins.
         high: fraction at which it ends.
 
     Raises:
         NotTestable: if there are fewer than two evaluations in it.
     """
-    curves = evidence.rows(CURVES, FEW, divergence, estimator)
+    curves = evidence.rows(CURVES, *setting)
     last = curves["iteration"].max()
     part = curves[curves["iteration"].between(low * last, high * last)]
-    spread = part.groupby("repetition")["estimator_loss"].std()
+    spread = part.groupby("repetition")[column].std()
     if spread.isna().all():
         raise NotTestable("fewer than two evaluations in a part of the training")
     return spread
+
+
+def _loss_spread(
+    evidence: Evidence, divergence: str, estimator: str, low: float, high: float
+) -> pd.Series:
+    """Return the deviation of the estimator's loss with few latent variables, as `_spread`."""
+    return _spread(evidence, "estimator_loss", Setting(FEW, divergence, estimator), low, high)
 
 
 @claims(
@@ -164,7 +185,7 @@ def _spread(
 )
 def reverse_kl_is_less_stable(evidence: Evidence) -> CheckResult:
     return _all_larger({
-        name: [_spread(evidence, k, name, 0.5, 1) for k in (REVERSE_KL, GAN)]
+        name: [_loss_spread(evidence, k, name, 0.5, 1) for k in (REVERSE_KL, GAN)]
         for name in ESTIMATORS
     })  # fmt: skip
 
@@ -189,8 +210,8 @@ def _all_larger(pairs: Mapping[str, Sequence[pd.Series]]) -> CheckResult:
 def reverse_kl_does_not_settle(evidence: Evidence) -> CheckResult:
     return _all_larger({
         name: [
-            _spread(evidence, REVERSE_KL, name, 0.75, 1),
-            _spread(evidence, REVERSE_KL, name, 0.25, 0.5) / 2,
+            _loss_spread(evidence, REVERSE_KL, name, 0.75, 1),
+            _loss_spread(evidence, REVERSE_KL, name, 0.25, 0.5) / 2,
         ]
         for name in ESTIMATORS
     })  # fmt: skip
@@ -267,3 +288,79 @@ def log_ratio_is_exact(evidence: Evidence, column: str) -> CheckResult:
         f"{worst[column]:.2g}, pre-activations up to {worst['largest_log_ratio']:.3g} "
         f"({worst['unit']})"
     )
+
+
+def _shares_above(
+    evidence: Evidence, column: str, upper: Setting, lowers: Sequence[Setting], share: float
+) -> CheckResult:
+    """Check at which share of the evaluations a curve is above others, paired by repetition.
+
+    Args:
+        evidence: the evidence; repetitions that failed are left out.
+        column: of the curves.
+        upper: the configuration whose curve is claimed to be above.
+        lowers: the others.
+        share: the share that must be exceeded.
+    """
+    first, shares = evidence.finished_curves(column, upper), {}
+    for lower in lowers:
+        difference = first - evidence.finished_curves(column, lower)
+        above = (difference > 0).astype(float).where(difference.notna()).mean()
+        shares[lower.label] = summarise(above.tolist())
+    holds, _ = all_positive({
+        name: replace(sample, mean=sample.mean - share) for name, sample in shares.items()
+    })  # fmt: skip
+    listed = ", ".join(
+        f"{name} at {one.mean:.0%} ± {one.stderr:.0%}" for name, one in shares.items()
+    )
+    return all(holds), f"{upper.label} is above {listed} of the evaluations"
+
+
+@claims(
+    "A9: With GAN, the loss of T is consistently higher than those of D and r.",
+    source="10.2, caption of Fig. 10.7a",
+    data=DATA,
+    rule=f"{MAJORITY_RULE} with 2 latent variables",
+    column="estimator_loss",
+)
+@claims(
+    "A9: So is its NELBO, which the high losses overestimate.",
+    source="10.3, caption of Fig. 10.8a",
+    data=DATA,
+    rule=f"{MAJORITY_RULE} with 2 latent variables",
+    column="nelbo",
+)
+def log_ratio_is_above_others(evidence: Evidence, column: str) -> CheckResult:
+    upper, *lowers = (Setting(FEW, GAN, name) for name in reversed(ESTIMATORS))
+    return _shares_above(evidence, column, upper, lowers, MAJORITY)
+
+
+@claims(
+    "A10: With 10 latent variables and D, reverse KL has a consistently higher reconstruction "
+    "error than GAN for most of the training.",
+    source="10.3, caption of Fig. 10.9",
+    data=DATA,
+    rule=f"its error is the higher one at more than half of the evaluations {PAIRED}",
+)
+def reverse_kl_is_mostly_worse(evidence: Evidence) -> CheckResult:
+    upper, lower = (Setting(MANY, divergence, D) for divergence in (REVERSE_KL, GAN))
+    return _shares_above(evidence, "mae", upper, [lower], 0.5)
+
+
+@claims(
+    "A11: With 10 latent variables and D, the NELBO of reverse KL fluctuates far more than that of "
+    "GAN.",
+    source="10.3, caption of Fig. 10.11",
+    data=DATA,
+    rule="its standard deviation in the second half of the training is more than "
+    f"{FAR_MORE:g} times as large {PAIRED}",
+)
+def nelbo_of_reverse_kl_fluctuates(evidence: Evidence) -> CheckResult:
+    kl, gan = (
+        _spread(evidence, "nelbo", Setting(MANY, divergence, D), 0.5, 1)
+        for divergence in (REVERSE_KL, GAN)
+    )
+    ratios = summarise(np.log(kl / gan).tolist())
+    excess = replace(ratios, mean=ratios.mean - math.log(FAR_MORE))
+    (holds,), _ = all_positive({"reverse KL and GAN": excess})
+    return holds, f"{math.exp(ratios.mean):.3g} times as large, {ratios.size} repetitions"
