@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -15,8 +16,10 @@ from latex2mathml.converter import convert
 from support.runs import make_run
 
 import bnnbench
+from bnnbench.experiment.run_folder import read_record, write_record
 from bnnbench.report.blocks import MISSING
 from bnnbench.results.reader import read_runs
+from bnnbench.types import UserError
 
 PACKAGE = Path(bnnbench.__file__).parent
 ROOT = PACKAGE.parent
@@ -114,6 +117,39 @@ def test_every_split_of_gathered_runs_is_stored(tmp_path: Path) -> None:
     large = pd.concat([runs.splits] * 500)
     with pytest.raises(ValueError, match="more than"):
         store_splits(replace(runs, splits=large), tmp_path)
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("started", "units", "refused"),
+    [
+        ("1a2b", ["1a2b", "3c4d"], None),
+        ("1a2b", [], None),  # a run without units
+        ("1a2b+", ["1a2b"], "its commit is 1a2b+"),
+        ("1a2b", ["1a2b", "1a2b+"], "its commit is 1a2b+"),
+        ("1a2b", [None], "it has no commit"),
+        (None, ["1a2b"], "it has no commit"),
+    ],
+)
+def test_only_runs_of_committed_code_are_stored(
+    tmp_path: Path, started: str | None, units: list[str | None], refused: str | None
+) -> None:
+    from gather_results import gather
+
+    folder = make_run(tmp_path / "runs", dataset="boston", times=5)
+    folder.environment.write_text(json.dumps({"commit": started}))
+    record = replace(read_record(folder), code_versions=[{"commit": unit} for unit in units])
+    write_record(folder, record)
+    target = tmp_path / "stored"
+    target.mkdir()
+    (target / "before.csv").touch()
+    if refused is None:
+        gather(tmp_path / "runs", target)
+        assert (target / "machine.json").exists() and not (target / "before.csv").exists()
+    else:
+        with pytest.raises(UserError, match=re.escape(refused)):
+            gather(tmp_path / "runs", target)
+        assert [path.name for path in target.iterdir()] == ["before.csv"]
 
 
 @pytest.mark.usefixtures("tools")

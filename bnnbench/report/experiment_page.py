@@ -77,6 +77,7 @@ class ExperimentPage:
         read_evidence: reads what the claims check, if that is not what the figures show.
         theirs: the same from the source's own numbers, if it prints any.
         notes: remarks to print below the table.
+        data_of: returns the name of a run's data set, as claims name those of the source.
     """
 
     kind: str
@@ -87,11 +88,12 @@ class ExperimentPage:
     read_evidence: Callable[[RunFolder], Any] | None = None
     theirs: Any = None
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
+    data_of: Callable[[RunFolder], str | None] = lambda folder: None
 
     def claims(self, folder: RunFolder) -> list[Claim]:
         """Check the statements against a run."""
         evidence = (self.read_evidence or self.figures.read)(folder)
-        return check_claims(self.statements, evidence, self.theirs)
+        return check_claims(self.statements, evidence, self.theirs, self.data_of(folder))
 
 
 def make_run_page(page: ExperimentPage) -> RunPage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -38,13 +38,18 @@ class Rule:
         rule: the criterion in words.
         function: checks it, given the runs and the arguments.
         arguments: keyword arguments of the function.
+        data: names of the data sets that the claim is about; empty for any.
     """
 
     rule: str
     function: Callable[..., CheckResult]
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    data: Collection[str] = ()
 
-    def check(self, runs: Any) -> CheckResult:
+    def check(self, runs: Any, data: str | None = None) -> CheckResult:
+        """Check runs on a data set, None for that of the source."""
+        if self.data and data not in (None, *self.data):
+            return None, f"other data: {data}"
         try:
             return self.function(runs, **self.arguments)
         except NotTestable as reason:
@@ -70,7 +75,7 @@ class Claims(list[Statement]):
     """
 
     def __call__(
-        self, text: str, *, source: str, rule: str, **arguments: Any
+        self, text: str, *, source: str, rule: str, data: Collection[str] = (), **arguments: Any
     ) -> Callable[[CheckFunction], CheckFunction]:
         """Return a decorator that adds a claim and leaves its function as it is.
 
@@ -78,12 +83,13 @@ class Claims(list[Statement]):
             text: the claim.
             source: its section, table or figure.
             rule: the criterion in words.
+            data: names of the data sets that the claim is about; empty for any.
             arguments: passed to the function after the runs.
         """
         position = len(self)  # the same for all decorators of a function; the last is applied first
 
         def add(function: CheckFunction) -> CheckFunction:
-            self.insert(position, (text, source, Rule(rule, function, arguments)))
+            self.insert(position, (text, source, Rule(rule, function, arguments, data)))
             return function
 
         return add
@@ -112,12 +118,22 @@ class Claim:
 
 
 def check_claims(
-    statements: Iterable[Statement], runs: Any, theirs: Any | None = None
+    statements: Iterable[Statement],
+    runs: Any,
+    theirs: Any | None = None,
+    data: str | None = None,
 ) -> list[Claim]:
-    """Test every statement on our runs and, where given, on the publication's own numbers."""
+    """Test every statement on our runs and, where given, on the publication's own numbers.
+
+    Args:
+        statements: the claims.
+        runs: what they are checked on.
+        theirs: the same from the publication's own numbers.
+        data: name of the data set of the runs; None for that of the publication.
+    """
     claims = []
     for text, source, rule in statements:
-        holds, evidence = rule.check(runs)
+        holds, evidence = rule.check(runs, data)
         published_verdict = _describe(rule, theirs)
         claims.append(Claim(text, source, VERDICTS[holds], evidence, rule.rule, published_verdict))
     return claims

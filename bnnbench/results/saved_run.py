@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import Rows, RunFolder
+from bnnbench.experiment.run_folder import Rows, RunFolder, read_record
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
@@ -132,9 +132,9 @@ class Sample:
         return self.stderr * math.sqrt(self.size)
 
     @property
-    def is_positive(self) -> bool:
-        """Whether the mean is more than two standard errors above 0."""
-        return self.mean > 2 * self.stderr
+    def with_std(self) -> str:
+        """Mean, standard deviation and size in words."""
+        return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
 
     def __str__(self) -> str:
         return f"{self.mean:+.3g} ± {self.stderr:.1g}"
@@ -210,10 +210,6 @@ class SavedRun:
             raise NotTestable("not run")
         return rows.sort_values("repetition")[column].to_numpy(float)
 
-    def sample(self, unit: str, column: str) -> Sample:
-        """Return mean and spread of a score over repetitions, like `values`."""
-        return Sample.of(self.values(unit, column))
-
     def difference(self, column: str, unit: str, other: str) -> Sample:
         """Return mean and spread of `unit - other`, paired by repetition, like `values`."""
         return Sample.of(self.values(unit, column) - self.values(other, column))
@@ -221,6 +217,22 @@ class SavedRun:
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Read an array file; the rows are in the order of `units`."""
         return load_arrays(self.folder, name)
+
+
+def images_of(binarisation: str) -> Callable[[RunFolder], str]:
+    """Return a function that names the images of a run.
+
+    Args:
+        binarisation: of the source's images. The name of images with another one tells it, as in
+            `mnist, stochastic`.
+    """
+
+    def name_of(folder: RunFolder) -> str:
+        metadata = read_record(folder).metadata
+        name, own = str(metadata["images"]), str(metadata["binarisation"])
+        return name if own == binarisation else f"{name}, {own}"
+
+    return name_of
 
 
 def summarise(values: Sequence[float]) -> Sample:

@@ -4,6 +4,8 @@ For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives t
 report, every split of every run by data set, and the environment of one run. Figures are drawn
 from these tables when the site is built; tables too large for git are left out. Run
 `docs/tools/update_pages.py` next.
+
+Runs of code that was not committed are refused, because nobody could repeat them.
 """
 
 from __future__ import annotations
@@ -15,11 +17,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import finished_runs
+from bnnbench.experiment.run_folder import (
+    RunFolder,
+    finished_runs,
+    read_environment,
+    read_record,
+)
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
 from bnnbench.report.section_names import ALL
 from bnnbench.results.reader import Runs, read_runs
+from bnnbench.types import UserError
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -31,10 +39,16 @@ MAX_BYTES = 500_000
 
 
 def gather(experiment: Path, target: Path) -> None:
-    """Store the tables of one experiment's report, or of each run if it has no report."""
+    """Store the tables of one experiment's report, or of each run if it has no report.
+
+    Raises:
+        UserError: if a run is not of committed code; what was stored before stays.
+    """
+    runs = read_runs(experiment)
+    for folder in runs.folders.values():
+        check_committed(folder)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    runs = read_runs(experiment)
     style = Style(sections=(ALL,))
     if any(section(runs, style) for section in section_functions(runs, style)):
         with tempfile.TemporaryDirectory() as folder:
@@ -46,6 +60,22 @@ def gather(experiment: Path, target: Path) -> None:
             copy_tables(run.root, target / run.root.parent.name)
     first = next(iter(runs.folders.values()))
     shutil.copy(first.environment, target / "machine.json")
+
+
+def check_committed(folder: RunFolder) -> None:
+    """Check that the code of a run, at its start and of each unit, was committed.
+
+    Raises:
+        UserError: if a commit is missing or ends with `+`, the mark of edited code.
+    """
+    codes = (read_environment(folder), *read_record(folder).code_versions)
+    for commit in (code.get("commit") for code in codes):
+        if not commit or str(commit).endswith("+"):
+            found = f"its commit is {commit}" if commit else "it has no commit"
+            raise UserError(
+                f"{folder.root} is not a run of committed code ({found}); commit the code, run it "
+                "again from a clean checkout, and store that run."
+            )
 
 
 def copy_tables(source: Path, target: Path) -> None:
@@ -81,5 +111,8 @@ if __name__ == "__main__":
     into = RESULTS.joinpath(*sys.argv[2:])
     for path in sorted(Path(sys.argv[1]).iterdir()):
         if path.is_dir() and any(finished_runs(path)):
-            gather(path, into / path.name)
+            try:
+                gather(path, into / path.name)
+            except UserError as error:
+                sys.exit(str(error))
             print(f"{path.name}: {into / path.name}")

@@ -35,6 +35,24 @@ def test_claims_are_in_the_order_of_the_file() -> None:
     assert [claim.verdict for claim in results] == [*["confirmed"] * 3, "not confirmed"]
 
 
+def test_claims_are_about_their_data() -> None:
+    claims = Claims()
+
+    @claims("of two sets", source="1", rule="true", data=("mnist", "fashion_mnist"))
+    @claims("of any set", source="1", rule="true")
+    def holds(number: int) -> CheckResult:
+        return True, ""
+
+    def verdicts(data: str | None) -> list[tuple[str, str]]:
+        results = check_claims(claims, 0, theirs=0, data=data)
+        assert {claim.theirs for claim in results} == {"confirmed: "}
+        return [(claim.verdict, claim.evidence) for claim in results]
+
+    assert verdicts("digits") == [("not tested", "other data: digits"), ("confirmed", "")]
+    for data in ("mnist", None):
+        assert verdicts(data) == [("confirmed", ""), ("confirmed", "")]
+
+
 def test_a_check_without_results_is_not_tested() -> None:
     even = check_claims(declared(), 0, theirs=0)[2]
     assert (even.verdict, even.evidence, even.theirs) == ("not tested", "zero", "")

@@ -9,9 +9,16 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import Record, RunFolder, write_record
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.saved_run import ANSWERS, COLUMNS, Answer, read_answers, run_reader
+from bnnbench.results.saved_run import (
+    ANSWERS,
+    COLUMNS,
+    Answer,
+    images_of,
+    read_answers,
+    run_reader,
+)
 
 ROWS = [Answer("mean", "EP", 1.5, "K = 2"), Answer("mean", "EP", 2.5, "K = 3")]
 
@@ -71,3 +78,10 @@ def test_columns_with_only_missing_values_are_numeric(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     pd.DataFrame([Answer("mean", "EP", nan).row()]).to_csv(folder.table(ANSWERS), index=False)
     assert read_answers(folder)[["value", "exact"]].isna().all(axis=None)
+
+
+def test_images_with_another_binarisation_are_other_data(tmp_path: Path) -> None:
+    metadata = {"images": "mnist", "binarisation": "stochastic"}
+    write_record(RunFolder(tmp_path), Record("planar_flows", "0", metadata, {}))
+    assert images_of("threshold")(RunFolder(tmp_path)) == "mnist, stochastic"
+    assert images_of("stochastic")(RunFolder(tmp_path)) == "mnist"

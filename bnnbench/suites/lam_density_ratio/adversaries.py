@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -16,8 +16,9 @@ from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
 from bnnbench.suites.lam_density_ratio.problem import Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 
-STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
-"""An estimator is stuck if its loss is within the tolerance of `STUCK_LOSS` for this many steps."""
+STUCK_TOLERANCE, STUCK_STEPS, STUCK_SHARE = 1e-3, 500, 0.9
+"""An estimator is stuck if, in this share of its last steps, its loss is within the tolerance of
+`STUCK_LOSS`, or of its negative, the loss of a ratio that is infinite on all draws of q."""
 
 
 @dataclass
@@ -29,14 +30,14 @@ class TrainingLog(Log):
     Attributes:
         status: `ok`, or the kind of failure.
         failed_at: iteration of the failure; 0 also for a failure in pre-training.
-        stuck_for: number of consecutive steps at the loss of a stuck estimator.
+        stuck: whether each of the last `STUCK_STEPS` steps had the loss of a stuck estimator.
         estimator_loss: loss of the estimator in the last iteration.
         nelbo: negative ELBO of the last iteration.
     """
 
     status: str = OK
     failed_at: int | None = None
-    stuck_for: int = 0
+    stuck: list[bool] = field(default_factory=list)
     estimator_loss: float = math.nan
     nelbo: float = math.nan
 
@@ -113,8 +114,8 @@ class Adversaries(ResumableStack[TrainingLog]):
         """
         if not len(losses):
             return
-        is_near = ((losses - STUCK_LOSS).abs() < STUCK_TOLERANCE).int()
-        trailing = is_near.flip(0).cummin(0).values.sum(0).tolist()
+        is_near = (losses[-STUCK_STEPS:].abs() - STUCK_LOSS).abs() < STUCK_TOLERANCE
+        stuck = is_near.T.tolist()
         finite = losses.isfinite().all(0)
         nelbos = [math.nan] * len(self.logs)
         if nelbo is not None:
@@ -124,9 +125,8 @@ class Adversaries(ResumableStack[TrainingLog]):
             if log.status != OK:
                 continue
             log.estimator_loss, log.nelbo = last[k], nelbos[k]
-            always_stuck = trailing[k] == len(losses)
-            log.stuck_for = trailing[k] + (log.stuck_for if always_stuck else 0)
-            if not is_finite[k] or log.stuck_for >= STUCK_STEPS:
+            log.stuck = [*log.stuck, *stuck[k]][-STUCK_STEPS:]
+            if not is_finite[k] or sum(log.stuck) >= STUCK_SHARE * STUCK_STEPS:
                 log.status = STUCK if is_finite[k] else NOT_FINITE
                 log.failed_at = self.steps
                 self.active[k] = 0

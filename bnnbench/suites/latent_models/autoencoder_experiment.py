@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from bnnbench.constraints import Count, Whole
+from bnnbench.constraints import Whole
 from bnnbench.experiment.run_folder import Arrays
+from bnnbench.random_streams import derive_seed
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
@@ -24,11 +25,12 @@ class AutoencoderExperiment(LatentModelExperiment[Stack]):
 
     Attributes:
         importance_samples: draws of q(z|x) for each image.
-        evaluated_images: maximum number of test images whose log p(x) is estimated.
+        evaluated_images: size of the random subset of the test images whose log p(x) is estimated,
+            the same for all models of a run; None for all.
     """
 
     importance_samples: Annotated[int, Whole(2, 100_000)]
-    evaluated_images: Count
+    evaluated_images: Annotated[int | None, Whole(1, 1_000_000)] = None
 
     def new_replicas(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
@@ -36,11 +38,18 @@ class AutoencoderExperiment(LatentModelExperiment[Stack]):
         training = self.batch_size, self.learning_rate, setting.samples
         return Stack(shape, replicas, data, *training)
 
+    def evaluated_rows(self, images: int) -> slice | list[int]:
+        """Return which of the test images log p(x) is estimated on, in increasing order."""
+        if self.evaluated_images is None or self.evaluated_images >= images:
+            return slice(None)
+        random = np.random.default_rng(derive_seed(self.seed, "evaluated images"))
+        return sorted(random.permutation(images)[: self.evaluated_images].tolist())
+
     def measure(
         self, stack: Stack, members: range, setting: Setting
     ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
         unit, data = stack.part(members), stack.data
-        rows = slice(self.evaluated_images)
+        rows = self.evaluated_rows(len(data.test))
         images = data.test[rows], data.test_labels[rows]
         found = unit.importance_sampling(*images, self.importance_samples)
         codes = unit.codes(data.train[:TRAIN_ROWS], data.train_labels)

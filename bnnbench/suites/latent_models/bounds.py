@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 BOUND_SIZES = (5, 50)
 """Numbers of samples of the importance-weighted bounds that are reported."""
@@ -43,8 +47,18 @@ def count_active_units(means: np.ndarray) -> int:
 
 
 def probe_predictions(codes: np.ndarray, labels: np.ndarray, test_codes: np.ndarray) -> np.ndarray:
-    """Return the classes that a linear classifier trained on codes predicts for test codes."""
-    from sklearn.linear_model import LogisticRegression
+    """Return the classes that a linear classifier trained on codes predicts for test codes.
 
-    probe = LogisticRegression(max_iter=2000).fit(codes, labels)
-    return np.asarray(probe.predict(test_codes))
+    Both are standardised with the statistics of the training codes, because the classifier's
+    penalty depends on their scale.
+    """
+    return np.asarray(linear_probe().fit(codes, labels).predict(test_codes))
+
+
+def linear_probe() -> Pipeline:
+    """Return a linear classifier that standardises its inputs."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))

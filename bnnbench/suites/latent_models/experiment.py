@@ -19,16 +19,13 @@ from bnnbench.experiment.run_folder import Arrays, UnitResults
 from bnnbench.results.saved_run import Answer, mean_answer, repetition_tables
 from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.published import published_value
+from bnnbench.suites.latent_models.published import HIDDEN, published_value
 from bnnbench.suites.latent_models.training import (
     Data,
     Replica,
     ReplicaStack,
     evaluated_epochs,
 )
-
-HIDDEN = {"fashion_mnist": (400, 200)}
-"""Sizes of hidden layers by set, if they are not (200,) (book, 5.6.2)."""
 
 EPOCHS = {"digits": 400, "mnist_5000": 300}
 """Epochs of small sets, whose epochs have few steps; the book's 100 epochs otherwise."""
@@ -163,7 +160,7 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
         return [
             mean_answer(
                 quantity, name, scores[column], label,
-                published_value(self.images, name, label, column),
+                published_value(self, name, label, column),
             )
             for column, quantity in QUANTITIES.items()
             if column in scores and scores[column].notna().all()

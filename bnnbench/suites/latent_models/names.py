@@ -25,4 +25,13 @@ QUANTITIES = {
 VAE, CVAE, BETA_VAE, IWAE, PLANAR = "VAE", "CVAE", "beta-VAE", "IWAE", "planar flow"
 """Models."""
 
-BOOK = "Cinelli et al. (2021)"
+MNIST, FASHION_MNIST = "mnist", "fashion_mnist"
+
+IMAGES_OF_BOOK = (MNIST, FASHION_MNIST)
+"""Data sets of the book's figures and tables."""
+
+BINARISATION = "threshold"
+"""Of the book's images (5.6.2)."""
+
+BOOK, OURS = "Cinelli et al. (2021)", "ours"
+"""Sources of claims."""

@@ -1,10 +1,37 @@
-"""The numbers of Tables 5.1 and 5.2 of the book, for runs on its images with its binarisation."""
+"""The numbers of Tables 5.1 and 5.2 of the book, for runs on its images with its settings."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import nan
+from typing import Any
 
-from bnnbench.data.images.base import ImageSource
+from bnnbench.suites.latent_models.names import BINARISATION, FASHION_MNIST, IMAGES_OF_BOOK, MNIST
+
+HIDDEN: Mapping[str, tuple[int, ...]] = {MNIST: (200,), FASHION_MNIST: (400, 200)}
+"""Hidden layers of an encoder by data set (5.6.2)."""
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "planar_flows": {
+        "epochs": 100,
+        "learning_rate": 0.001,
+        "batch_size": 128,
+        "latents": 32,
+        "importance_samples": 1024,
+        "evaluated_images": None,
+    },
+    "semi_supervised": {
+        "hidden": (400, 200),
+        "epochs": 40,
+        "learning_rate": 0.003,
+        "batch_size": 128,
+        "latents": 32,
+        "temperature": 0.6,
+        "weight": 25.0,
+    },
+}
+"""Settings of Tables 5.1 and 5.2 by kind of experiment (5.6.2, 5.6.3, 5.7). The book gives neither
+the number of latent variables of Table 5.1 nor the widths of Table 5.2: these are our choices."""
 
 LENGTHS = (0, 1, 2, 4, 8, 16, 32)
 
@@ -25,17 +52,28 @@ ACCURACY = {
 """Table 5.2: accuracy in per cent by number of labels."""
 
 
-def published_value(images: ImageSource, approximation: str, label: str, column: str) -> float:
-    """Return the book's value of a score, or NaN.
+def has_settings_of_book(experiment: Any) -> bool:
+    """Return whether an experiment has the images and settings of a table of the book."""
+    images = experiment.images
+    if images.name not in IMAGES_OF_BOOK or images.binarisation != BINARISATION:
+        return False
+    settings = {"hidden": HIDDEN[images.name], **SETTINGS.get(experiment.kind, {})}
+    own = {name: getattr(experiment, name) for name in settings}
+    return experiment.kind in SETTINGS and own == settings
+
+
+def published_value(experiment: Any, approximation: str, label: str, column: str) -> float:
+    """Return the book's value of a score, or NaN if there is none or other settings were run.
 
     Args:
-        images: the images of the run.
+        experiment: its images and settings.
         approximation: name of the model in `answers.csv`.
         label: its setting.
         column: of the scores.
     """
-    if images.binarisation != "threshold":
+    if not has_settings_of_book(experiment):
         return nan
+    images = experiment.images
     values: tuple[float, ...] | None
     if column == "log_p" and label in (keys := [f"K = {k}" for k in LENGTHS]):
         values = LOG_P.get(images.name)

@@ -1,7 +1,8 @@
-"""Reader of the runs of autoencoders."""
+"""Readers of the runs of autoencoders."""
 
 from __future__ import annotations
 
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.saved_run import CURVES, SCORES, run_reader
 
 read_run = run_reader({
@@ -10,3 +11,14 @@ read_run = run_reader({
     CURVES: ("repetition", "epoch", "step", "elbo_train", "elbo_test", "rate_train", "rate_test"),
 })  # fmt: skip
 """Reads a run of autoencoders."""
+
+
+def subset_notes(folder: RunFolder) -> list[str]:
+    """Return a sentence if not all test images were evaluated."""
+    images = read_record(folder).identity["evaluated_images"]
+    if images is None:
+        return []
+    return [
+        f"log p(x), its bounds, rate and distortion are means over {images:,} test images, or all "
+        "if there are fewer: a random subset, the same for all models."
+    ]

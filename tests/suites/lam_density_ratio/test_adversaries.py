@@ -82,10 +82,37 @@ def test_a_dead_relu_is_stuck_and_stops() -> None:
     train(stack, 30)
     (log,) = stack.logs
     assert log.status == STUCK
-    # 120 steps of pre-training and ten times 40.
-    assert log.failed_at == 9 and stack.steps == 10
+    # 120 steps of pre-training and nine times 40 are 90 % of 500.
+    assert log.failed_at == 8 and stack.steps == 9
     assert log.estimator_loss == pytest.approx(STUCK_LOSS, abs=1e-3)
-    assert len(log.curve) == 9
+    assert len(log.curve) == 8
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("good", "expected"), [(0, STUCK), (30, STUCK), (49, STUCK), (60, OK), (500, OK)]
+)
+def test_a_dead_estimator_is_stuck_despite_some_good_minibatches(
+    good: int, expected: str, sign: int
+) -> None:
+    stack = pair()
+    losses = torch.full((25, 2), sign * STUCK_LOSS)
+    losses[:, 1] = 1.0
+    for block in range(20):
+        own = losses.clone()
+        own[: max(0, min(25, good - 25 * block)), 0] = 1.0
+        stack._detect_failures(own[torch.randperm(25)], torch.zeros(2))
+    dead, healthy = stack.logs
+    assert (dead.status, healthy.status) == (expected, OK)
+
+
+def test_good_minibatches_long_ago_do_not_count() -> None:
+    stack = pair()
+    for value, count in ((1.0, 2000), (STUCK_LOSS, 449), (1.0, 1), (STUCK_LOSS, 1)):
+        assert {log.status for log in stack.logs} == {OK}
+        stack._detect_failures(torch.full((count, 2), value), None)
+    assert {log.status for log in stack.logs} == {STUCK}
+    assert len(stack.logs[0].stuck) == 500
 
 
 def test_rates_decay_to_zero_after_the_given_fraction() -> None:

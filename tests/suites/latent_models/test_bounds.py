@@ -14,6 +14,7 @@ from bnnbench.suites.latent_models.bounds import (
     all_bounds,
     count_active_units,
     importance_weighted_bound,
+    probe_predictions,
 )
 
 D, LATENTS, NOISE = 6, 2, 0.3
@@ -75,3 +76,15 @@ def test_a_flow_has_a_normalised_density() -> None:
 def test_active_units_vary_between_images() -> None:
     means = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 0.5, 0.01]
     assert count_active_units(means) == 2
+
+
+def test_the_probe_does_not_depend_on_the_scale_of_the_codes() -> None:
+    random = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    codes = random.normal(size=(300, 4)) + np.eye(3, 4)[labels]
+    test = random.normal(size=(50, 4)) + np.eye(3, 4)[np.arange(50) % 3]
+    predicted = probe_predictions(codes, labels, test)
+    assert (predicted == np.arange(50) % 3).mean() > 0.5
+    for scale, shift in ((1e-3, 0.0), (100.0, 7.0)):
+        scaled = probe_predictions(shift + scale * codes, labels, shift + scale * test)
+        np.testing.assert_array_equal(scaled, predicted)

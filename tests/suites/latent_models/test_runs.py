@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -10,6 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from support.config import compose
 from support.runs import with_columns
 from support.tiny_runs import no_page
@@ -20,8 +22,11 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.results.claims import check_claims
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, read_answers
+from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
+from bnnbench.suites.latent_models.latent_sizes.page import CLASS_COLOURS
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
@@ -37,6 +42,12 @@ SETTINGS = {
     "planar_flows": f"lengths=[0,1,2] training_samples=[3] {SMALL}",
     "semi_supervised": "labels=[10,20] epochs=4 supervised_epochs=4 repetitions=2 hidden=[8]",
 }
+
+OURS = {
+    "distortion_rate": ["log p(x) is highest at beta = 1, whose objective is its bound"],
+    "semi_supervised": ["The relaxation loses no accuracy against the sum over classes"],
+}
+"""Claims that are not the book's, which are tested on any images."""
 
 Folders = Callable[[str], RunFolder]
 
@@ -61,13 +72,35 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_figures_and_claims(kind: str, folders: Folders) -> None:
     folder, page = folders(kind), PAGES[kind]
-    assert len(page.claims(folder)) == len(page.statements)
+    notes = page.notes(folder)
+    assert not notes if kind == "semi_supervised" else "10 test images" in notes[0]
+    claims = page.claims(folder)
+    assert len(claims) == len(page.statements)
+    other = [claim for claim in claims if claim.evidence == "other data: digits"]
+    assert {claim.verdict for claim in other} == {"not tested"}
+    ours = [claim.text for claim in claims if claim not in other]
+    assert ours == OURS.get(kind, [])
     for name, draw in page.figures.items():
         figure = draw(folder)
         figure.draw_without_rendering()
         assert any(axes.has_data() for axes in figure.axes), name
     answers = read_answers(folder)
     assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
+
+
+def test_evaluated_images_are_all_or_a_random_subset(tmp_path: Path) -> None:
+    def rows(settings: str, seed: int = 0) -> slice | list[int]:
+        experiment = make_run("distortion_rate", tmp_path, settings).experiment
+        assert isinstance(experiment, AutoencoderExperiment)
+        return replace(experiment, seed=seed).evaluated_rows(360)
+
+    assert rows("epochs=1") == rows("evaluated_images=null") == rows("evaluated_images=360")
+    assert rows("epochs=1") == slice(None)
+    subset = rows("evaluated_images=100")
+    assert isinstance(subset, list) and subset == sorted({*subset}) and len(subset) == 100
+    assert min(subset) < 20 and max(subset) > 340
+    assert subset == rows("evaluated_images=100 learning_rate=0.1")
+    assert subset != rows("evaluated_images=100", seed=1)
 
 
 @pytest.mark.slow
@@ -159,8 +192,43 @@ def test_the_front_is_judged_by_its_slopes(folders: Folders) -> None:
     for distortions, verdict in (((1, 2, 4), "confirmed"), ((1, 3, 4), "not confirmed")):
         changed = with_score(run, "distortion", dict(zip(units, distortions, strict=True)))
         assert claim(changed, "convex") == verdict
+    falls = {units[0]: 2.0, units[1]: 1.5, units[2]: 4.0}
+    less = with_score(run, "distortion", falls)
+    (found,) = [c for c in check_claims(PAGES["distortion_rate"].statements, less)
+                if c.text.startswith("Larger beta gives less rate")]  # fmt: skip
+    assert found.verdict == "not confirmed"
+    assert "rise of the distortion from beta 0.5 to 1: -0.5" in found.evidence
     assert claim(with_score(run, "active_units", {units[0]: 8, units[1]: 8, units[2]: 0}),
                  "avoids collapse") == "confirmed"  # fmt: skip
+
+
+@pytest.mark.slow
+def test_lines_of_equal_elbo_have_their_labels_on_them(folders: Folders) -> None:
+    figure = PAGES["distortion_rate"].figures["distortion_rate"](folders("distortion_rate"))
+    axes = figure.axes[0]
+    labels = [text for text in axes.texts if text.get_text().startswith("ELBO")]
+    assert labels
+    for text in labels:
+        elbo = float(text.get_text().removeprefix("ELBO "))
+        assert -sum(text.get_position()) == pytest.approx(elbo, abs=0.51)
+        assert text.get_position()[1] < axes.get_ylim()[1]
+
+
+@pytest.mark.slow
+def test_no_curve_of_the_elbo_is_cut_off(folders: Folders) -> None:
+    figure = PAGES["latent_sizes"].figures["elbo_by_epoch"](folders("latent_sizes"))
+    for axes in figure.axes:
+        first, (low, high) = axes.get_xlim()[0], axes.get_ylim()
+        for line in axes.lines:
+            x, y = (np.asarray(values, float) for values in line.get_data())
+            assert ((low < y) & (y < high))[x >= first].all()
+
+
+def test_classes_have_distinct_colours() -> None:
+    colours = np.array([to_rgb(colour) for colour in CLASS_COLOURS])
+    distances = np.linalg.norm(colours[:, None] - colours, axis=2) + np.eye(10)
+    assert distances.min() > 0.2  # of the palette
+    assert distances[len(PALETTE) :].min() > 0.5  # of the colours that it lacks
 
 
 @pytest.mark.slow

@@ -59,6 +59,22 @@ class Evidence:
             raise NotTestable("not run")
         return rows
 
+    def finished_curves(self, column: str, setting: Setting) -> pd.DataFrame:
+        """Return a column of the curves of the repetitions that did not fail.
+
+        Returns:
+            A row per iteration, a column per repetition.
+
+        Raises:
+            NotTestable: if it was not run, or if all repetitions failed.
+        """
+        scores, curves = self.rows(SCORES, *setting), self.rows(CURVES, *setting)
+        finished = scores.loc[scores["status"] == OK, "repetition"]
+        if finished.empty:
+            raise NotTestable(f"0 finished repetitions of {setting.label}")
+        kept = curves[curves["repetition"].isin(finished)]
+        return kept.pivot(index="iteration", columns="repetition", values=column)
+
 
 def evidence_of(folder: RunFolder) -> Evidence:
     """Return the evidence of a run; repetitions that failed have no error."""

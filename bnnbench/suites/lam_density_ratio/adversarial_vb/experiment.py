@@ -156,8 +156,9 @@ class AdversarialVB(ImageExperiment[ImageStack]):
     def _answers(self, setting: Setting, scores: pd.DataFrame) -> list[Answer]:
         """Return means over the repetitions that did not fail, and their fraction."""
         name, label = setting.label, f"d = {setting.latents}"
-        is_source = (self.images.name, self.images.binarisation) == ("mnist", "none")
-        published = {"mae": names.PUBLISHED.get(setting, Sample()).mean} if is_source else {}
+        published = {"mae": names.PUBLISHED.get(setting, Sample()).mean}
+        if names.differing_settings(vars(self), self.images.name, self.images.binarisation):
+            published = {}
         finished = scores[scores["status"] == OK]
         answers = [
             mean_answer(quantity, name, finished[column], label, published.get(column, nan))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio import names
@@ -38,6 +38,9 @@ STABLE = "stable"
 
 SYMBOLS = {**names.SYMBOLS, STABLE: "stable"}
 """Symbols of all estimators."""
+
+DATA, BINARISATION = ("mnist",), "none"
+"""Images of the thesis, whose pixels are grey values."""
 
 EXTRA = (STABLE, names.RELU_RATIO)
 """Estimators that the thesis does not compare. The ReLU is that of a public program of its author,
@@ -106,6 +109,9 @@ RATES = {2: 4e-4}
 OTHER_RATE = 1e-4
 """Learning rate with other numbers of latent variables, the thesis's with 10."""
 
+NOISE = 4
+"""Number of the encoder's noise inputs in the thesis."""
+
 SMALL_RATE = 2e-3
 """Learning rate of the schedule `small`, which has few iterations."""
 
@@ -113,3 +119,22 @@ SMALL_RATE = 2e-3
 def published_rates(latents: Iterable[int]) -> tuple[float, ...]:
     """Return the thesis's learning rate for each number of latent variables."""
     return tuple(RATES.get(one, OTHER_RATE) for one in latents)
+
+
+def differing_settings(
+    settings: Mapping[str, Any], images: str, binarisation: str
+) -> dict[str, Any]:
+    """Return the settings of a run that differ from the thesis, with their values.
+
+    Args:
+        settings: fields of the experiment, or its identity.
+        images: name of the images.
+        binarisation: of the images.
+    """
+    own = {**settings, "images": images, "binarisation": binarisation}
+    own["learning_rates"] = [*settings["learning_rates"]]
+    source = {"images": DATA[0], "binarisation": BINARISATION, "noise": NOISE}
+    thesis: dict[str, Any] = {**source, **SCHEDULES["published"]}
+    thesis["learning_rates"] = [*published_rates(settings["latents"])]
+    del thesis["evaluate_every"]
+    return {name: own[name] for name, value in thesis.items() if own[name] != value}

@@ -11,7 +11,7 @@ from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
-from bnnbench.results.saved_run import CURVES, SCORES, SavedRun
+from bnnbench.results.saved_run import CURVES, SCORES, SavedRun, images_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,
@@ -19,6 +19,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     thesis_evidence,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    BINARISATION,
     IMAGES,
     KIND,
     SYMBOLS,
@@ -145,6 +146,7 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
     read_evidence=evidence_of,
     theirs=thesis_evidence(),
     notes=notes,

@@ -16,9 +16,8 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence, 
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     KIND,
     PUBLISHED,
-    SCHEDULES,
     Setting,
-    published_rates,
+    differing_settings,
 )
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     COMPARISON,
@@ -79,13 +78,5 @@ def comparison_rows(
 def deviations(identity: Mapping[str, Any]) -> list[str]:
     """Return every setting of a run that differs from the thesis, such as `batch size 64`."""
     images = identity["images"]
-    own = {**identity, "images": images["name"], "binarisation": images["binarisation"]}
-    source = {"images": "mnist", "binarisation": "none", "noise": 4}
-    thesis: dict[str, Any] = {**source, **SCHEDULES["published"]}
-    thesis["learning_rates"] = [*published_rates(identity["latents"])]
-    del thesis["evaluate_every"]
-    return [
-        f"{name.replace('_', ' ')} {format_value(own[name])}"
-        for name, value in thesis.items()
-        if own[name] != value
-    ]
+    found = differing_settings(identity, images["name"], images["binarisation"])
+    return [f"{name.replace('_', ' ')} {format_value(value)}" for name, value in found.items()]

@@ -11,12 +11,15 @@ from functools import wraps
 from itertools import combinations
 
 from bnnbench.results.claims import CheckResult, NotTestable
-from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.statistics import (
-    difference_interval,
-    paired_p,
+from bnnbench.results.mean_tests import (
+    LEVEL,
+    UNDECIDED,
+    are_within,
+    one_sample,
+    significant,
     welch,
 )
+from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 from bnnbench.suites.lam_density_ratio.names import (
     CONTRASTS,
@@ -25,9 +28,6 @@ from bnnbench.suites.lam_density_ratio.names import (
     RELU_RATIO,
     SYMBOLS,
 )
-
-SIGNIFICANCE = 0.05
-"""Significance level of the tests."""
 
 Group = tuple[Cell, ...]
 """The configurations D, r and T of one setting, contrast and divergence."""
@@ -74,19 +74,27 @@ ALL_RELU = tuple(
     for cell in RELU.values()
 )
 
-LOWER_MEAN = f"lower mean average KL, Welch's p below {SIGNIFICANCE}, in every available pair"
+WELCH = f"Welch's p, by Holm's correction of all, below {LEVEL}"
+"""The test of several pairs together."""
+
+LOWER_MEAN = f"lower mean average KL, {WELCH}, in every available pair"
 
 LOWER_MEAN_AND_STD = LOWER_MEAN.replace("average KL", "average KL and standard deviation")
 
 EQUIVALENCE_MARGIN = 0.005
 """Difference of the average KL, nats, within which configurations are equivalent."""
 
-NO_DIFFERENCE = (
-    "in every group, the 95 % confidence interval of the difference of every pair of means (Welch) "
-    f"is within ±{EQUIVALENCE_MARGIN} nats"
+EQUIVALENT = (
+    f"within ±{EQUIVALENCE_MARGIN} nats (Welch, two one-sided tests, p below {LEVEL}); undecided "
+    "if nothing is shown and some interval is wider"
 )
 
-Case = tuple[bool, str, Sequence[Cell]]
+NO_DIFFERENCE = (
+    "in every group, the difference of every pair of means, corrected by Holm for all of the "
+    f"group, is {EQUIVALENT}"
+)
+
+Case = tuple[bool | None, str, Sequence[Cell]]
 """Whether a claim holds in one case, the evidence, and the configurations that it is from."""
 
 
@@ -107,7 +115,8 @@ def for_every_case(
                 raise NotTestable(missing)
             holds, parts, used = zip(*cases, strict=True)
             note = evidence.deviation_note(cell for cells in used for cell in cells)
-            return all(holds), "; ".join(parts) + note
+            undecided = None in holds and False not in holds
+            return None if undecided else all(holds), "; ".join(parts) + note
 
         return check_all
 
@@ -134,13 +143,15 @@ def is_better(
     available = [pair for pair in pairs if evidence.has_enough(*pair, table=table)]
     if len(available) < min_pairs:
         raise evidence.not_enough((cell for pair in pairs for cell in pair), table)
-    for pair in available:
-        better, other = (evidence.sample(cell, table) for cell in pair)
-        test = welch(other, better)
-        significant = test.difference > 0 and test.p < SIGNIFICANCE
+    samples = [[evidence.sample(cell, table) for cell in pair] for pair in available]
+    tests = [welch(other, better) for better, other in samples]
+    differ = significant(test.p for test in tests)
+    cases = zip(available, samples, tests, differ, strict=True)
+    for pair, (better, other), test, differs in cases:
         stds = f", sd {better.std:.4f} against {other.std:.4f}" if spread else ""
         text = f"{pair[1].name} minus {pair[0].name}: {test}{stds}"
-        yield significant and (better.std < other.std or not spread), text, pair
+        is_lower = differs and test.mean > 0
+        yield is_lower and (better.std < other.std or not spread), text, pair
 
 
 @for_every_case()
@@ -152,14 +163,15 @@ def are_equivalent(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case
     for group in groups:
         samples = [evidence.sample(cell) for cell in group]
         means = [sample.mean for sample in samples]
-        ends = [difference_interval(*pair) for pair in combinations(samples, 2)]
-        widest = max(abs(end) for interval in ends for end in interval)
+        tests = [welch(*pair) for pair in combinations(samples, 2)]
+        widest = max(abs(end) for test in tests for end in test.interval)
+        equivalent = are_within(tests, EQUIVALENCE_MARGIN)
         divergences = dict.fromkeys(DIVERGENCES[cell.divergence] for cell in group)
         text = (
             f"{group[0].contrast}, {' and '.join(divergences)}: {min(means):.4f} to "
             f"{max(means):.4f}, intervals within ±{widest:.4f}"
         )
-        yield widest <= EQUIVALENCE_MARGIN, text, group
+        yield equivalent, text if equivalent is not None else f"{text}: {UNDECIDED}", group
 
 
 def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
@@ -180,6 +192,6 @@ def pairwise_p_values(evidence: Evidence, group: Group) -> Iterator[tuple[str, f
         name = f"{CONTRASTS[a.contrast]}, {DIVERGENCES[a.divergence]}, {symbols}"
         runs = [*evidence.available((a, b)).values()]
         if len(runs) == 2 and runs[0].differs_only_in("estimator", runs[1]):
-            yield name, paired_p(runs[0].differences(runs[1]))
+            yield name, one_sample(runs[0].differences(runs[1])).p
         else:
             yield name, welch(evidence.sample(a), evidence.sample(b)).p

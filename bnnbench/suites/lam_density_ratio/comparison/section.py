@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style
 from bnnbench.report.claims_table import claims_blocks
+from bnnbench.results.mean_tests import LEVEL
 from bnnbench.results.reader import Runs
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
@@ -15,7 +16,6 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
 )
 from bnnbench.suites.lam_density_ratio.comparison.figures import figure_blocks
 from bnnbench.suites.lam_density_ratio.comparison.rules import (
-    SIGNIFICANCE,
     groups,
     pairwise_p_values,
 )
@@ -92,7 +92,5 @@ def equivalence_paragraph() -> str:
     thesis = thesis_evidence()
     every_group = (*groups("optimal"), *groups("undertrained"))
     ps = [p for group in every_group for _, p in pairwise_p_values(thesis, group)]
-    low = sum(p < SIGNIFICANCE for p in ps)
-    return ONE_ALGORITHM.format(
-        pairs=len(ps), low=low, smallest=min(ps), chance=SIGNIFICANCE * len(ps)
-    )
+    low = sum(p < LEVEL for p in ps)
+    return ONE_ALGORITHM.format(pairs=len(ps), low=low, smallest=min(ps), chance=LEVEL * len(ps))

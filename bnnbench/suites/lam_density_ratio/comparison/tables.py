@@ -21,10 +21,10 @@ from bnnbench.report.blocks import (
     format_z,
     with_stderr,
 )
+from bnnbench.results.mean_tests import welch
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
-from bnnbench.suites.lam_density_ratio.comparison.statistics import welch
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     EXACT_KL,
     TABLES,

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import SCORES, SavedRun
+from bnnbench.results.saved_run import SCORES, SavedRun, images_of
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
     beta_of,
@@ -15,7 +15,8 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
     claims,
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.names import BINARISATION
+from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 AXES = ["rate", "distortion"]
 
@@ -33,11 +34,15 @@ def distortion_rate(run: SavedRun) -> Figure:
     axes.plot(scores["rate"], scores["distortion"], "o", color=BLUE, markersize=4)
     best = (means["rate"] + means["distortion"]).min()
     rates = np.array([0.0, means["rate"].max() * 1.05])
+    low, high = means["distortion"].min(), means["distortion"].max()
+    bottom, top = low - 0.1 * (high - low), high + 0.15 * (high - low)
     for level in best + np.array([0, 4, 8, 16]):
         axes.plot(rates, level - rates, "--", color=GREY, linewidth=0.8, zorder=0)
-        place = level - means["distortion"].min(), means["distortion"].min()
-        axes.annotate(f"ELBO {-level:.0f}", place, textcoords="offset points", xytext=(-3, -8),
-                      fontsize="small", color=GREY, ha="right", annotation_clip=True)  # fmt: skip
+        rate = min(level - low, 0.9 * rates[-1])  # on the line, near the bottom or the right
+        if level - rate < top:
+            axes.text(rate, level - rate, f"ELBO {-level:.0f}", fontsize="small", color=GREY,
+                      ha="center", va="center", zorder=1,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
     collapsed = means["rate"] < COLLAPSED_RATE
     labels = [(f"{beta:g}", *means.loc[beta, AXES]) for beta in means.index[~collapsed]]
     if collapsed.any():
@@ -46,8 +51,7 @@ def distortion_rate(run: SavedRun) -> Figure:
     for name, rate, distortion in labels:
         axes.annotate(name, (rate, distortion), textcoords="offset points", xytext=(6, 5),
                       fontsize="small", color=BLUE)  # fmt: skip
-    low, high = means["distortion"].min(), means["distortion"].max()
-    axes.set(ylim=(low - 0.1 * (high - low), high + 0.15 * (high - low)))
+    axes.set(ylim=(bottom, top))
     axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="numbers: beta")
     return figure
 
@@ -85,4 +89,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
+    notes=subset_notes,
 )

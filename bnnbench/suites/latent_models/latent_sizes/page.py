@@ -8,15 +8,21 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
-from bnnbench.results.saved_run import CURVES, SavedRun
+from bnnbench.results.saved_run import CURVES, SavedRun, images_of
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
-from bnnbench.suites.latent_models.names import CODES, IMAGES
+from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES
 from bnnbench.suites.latent_models.plots import plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
+
+SHOWN_EPOCHS = 40
+"""The first of this many parts of the training is not shown, in which curves rise steeply."""
 
 SHOWN_SNAPSHOTS = 8
 """Rows of reconstructions."""
+
+CLASS_COLOURS = (*PALETTE, "#000000", "#6A0DAD")
+"""Colours of ten classes."""
 
 figures = Figures(read_run)
 
@@ -37,11 +43,12 @@ def _curves_figure(run: SavedRun, column: str, label: str, zoom: bool) -> Figure
         plot_curves(axes, run, column, units)
         axes.set(title=model, ylabel=label)
         if zoom:
-            last = run[CURVES].groupby(["unit", "epoch"])[f"{column}_test"].mean()[list(units)]
-            low, high = last.quantile([0.15, 1.0])
-            axes.set_ylim(low, high + 0.1 * (high - low))
-            epochs = run[CURVES]["epoch"].max()
-            axes.set_xlim(epochs / 40, epochs)
+            curves, last = run[CURVES], run[CURVES]["epoch"].max()
+            shown = curves[curves["unit"].isin(units) & (curves["epoch"] >= last / SHOWN_EPOCHS)]
+            means = shown.groupby(["unit", "epoch"])[[f"{column}_train", f"{column}_test"]].mean()
+            low, high = means.min(axis=None), means.max(axis=None)
+            axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+            axes.set_xlim(last / SHOWN_EPOCHS, last)
     legend(figure, panels)
     return figure
 
@@ -135,13 +142,10 @@ def codes(run: SavedRun) -> Figure:
                 points = projection.fit_transform(values)
             for label in np.unique(labels):
                 own = points[labels == label]
-                axes.plot(*own.T, ".", color=_CLASS_COLOURS[label % 10], label=f"{label}", ms=4)
+                axes.plot(*own.T, ".", color=CLASS_COLOURS[label % 10], label=f"{label}", ms=4)
             axes.set(title=f"{title}: {name}", xticks=[], yticks=[])
     legend(figure, panels, columns=10)
     return figure
-
-
-_CLASS_COLOURS = (*PALETTE, "#000000", "#8B4513")
 
 
 @figures(
@@ -175,4 +179,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
+    notes=subset_notes,
 )

@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import ANSWERS, SCORES, SavedRun
+from bnnbench.results.saved_run import ANSWERS, SCORES, SavedRun, images_of
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
-from bnnbench.suites.latent_models.names import IWAE, PLANAR, QUANTITIES
+from bnnbench.suites.latent_models.names import BINARISATION, IWAE, PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.planar_flows.claims import claims
 from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
 from bnnbench.suites.latent_models.plots import plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 STYLES = {
     "log_p": ("log p(x)", BLUE),
@@ -60,8 +60,8 @@ def _plot_bounds(axes: Axes, run: SavedRun, approximation: str, label: str) -> N
 def elbo_by_epoch(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(6.4, 4.2)
     plot_curves(axes, run, "elbo", {unit: unit.replace("-", " ") for unit in run.units})
-    last = run[SCORES]["elbo"]
-    axes.set_ylim(last.min() - 3, last.max() + 2)
+    last = run[SCORES][["elbo", "elbo_train"]]
+    axes.set_ylim(last.min(axis=None) - 3, last.max(axis=None) + 2)
     axes.set_ylabel("ELBO [nats]")
     legend(figure, axes)
     return figure
@@ -77,4 +77,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    data_of=images_of(BINARISATION),
+    notes=subset_notes,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -29,6 +31,8 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,
     thesis_evidence,
 )
+from bnnbench.suites.lam_density_ratio.adversarial_vb.experiment import AdversarialVB
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import SCHEDULES
 from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
@@ -63,7 +67,10 @@ def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
     np.testing.assert_array_equal(last, scores["mae"])
     answers = read_answers(folder)
     assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
-    assert len(EXPERIMENT_PAGE.claims(folder)) == len(claims)
+    judged = EXPERIMENT_PAGE.claims(folder)
+    assert len(judged) == len(claims)
+    tested = [claim.source for claim in judged if claim.evidence != "other data: digits"]
+    assert tested == ["ours"]
     for name, draw in [*EXPERIMENT_PAGE.figures.items()][:1]:
         figure = draw(folder)
         figure.draw_without_rendering()
@@ -82,6 +89,23 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
     assert "images digits, width 0.03" in next(b.text for b in blocks if isinstance(b, Paragraph))
     identity = read_record(folder).identity
     assert {*deviations({**identity, "noise": 9})} - {*deviations(identity)} == {"noise 9"}
+
+
+def test_the_thesis_s_errors_stand_next_to_its_settings_only(tmp_path: Path) -> None:
+    experiment = make_run(tmp_path).experiment
+    assert isinstance(experiment, AdversarialVB)
+    setting, scores = experiment.settings["d0002-js-T"], pd.DataFrame({"mae": [0.1, 0.2]})
+    scores = scores.assign(status="ok", mse=0.1, estimator_loss=1.0, nelbo=1.0)
+
+    def published(one: AdversarialVB) -> float:
+        return one._answers(setting, scores)[0].published
+
+    source = replace(experiment.images, name="mnist", binarisation="none")
+    unset = dict.fromkeys([*SCHEDULES["published"], "learning_rates"])
+    own = replace(experiment, images=source, schedule="published", **unset).resolved()
+    assert published(own) == published(replace(own, repetitions=30)) == 0.10683
+    for change in ({"iterations": 9}, {"noise": 5}, {"images": experiment.images}):
+        assert math.isnan(published(replace(own, **change)))
 
 
 @pytest.mark.slow
@@ -172,3 +196,50 @@ def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder
     assert (verdicts(evidence)[name], changed[name]) == ("not confirmed", "confirmed")
     assert changed["A8: The pre-activation o"] == "confirmed"
     assert changed["A8: Calculations with D "] == "not confirmed"
+
+
+def with_curves(evidence: Evidence, column: str, values: Mapping[str, list[float]]) -> Evidence:
+    """Return evidence in which units have these values at their six evaluations."""
+    assert evidence.run is not None
+    curves = evidence.run[CURVES].copy()
+    for unit, own in values.items():
+        rows = curves["unit"] == unit
+        curves.loc[rows, column] = np.tile(own, rows.sum() // len(own))
+    return replace(evidence, run=with_columns(evidence.run, CURVES, **{column: curves[column]}))
+
+
+def by_source(evidence: Evidence, source: str) -> str:
+    """Return the verdict on the claim of a caption."""
+    (found,) = [one for one in check_claims(claims, evidence) if one.source.endswith(source)]
+    return found.verdict
+
+
+@pytest.mark.parametrize(("column", "figure"), [("estimator_loss", "10.7a"), ("nelbo", "10.8a")])
+def test_curves_are_above_others_at_most_evaluations(
+    folder: RunFolder, column: str, figure: str
+) -> None:
+    evidence, low = evidence_of(folder), [1.0] * 6
+    for high, verdict in (
+        ([0.0, 2, 2, 2, 2, 2], "confirmed"),
+        ([0.0, 0, 2, 2, 2, 2], "not confirmed"),
+    ):
+        units = {"d0002-js-T": high, "d0002-js-D": low, "d0002-js-R": low}
+        assert by_source(with_curves(evidence, column, units), figure) == verdict
+    units = {"d0002-js-T": [2.0] * 6, "d0002-js-D": low, "d0002-js-R": [3.0] * 6}
+    assert by_source(with_curves(evidence, column, units), figure) == "not confirmed"
+    assert by_source(thesis_evidence(), figure) == "not tested"
+
+
+def test_the_captions_on_ten_latent_variables(folder: RunFolder) -> None:
+    evidence = evidence_of(folder)
+    units = {"d0010-kl-D": [0.0, 0, 2, 2, 2, 2], "d0010-js-D": [1.0] * 6}
+    assert by_source(with_curves(evidence, "mae", units), "10.9") == "confirmed"
+    units["d0010-kl-D"] = [0.0, 0, 0, 2, 2, 2]
+    assert by_source(with_curves(evidence, "mae", units), "10.9") == "not confirmed"
+    units = {"d0010-kl-D": [0.0, 0, 0, 1, 2, 3], "d0010-js-D": [0.0, 0, 0, 0.1, 0.2, 0.3]}
+    assert by_source(with_curves(evidence, "nelbo", units), "10.11") == "confirmed"
+    units["d0010-kl-D"] = [9.0, 0, 9, 0.15, 0.3, 0.45]  # the first half does not count
+    assert by_source(with_curves(evidence, "nelbo", units), "10.11") == "not confirmed"
+    assert evidence.run is not None
+    failed = with_scores(evidence, status="stuck")
+    assert by_source(failed, "10.9") == by_source(failed, "10.7a") == "not tested"

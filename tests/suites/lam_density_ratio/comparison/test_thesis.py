@@ -7,18 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind, ttest_rel
 from support.sprinkler_runs import sprinkler
 
 from bnnbench.report.blocks import Paragraph
-from bnnbench.results.saved_run import Sample, summarise
+from bnnbench.results.mean_tests import welch
+from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.statistics import (
-    difference_interval,
-    paired_p,
-    welch,
-)
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell, printed_tables
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO
@@ -90,18 +85,3 @@ def test_the_author_s_repetitions_differ_from_his_table() -> None:
     (alone,) = author_blocks(Evidence({}), "9.1")
     assert isinstance(alone, Paragraph) and "Ours" not in alone.text
     assert not list(author_blocks(ours, "8.1"))
-
-
-def test_tests_of_samples_agree_with_scipy() -> None:
-    random = np.random.default_rng(0)
-    first, second = random.normal(1, 2, 14), random.normal(0, 0.5, 9)
-    found = welch(summarise(first), summarise(second))
-    true = ttest_ind(first, second, equal_var=False)
-    assert (found.t, found.p) == pytest.approx((true.statistic, true.pvalue))
-    assert found.difference == pytest.approx(first.mean() - second.mean())
-    assert math.isnan(welch(summarise([1.0]), summarise(second)).p)
-    interval = difference_interval(summarise(first), summarise(second))
-    assert interval == pytest.approx(tuple(true.confidence_interval(0.95)))
-    p = paired_p(summarise(first[:9] - second))
-    assert p == pytest.approx(ttest_rel(first[:9], second).pvalue)
-    assert math.isnan(paired_p(summarise([1.0]))) and math.isnan(paired_p(summarise([1.0, 1.0])))

@@ -1,0 +1,25 @@
+"""Checks that differences between models lie within a margin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bnnbench.results.claims import CheckResult
+from bnnbench.results.mean_tests import LEVEL, UNDECIDED, are_within, one_sample
+from bnnbench.results.saved_run import Sample
+
+EQUAL = (
+    f"(one-sided t-tests over repetitions against the margin, p below {LEVEL} after Holm's "
+    "correction; undecided if nothing is shown and some interval is wider than the margin)"
+)
+"""Description of the tests in a rule."""
+
+
+def check_margin(
+    samples: Mapping[str, Sample], margin: float, below: bool = True, above: bool = True
+) -> CheckResult:
+    """Check whether differences, paired by repetition, lie within a margin, as `are_within`."""
+    tests = map(one_sample, samples.values())
+    holds = are_within(tests, margin, below=below, above=above)
+    evidence = "; ".join(f"{name}: {sample}" for name, sample in samples.items())
+    return holds, evidence + (f"; {UNDECIDED}" if holds is None else "")

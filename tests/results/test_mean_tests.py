@@ -1,0 +1,102 @@
+"""t-tests of means: their p, Holm's correction, and equivalence within a margin."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
+
+from bnnbench.results.claims import NotTestable
+from bnnbench.results.mean_tests import (
+    MeanTest,
+    all_positive,
+    are_within,
+    one_sample,
+    significant,
+    welch,
+)
+from bnnbench.results.saved_run import Sample, summarise
+
+
+def test_tests_of_samples_agree_with_scipy() -> None:
+    random = np.random.default_rng(0)
+    first, second = random.normal(1, 2, 14), random.normal(0, 0.5, 9)
+    found = welch(summarise(first), summarise(second))
+    true = ttest_ind(first, second, equal_var=False)
+    assert (found.p, found.freedom) == pytest.approx((true.pvalue, true.df))
+    assert found.mean == pytest.approx(first.mean() - second.mean())
+    assert found.interval == pytest.approx(tuple(true.confidence_interval(0.95)))
+    paired = one_sample(summarise(first[:9] - second))
+    assert paired.p == pytest.approx(ttest_rel(first[:9], second).pvalue)
+    for limit in (-1.0, 0.0, 2.0):
+        for p, side in ((paired.p_above(limit), "greater"), (paired.p_below(limit), "less")):
+            expected = ttest_1samp(first[:9] - second, limit, alternative=side).pvalue
+            assert p == pytest.approx(expected)
+    assert paired.p_above(-math.inf) == 0 == paired.p_below(math.inf)
+
+
+def test_without_a_known_variance_nothing_is_shown() -> None:
+    alone, second = Sample(1.0, 0.0, 1), Sample(2.0, 0.1, 9)
+    assert math.isnan(welch(alone, second).p) and math.isnan(one_sample(alone).p)
+    assert one_sample(alone).p_above() == one_sample(alone).p_below() == 1
+    assert are_within([one_sample(alone)], 5.0) is None
+    with pytest.raises(NotTestable, match="fewer than two repetitions of one"):
+        all_positive({"two": second, "one": alone})
+
+
+def test_equal_repetitions_are_certain() -> None:
+    equal = one_sample(Sample(1.0, 0.0, 3))
+    assert (equal.p_above(), equal.p_above(1.0), equal.p_below(), equal.p_below(2.0)) == (
+        0,
+        1,
+        1,
+        0,
+    )
+    assert welch(Sample(1.0, 0.0, 3), Sample(0.0, 0.0, 4)).p_above() == 0
+
+
+def test_two_standard_errors_do_not_suffice_with_three_repetitions() -> None:
+    """Student's quantile is 2.92, not 2."""
+    sample = Sample.of(np.array([1.0, 2.0, 3.0]))
+    assert all_positive({"": Sample(2.5 * sample.stderr, sample.std, 3)})[0] == [False]
+    assert all_positive({"": Sample(3.0 * sample.stderr, sample.std, 3)})[0] == [True]
+
+
+def test_tests_made_together_are_corrected() -> None:
+    assert significant([0.01, 0.04]) == [True, True]
+    assert significant([0.03, 0.04]) == [False, False]
+    assert significant([0.01, math.nan]) == [True, False]
+    weak = Sample(2.0, 1.0, 5)  # p is 0.008
+    decisions, evidence = all_positive({f"K = {k}": weak for k in range(8)})
+    assert decisions == [False] * 8 and evidence.startswith("K = 0: +2 ± 0.5 (p 0.06")
+    assert all_positive({"K = 0": weak})[0] == [True]
+
+
+@pytest.mark.parametrize(
+    ("mean", "stderr", "expected"),
+    [
+        (0.0, 0.1, True),
+        (0.9, 0.1, False),  # an interval narrower than the margin that reaches beyond it
+        (0.0, 0.6, None),  # too wide
+        (9.0, 0.6, False),  # wide, but outside
+    ],
+)
+def test_equivalence_is_decided_if_the_repetitions_suffice(
+    mean: float, stderr: float, expected: bool | None
+) -> None:
+    assert are_within([MeanTest(mean, stderr, 4)], 1.0) is expected
+    assert are_within([MeanTest(mean, stderr, 4), MeanTest(0.0, 0.01, 4)], 1.0) is expected
+    assert are_within([MeanTest(-9.0, 0.1, 4)], 1.0, below=False) is True
+
+
+def test_under_equality_equivalence_is_seldom_refuted() -> None:
+    """With three repetitions, the old rule of two standard errors refuted 42 % of triples."""
+    random = np.random.default_rng(0)
+    refuted = 0
+    for _ in range(300):
+        values = random.normal(size=(3, 3))
+        pairs = [one_sample(Sample.of(values[a] - values[b])) for a, b in ((0, 1), (0, 2), (1, 2))]
+        refuted += are_within(pairs, 0.5) is False
+    assert refuted < 15

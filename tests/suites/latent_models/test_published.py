@@ -1,0 +1,70 @@
+"""The book's numbers stand next to runs with its images and settings only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.config import compose
+
+from bnnbench.config.assemble import build
+from bnnbench.data.images import base
+from bnnbench.suites.latent_models.published import published_value
+
+
+def experiment_of(kind: str, images: str, outputs: Path) -> Any:
+    """Return an experiment on images that need not exist."""
+    digits = build(compose(f"experiment={kind}", "workers=1", f"outputs_dir={outputs}")).experiment
+    assert isinstance(digits.images, base.ImageSource)
+    source = replace(digits.images, name=images)
+    unset = {"hidden": None, "epochs": None, "latents": None}
+    if kind == "semi_supervised":
+        unset["labels"] = None
+    return replace(digits, images=source, **unset).resolved()
+
+
+@pytest.mark.parametrize(
+    ("kind", "images", "row", "expected", "others"),
+    [
+        (
+            "planar_flows",
+            "mnist",
+            ("planar flow", "K = 0", "log_p"),
+            -73.4,
+            {
+                "epochs": 10, "hidden": (400,), "latents": 8, "learning_rate": 0.01,
+                "batch_size": 64, "importance_samples": 64, "evaluated_images": 1000,
+            },
+        ),
+        (
+            "semi_supervised",
+            "fashion_mnist",
+            ("semi-supervised, mixed batches", "100 labels", "accuracy_equal"),
+            63.5,
+            {
+                "epochs": 10, "hidden": (400,), "latents": 8, "learning_rate": 0.01,
+                "batch_size": 64, "temperature": 0.5, "weight": 1.0,
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_published_numbers_need_the_settings_and_images_of_the_book(
+    kind: str,
+    images: str,
+    row: tuple[str, str, str],
+    expected: float,
+    others: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    experiment = experiment_of(kind, images, tmp_path)
+    assert published_value(experiment, *row) == expected
+    assert published_value(replace(experiment, repetitions=20), *row) == expected
+    for name, value in others.items():
+        assert isnan(published_value(replace(experiment, **{name: value}), *row)), name
+    stochastic = replace(experiment.images, binarisation="stochastic")
+    assert isnan(published_value(replace(experiment, images=stochastic), *row))
+    assert isnan(published_value(experiment_of(kind, "digits", tmp_path), *row))
+    assert isnan(published_value(experiment_of("latent_sizes", images, tmp_path), *row))
