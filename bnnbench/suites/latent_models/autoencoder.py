@@ -53,6 +53,9 @@ class Autoencoder:
         )
         self._slope = torch.empty_like(logits)
         self._output_slope = torch.empty_like(self._outputs)
+        if shape.flow:
+            parameters = self._outputs[:, 2 * d :], self._output_slope[:, 2 * d :]
+            self._flow = planar.Flow(*parameters, d, samples)
 
     def _by_sample(self, tensor: Tensor) -> Tensor:
         """View `[R, F, T B]` as `[R, F, T, B]`."""
@@ -67,13 +70,10 @@ class Autoencoder:
         """Compute the latent variables and logits for standard normal noise, `[R, d, T, B]`."""
         self._encoder.forward()
         self._noise, self._scale = noise, (self.log_variance / 2).exp_().unsqueeze(2)
-        torch.addcmul(self.mean.unsqueeze(2), self._scale, noise, out=self.latents)
+        first = self._flow.first if self.shape.flow else self.latents
+        torch.addcmul(self.mean.unsqueeze(2), self._scale, noise, out=first)
         if self.shape.flow:
-            steps = planar.make_steps(
-                self._outputs[:, 2 * self.shape.latents :], self.shape.latents
-            )
-            z, self._log_determinant, self._path = planar.transform(self.latents.clone(), steps)
-            self.latents.copy_(z)
+            self._flow.forward(self.latents)
         self._decoder.forward()
 
     def decode(self, latents: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class Autoencoder:
         """Return `log q(z|x) - log p(z)` at the samples, `[R, T, B]`."""
         rate = (self.latents.square() - self._noise.square()).sum(1) / 2
         rate -= self.log_variance.sum(1, keepdim=True) / 2
-        return rate - self._log_determinant if self.shape.flow else rate
+        return rate - self._flow.log_determinant if self.shape.flow else rate
 
     def log_weights(self) -> Tensor:
         """Return `log p(x, z) - log q(z|x)` at the samples, `[R, T, B]`."""
@@ -148,7 +148,7 @@ class Autoencoder:
             return
         slope = torch.addcmul(slope, self.latents, rate_weight)
         if self.shape.flow:
-            slope, out[:, 2 * d :] = planar.backward(slope, rate_weight, self._path)
+            slope = self._flow.backward(slope, rate_weight)
         out[:, :d] = slope.sum(2)
         total = rate_weight.expand(-1, -1, self._samples, -1).sum(2)
         out[:, d : 2 * d] = ((spread * slope).sum(2) - total) / 2
