@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from support.latent_models import planar_steps, relu_chain
 from torch import Tensor
 
 from bnnbench.layers import Weights
@@ -29,31 +30,10 @@ def draw(*shape: int, seed: int = 3) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def relu_chain(layers: list[Tensor], x: Tensor) -> Tensor:
-    """Apply a chain to `[R, in, B]` with autograd."""
-    for k, weight in enumerate(layers):
-        x = weight[:, :-1].mT @ x + weight[:, -1].unsqueeze(-1)
-        x = x.clamp_min(0) if k < len(layers) - 1 else x
-    return x
-
-
 def close(found: Tensor, expected: Tensor) -> None:
     """Compare to 1e-12, relative to the largest element."""
     scale = max(1, expected.abs().max().item())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12 * scale)
-
-
-def reference_flow(z: Tensor, raw: Tensor) -> tuple[Tensor, Tensor]:
-    """Apply planar steps to z, `[R, d, T, B]`, for autograd; return also the log-determinant."""
-    d, total = z.shape[1], torch.zeros((), dtype=z.dtype)
-    for step in raw.unsqueeze(2).split(2 * d + 1, 1):
-        u, w, b = step.split([d, d, 1], 1)
-        inner = (w * u).sum(1, keepdim=True)
-        u_hat = u + (F.softplus(inner) - 1 - inner) * w / w.square().sum(1, keepdim=True)
-        t = ((w * z).sum(1, keepdim=True) + b).tanh()
-        z, slope = z + u_hat * t, 1 - t.square()
-        total = total + (1 + slope * (w * u_hat).sum(1, keepdim=True)).log()[:, 0]
-    return z, total
 
 
 def reference_loss(
@@ -66,7 +46,7 @@ def reference_loss(
     z = mean + (v / 2).exp() * noise
     log_q = (-noise.square() / 2 - v / 2).sum(1)
     if shape.flow:
-        z, log_determinant = reference_flow(z, outputs[:, 2 * d :])
+        z, log_determinant = planar_steps(z, outputs[:, 2 * d :])
         log_q = log_q - log_determinant
     inputs = torch.cat([z, labels.unsqueeze(2).expand(-1, -1, z.shape[2], -1)], 1)
     logits = relu_chain(weights.chains[1], inputs.flatten(2)).view(len(flat), -1, *z.shape[2:])
@@ -112,7 +92,7 @@ def test_planar_steps_equal_those_of_autograd(length: int, samples: int) -> None
     d, parameters = 5, length * 11
     raw = draw(REPLICAS, parameters, COLUMNS, seed=6).requires_grad_()
     z = draw(REPLICAS, d, samples, COLUMNS, seed=7).requires_grad_()
-    last, log_determinant = reference_flow(z, raw)
+    last, log_determinant = planar_steps(z, raw)
     slope, factor = draw(*last.shape, seed=8), draw(REPLICAS, 1, 1, COLUMNS, seed=9)
     loss = (slope * last).sum() - (factor[:, 0] * log_determinant).sum()
     expected = torch.autograd.grad(loss, (z, raw))
@@ -136,7 +116,7 @@ def test_planar_log_determinant_equals_that_of_the_jacobian() -> None:
         z = draw(1, d, 1, 1, seed=seed + 10)
 
         def flat_map(x: Tensor, raw: Tensor = raw) -> Tensor:
-            return reference_flow(x.view(1, d, 1, 1), raw)[0].flatten()
+            return planar_steps(x.view(1, d, 1, 1), raw)[0].flatten()
 
         jacobian = torch.autograd.functional.jacobian(flat_map, z.flatten())
         flow = Flow(raw, torch.empty_like(raw), d, 1)
