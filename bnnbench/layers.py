@@ -80,6 +80,7 @@ class Layers:
         gradients: Sequence[Tensor] | None,
         add: bool = False,
         to_inputs: bool = True,
+        from_input: int = 0,
     ) -> Tensor:
         """Compute the derivatives of a loss with respect to weights and inputs.
 
@@ -88,9 +89,10 @@ class Layers:
             gradients: buffers for the gradients of the weights; None to skip these.
             add: whether to add to `gradients` instead of overwriting them.
             to_inputs: whether to compute the gradient at the first inputs.
+            from_input: number of first inputs at which the gradient is not needed.
 
         Returns:
-            The gradient at the first inputs, `[R, in, B]`, in a buffer. Undefined unless
+            The gradient at the first inputs from `from_input` on, in a buffer. Undefined unless
             `to_inputs`.
         """
         for k in reversed(range(len(self._slopes))):
@@ -98,9 +100,11 @@ class Layers:
                 relu_backward(slope, self._outputs[k])
             if gradients is not None:
                 matmul_into(self._with_ones[k], slope.mT, gradients[k], add)
+            kept = slice(0 if k else from_input, None)
+            into = self._slopes[k][:, kept]
             if k > 0 or to_inputs:
-                torch.bmm(self._backward_weights[k], slope, out=self._slopes[k])
-            slope = self._slopes[k]
+                torch.bmm(self._backward_weights[k][:, kept], slope, out=into)
+            slope = into
         return slope
 
 

@@ -17,8 +17,12 @@ from bnnbench.data.images.base import ImageSource, load_images
 from bnnbench.experiment.resumable_stack import StackExperiment, StackT
 from bnnbench.layers import Chain
 
-PRODUCT_SECONDS = 2e-10
-"""Measured seconds of a training step per column and weight of a replica."""
+PRODUCT_SECONDS = 1.1e-10
+"""Seconds of a training step per column and weight of a replica: 0.6e-10 to 1e-10 for networks of
+0.3 to 1.2 million weights on MNIST, twice as many on a busy core."""
+
+FORWARD = 1 / 3
+"""Part of a training step that is the forward pass."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +64,10 @@ class ImageExperiment(StackExperiment[StackT]):
 
     @abstractmethod
     def work(self, unit: str) -> float:
-        """Return the columns of all training steps of a replica times the weights of each."""
+        """Return the columns of all training steps of a replica times the weights of each.
+
+        A forward pass without derivatives counts as `FORWARD` of a step.
+        """
 
     def unit_seconds(self, unit: str) -> float:
         return PRODUCT_SECONDS * self.work(unit) * self.repetitions

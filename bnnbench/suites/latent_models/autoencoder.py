@@ -15,6 +15,7 @@ from torch import Tensor
 
 from bnnbench.layers import Layers, Weights
 from bnnbench.suites.latent_models import planar
+from bnnbench.suites.latent_models.every_label import EveryLabel
 from bnnbench.suites.latent_models.networks import Shape
 
 
@@ -22,58 +23,77 @@ class Autoencoder:
     """Encoder, sampling and decoder for `B` columns with `T` samples each.
 
     Write `images` and, for a conditional model, call `set_labels`; then call `forward` and, if
-    needed, `backward`.
+    needed, `backward`. With `every_label`, each image has every label in turn, with one sample: `T`
+    is then the number of labels, and samples differ in their q(z|x, y).
 
     Args:
         shape: sizes of the model.
         weights: weights of all replicas; read in every call.
         columns: `B`.
-        samples: `T`.
+        samples: `T`; 1 with `every_label`.
+        every_label: whether each image has every label.
 
     Attributes:
         images: buffer for the pixels, `[R, D, B]`.
-        mean: means of q(z|x), `[R, d, B]`, in a buffer.
-        log_variance: log variances of q(z|x), `[R, d, B]`, in a buffer.
+        mean: means of q(z|x), `[R, d, B]`, in a buffer; `[R, d, T B]` with `every_label`.
+        log_variance: log variances of q(z|x), of the same shape, in a buffer.
         latents: the last latent variables, `[R, d, T, B]`, in a buffer.
         logits: `[R, D, T, B]`, in a buffer.
     """
 
-    def __init__(self, shape: Shape, weights: Weights, columns: int, samples: int = 1) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        weights: Weights,
+        columns: int,
+        samples: int = 1,
+        every_label: bool = False,
+    ) -> None:
         replicas, d, flat = len(weights.flat), shape.latents, weights.flat
-        self.shape, self._samples = shape, samples
-        self._outputs = flat.new_empty(replicas, shape.chains[0][-1], columns)
-        logits = flat.new_empty(replicas, shape.pixels, samples * columns)
-        self._encoder = Layers(weights.chains[0], columns, self._outputs, linear_output=True)
-        self._decoder = Layers(weights.chains[1], samples * columns, logits, linear_output=True)
+        labels = shape.labels if every_label else 1
+        self.shape, self._labellings, self._samples = shape, labels, labels * samples
+        outputs = flat.new_empty(replicas, shape.chains[0][-1], labels * columns)
+        logits = flat.new_empty(replicas, shape.pixels, self._samples * columns)
+        self._decoder = Layers(weights.chains[1], logits.shape[2], logits, linear_output=True)
+        self._encoder: Layers | EveryLabel
+        if every_label:
+            self._encoder = EveryLabel(weights.chains[0], labels, columns, outputs)
+            self._set_decoder_labels(torch.eye(labels).to(flat)[:, :, None])
+        else:
+            self._encoder = Layers(weights.chains[0], columns, outputs, linear_output=True)
         self.images = self._encoder.inputs[:, : shape.pixels]
-        self.mean, self.log_variance = self._outputs[:, :d], self._outputs[:, d : 2 * d]
-        self.latents, self.logits = (
-            self._by_sample(self._decoder.inputs[:, :d]),
-            self._by_sample(logits),
-        )
-        self._slope = torch.empty_like(logits)
-        self._output_slope = torch.empty_like(self._outputs)
+        self.mean, self.log_variance = outputs[:, :d], outputs[:, d : 2 * d]
+        self.latents = self._by_sample(self._decoder.inputs[:, :d])
+        self.logits, self._slope = self._by_sample(logits), torch.empty_like(logits)
+        self._output_slope = torch.empty_like(outputs)
+        if shape.flow:
+            parameters = outputs[:, 2 * d :], self._output_slope[:, 2 * d :]
+            self._flow = planar.Flow(*parameters, d, samples)
 
     def _by_sample(self, tensor: Tensor) -> Tensor:
         """View `[R, F, T B]` as `[R, F, T, B]`."""
         return tensor.unflatten(2, (self._samples, -1))
 
+    def _by_labelling(self, tensor: Tensor) -> Tensor:
+        """View outputs of the encoder as `[R, F, 1, B]`, or `[R, F, T, B]` with `every_label`."""
+        return tensor.unflatten(2, (self._labellings, -1))
+
     def set_labels(self, labels: Tensor) -> None:
-        """Set one-hot or relaxed labels, `[R, L, B]`."""
+        """Set one-hot or relaxed labels, `[R, L, B]`; not with `every_label`."""
         self._encoder.inputs[:, self.shape.pixels :] = labels
-        self._by_sample(self._decoder.inputs)[:, self.shape.latents :] = labels.unsqueeze(2)
+        self._set_decoder_labels(labels.unsqueeze(2))
+
+    def _set_decoder_labels(self, labels: Tensor) -> None:
+        self._by_sample(self._decoder.inputs)[:, self.shape.latents :] = labels
 
     def forward(self, noise: Tensor) -> None:
         """Compute the latent variables and logits for standard normal noise, `[R, d, T, B]`."""
         self._encoder.forward()
-        self._noise, self._scale = noise, (self.log_variance / 2).exp_().unsqueeze(2)
-        torch.addcmul(self.mean.unsqueeze(2), self._scale, noise, out=self.latents)
+        self._noise, self._scale = noise, self._by_labelling((self.log_variance / 2).exp_())
+        first = self._flow.first if self.shape.flow else self.latents
+        torch.addcmul(self._by_labelling(self.mean), self._scale, noise, out=first)
         if self.shape.flow:
-            steps = planar.make_steps(
-                self._outputs[:, 2 * self.shape.latents :], self.shape.latents
-            )
-            z, self._log_determinant, self._path = planar.transform(self.latents.clone(), steps)
-            self.latents.copy_(z)
+            self._flow.forward(self.latents)
         self._decoder.forward()
 
     def decode(self, latents: Tensor) -> Tensor:
@@ -88,7 +108,10 @@ class Autoencoder:
         return terms.sub_(F.softplus(self.logits)).sum(1)
 
     def rate(self) -> Tensor:
-        """Return KL(q(z|x) || p(z)) (5.10), `[R, B]`; its estimate if there are planar steps."""
+        """Return KL(q(z|x) || p(z)) (5.10); its estimate if there are planar steps.
+
+        `[R, B]`, or `[R, T B]` with `every_label`.
+        """
         if self.shape.flow:
             return self.sampled_rate().mean(1)
         v = self.log_variance
@@ -98,14 +121,19 @@ class Autoencoder:
         """Return `log q(z|x) - log p(z)` at the samples, `[R, T, B]`."""
         rate = (self.latents.square() - self._noise.square()).sum(1) / 2
         rate -= self.log_variance.sum(1, keepdim=True) / 2
-        return rate - self._log_determinant if self.shape.flow else rate
+        return rate - self._flow.log_determinant if self.shape.flow else rate
 
     def log_weights(self) -> Tensor:
         """Return `log p(x, z) - log q(z|x)` at the samples, `[R, T, B]`."""
         return self.log_likelihood() - self.sampled_rate()
 
     def backward(
-        self, weight: Tensor, beta: Tensor, gradients: Weights, to_labels: bool = False
+        self,
+        weight: Tensor,
+        beta: Tensor,
+        gradients: Weights,
+        to_labels: bool = False,
+        add: bool = False,
     ) -> Tensor | None:
         """Compute the gradient of the weighted sum of the columns' losses.
 
@@ -113,22 +141,24 @@ class Autoencoder:
             weight: of each sample and column, `[R or 1, 1, T or 1, B or 1]`.
             beta: factor of the KL divergence, `[R, 1, 1, 1]`.
             gradients: buffers for the gradients; those of encoder and decoder are overwritten.
-            to_labels: whether to return the gradient at the labels.
+            to_labels: whether to return the gradient at the labels; not with `every_label`.
+            add: whether to add to `gradients` instead of overwriting them.
 
         Returns:
             The gradient at the labels, `[R, L, B]`, or None.
         """
         d, slope = self.shape.latents, torch.sigmoid(self.logits, out=self._by_sample(self._slope))
         slope.sub_(self.images.unsqueeze(2)).mul_(weight)
-        at_inputs = self._decoder.backward(self._slope, gradients.chains[1])
+        at_inputs = self._decoder.backward(self._slope, gradients.chains[1], add)
         at_inputs = self._by_sample(at_inputs)
         self._latents_backward(at_inputs[:, :d], weight, weight * beta)
-        encoder = self._encoder.backward(
-            self._output_slope, gradients.chains[0], to_inputs=to_labels
-        )
-        if not to_labels:
+        if isinstance(self._encoder, EveryLabel):
+            self._encoder.backward(self._output_slope, gradients.chains[0], add)
             return None
-        return encoder[:, self.shape.pixels :] + at_inputs[:, d:].sum(2)
+        at_labels = self._encoder.backward(
+            self._output_slope, gradients.chains[0], add, to_labels, self.shape.pixels
+        )
+        return at_labels + at_inputs[:, d:].sum(2) if to_labels else None
 
     def _latents_backward(self, slope: Tensor, weight: Tensor, rate_weight: Tensor) -> None:
         """Write the gradient at the encoder's outputs.
@@ -138,17 +168,17 @@ class Autoencoder:
             weight: as in `backward`.
             rate_weight: `weight` times beta.
         """
-        d, out = self.shape.latents, self._output_slope
+        d, out = self.shape.latents, self._by_labelling(self._output_slope)
         spread = self._scale * self._noise
-        if self._samples == 1 and not self.shape.flow:
-            slope, factor, spread = slope[:, :, 0], rate_weight[:, :, 0], spread[:, :, 0]
-            variance_slope = self._scale[:, :, 0].square().sub_(1).mul_(factor)
+        if self._samples == self._labellings and not self.shape.flow:
+            variance_slope = self._scale.square().sub_(1).mul_(rate_weight)
             torch.addcmul(variance_slope, spread, slope, out=out[:, d : 2 * d]).div_(2)
-            torch.addcmul(slope, self.mean, factor, out=out[:, :d])
+            mean = self._by_labelling(self.mean)
+            torch.addcmul(slope, mean, rate_weight, out=out[:, :d])
             return
         slope = torch.addcmul(slope, self.latents, rate_weight)
         if self.shape.flow:
-            slope, out[:, 2 * d :] = planar.backward(slope, rate_weight, self._path)
-        out[:, :d] = slope.sum(2)
-        total = rate_weight.expand(-1, -1, self._samples, -1).sum(2)
-        out[:, d : 2 * d] = ((spread * slope).sum(2) - total) / 2
+            slope = self._flow.backward(slope, rate_weight)
+        out[:, :d] = slope.sum(2, keepdim=True)
+        total = rate_weight.expand(-1, -1, self._samples, -1).sum(2, keepdim=True)
+        out[:, d : 2 * d] = ((spread * slope).sum(2, keepdim=True) - total) / 2

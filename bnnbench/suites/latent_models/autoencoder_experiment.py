@@ -10,13 +10,19 @@ from typing import Annotated, Any
 import numpy as np
 
 from bnnbench.constraints import Whole
+from bnnbench.data.images.base import load_images
+from bnnbench.experiment.image_experiment import FORWARD, count_weights
 from bnnbench.experiment.run_folder import Arrays
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack
+from bnnbench.suites.latent_models.stack import OTHER_LABELS, TRAIN_ROWS, Stack
 from bnnbench.suites.latent_models.training import Data, Replica
+
+PLANAR_STEP = 2000
+"""Weights that take as long as a planar step of a column: 1300 with 8 latent variables, 2300 with
+32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +50,18 @@ class AutoencoderExperiment(LatentModelExperiment[Stack]):
             return slice(None)
         random = np.random.default_rng(derive_seed(self.seed, "evaluated images"))
         return sorted(random.permutation(images)[: self.evaluated_images].tolist())
+
+    def work(self, unit: str) -> float:
+        setting, images = self.settings[unit], load_images(self.images)
+        encoder, decoder = (count_weights([chain]) for chain in setting.shape.chains)
+        of_sample = decoder + PLANAR_STEP * setting.shape.flow
+        epoch = len(images.train) * (encoder + setting.samples * of_sample)
+        evaluated = min(len(images.train), TRAIN_ROWS) + len(images.test)
+        curves = self.evaluations(unit) * evaluated * (encoder + of_sample)
+        labellings = 1 + setting.shape.labels / OTHER_LABELS
+        points = min(len(images.test), self.evaluated_images or len(images.test))
+        draws = points * self.importance_samples * labellings
+        return self.total_steps(unit) * epoch + FORWARD * (curves + draws * of_sample)
 
     def measure(
         self, stack: Stack, members: range, setting: Setting

@@ -14,7 +14,7 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.image_experiment import ImageExperiment, count_weights
+from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run_folder import Arrays, UnitResults
 from bnnbench.results.saved_run import Answer, mean_answer, repetition_tables
 from bnnbench.suites.latent_models.names import QUANTITIES
@@ -177,7 +177,6 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
         assert self.hidden is not None
         return Shape(load_images(self.images).pixels, self.hidden, latents, **sizes)
 
-    def work(self, unit: str) -> float:
-        setting, columns = self.settings[unit], len(load_images(self.images).train)
-        weights = count_weights(setting.shape.chains) + 2000 * setting.shape.flow
-        return weights * setting.samples * self.total_steps(unit) * columns
+    def evaluations(self, unit: str) -> int:
+        """Return the number of times that the curves of a unit are evaluated."""
+        return len(evaluated_epochs(self.total_steps(unit)))

@@ -8,103 +8,113 @@ positive. Everything that does not depend on z is computed for all steps at once
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 
-@dataclass(frozen=True)
-class Steps:
-    """Parameters of K steps for each column, `[R, K, d or 1, 1, B]`; symbols as above."""
+class Flow:
+    """K steps for each of `B` columns with `T` samples each, in buffers.
 
-    u: Tensor
-    w: Tensor
-    b: Tensor
-    q: Tensor
-    m: Tensor
-    squared: Tensor
-    kappa: Tensor
-    u_hat: Tensor
+    Write the parameters and `first`; then call `forward` and, if needed, `backward`. The axes of
+    buffers are `[R, K, d or 1, T or 1, B]`, symbols as above.
 
-
-@dataclass(frozen=True)
-class Path:
-    """What the derivatives of a transformation need.
+    Args:
+        raw: parameters, `[R, K (2 d + 1), B]`: u, w and b of each step; read in every call.
+        raw_slope: buffer for the gradient at `raw`.
+        latents: `d`.
+        samples: `T`.
 
     Attributes:
-        steps: the steps.
-        inputs: z before each step, `[R, K, d, T, B]`.
-        t: `[R, K, 1, T, B]`.
-        determinant: of each step, `[R, K, 1, T, B]`.
+        first: buffer for z before the first step, `[R, d, T, B]`.
+        log_determinant: `[R, T, B]`.
     """
 
-    steps: Steps
-    inputs: Tensor
-    t: Tensor
-    determinant: Tensor
+    def __init__(self, raw: Tensor, raw_slope: Tensor, latents: int, samples: int) -> None:
+        sizes = [latents, latents, 1]
+        self._u, self._w, self._b = _by_step(raw, latents).split(sizes, 2)
+        self._at_u, self._at_w, self._at_b = _by_step(raw_slope, latents).split(sizes, 2)
+        replicas, length, _, _, columns = self._u.shape
+        self._z = raw.new_empty(replicas, length, latents, samples, columns)
+        self._slopes = raw.new_empty(replicas, length + 1, latents, samples, columns)
+        self._t = raw.new_empty(replicas, length, 1, samples, columns)
+        self._at_a = torch.empty_like(self._t)
+        self._u_hat = torch.empty_like(self._u)
+        self._product = torch.empty_like(self._z[:, 0])
+        self.first = self._z[:, 0]
+
+    def forward(self, last: Tensor) -> None:
+        """Apply all steps to `first` and write the result to `last`, `[R, d, T, B]`."""
+        self._prepare()
+        parts = (self._w, self._b, self._u_hat, self._t)
+        inputs = [*self._z.unbind(1), last]
+        for k, (w, b, u_hat, t) in enumerate(zip(*(p.unbind(1) for p in parts), strict=True)):
+            torch.mul(w, inputs[k], out=self._product)
+            torch.sum(self._product, 1, keepdim=True, out=t).add_(b).tanh_()
+            torch.addcmul(inputs[k], u_hat, t, out=inputs[k + 1])
+        self._curve = 1 - self._t.square()
+        self._determinant = 1 + self._curve * self._m
+        self.log_determinant = self._determinant.log().sum((1, 2))
+
+    def _prepare(self) -> None:
+        """Compute what depends on the parameters alone."""
+        product = torch.mul(self._w, self._u, out=self._u_hat)
+        self._q = product.sum(2, keepdim=True)
+        self._squared = torch.square(self._w, out=product).sum(2, keepdim=True)
+        self._m = F.softplus(self._q) - 1
+        self._kappa = (self._m - self._q) / self._squared
+        torch.addcmul(self._u, self._kappa, self._w, out=self._u_hat)
+
+    def backward(self, slope: Tensor, factor: Tensor) -> Tensor:
+        """Differentiate a loss that has the term `-factor * log-determinant`.
+
+        Writes the gradient at the parameters to `raw_slope`.
+
+        Args:
+            slope: gradient at the transformed z, `[R, d, T, B]`.
+            factor: `[R or 1, 1, T or 1, B or 1]`.
+
+        Returns:
+            The gradient at `first`, `[R, d, T, B]`.
+        """
+        weight = factor.unsqueeze(1)
+        from_determinant = (2 * weight * self._t).mul_(self._m).div_(self._determinant)
+        parts = self._u_hat, self._w, self._curve, from_determinant, self._at_a
+        slopes = self._slopes.unbind(1)
+        slopes[-1].copy_(slope)
+        steps = [*zip(*(part.unbind(1) for part in parts), strict=True)]
+        for k, (u_hat, w, curve, constant, at_a) in reversed([*enumerate(steps)]):
+            torch.mul(u_hat, slopes[k + 1], out=self._product)
+            torch.sum(self._product, 1, keepdim=True, out=at_a).add_(constant).mul_(curve)
+            torch.addcmul(slopes[k + 1], at_a, w, out=slopes[k])
+        from_determinant = torch.mul(weight, self._curve, out=from_determinant)
+        self._parameters_backward(from_determinant.div_(self._determinant).sum(3, keepdim=True))
+        return slopes[0]
+
+    def _parameters_backward(self, at_m: Tensor) -> None:
+        """Write the gradient at the parameters, given minus the sum over samples of that at m."""
+        product = self._u_hat
+        _sum_of_products(self._t, self._slopes[:, 1:], self._at_u)
+        _sum_of_products(self._at_a, self._z, self._at_w)
+        torch.sum(self._at_a, 3, keepdim=True, out=self._at_b)
+        along = torch.mul(self._w, self._at_u, out=product).sum(2, keepdim=True)
+        sigmoid = self._q.sigmoid()
+        at_q = along * (sigmoid - 1) / self._squared - at_m * sigmoid
+        self._at_w.add_(torch.mul(self._kappa, self._at_u, out=product))
+        self._at_w.add_(torch.mul(at_q, self._u, out=product))
+        at_squared = 2 * self._kappa * along / self._squared
+        self._at_w.sub_(torch.mul(at_squared, self._w, out=product))
+        self._at_u.add_(torch.mul(at_q, self._w, out=product))
 
 
-def make_steps(raw: Tensor, latents: int) -> Steps:
-    """Return the steps with parameters `raw`, `[R, K (2 d + 1), B]`: u, w and b of each step."""
-    by_step = raw.unflatten(1, (-1, 2 * latents + 1)).unsqueeze(3)
-    u, w, b = by_step.split([latents, latents, 1], 2)
-    q, squared = (w * u).sum(2, keepdim=True), w.square().sum(2, keepdim=True)
-    m = F.softplus(q) - 1
-    kappa = (m - q) / squared
-    return Steps(u, w, b, q, m, squared, kappa, torch.addcmul(u, kappa, w))
+def _by_step(raw: Tensor, latents: int) -> Tensor:
+    """View `[R, K (2 d + 1), B]` as `[R, K, 2 d + 1, 1, B]`."""
+    return raw.unflatten(1, (-1, 2 * latents + 1)).unsqueeze(3)
 
 
-def transform(z: Tensor, steps: Steps) -> tuple[Tensor, Tensor, Path]:
-    """Apply all steps.
-
-    Args:
-        z: `[R, d, T, B]`.
-        steps: the steps.
-
-    Returns:
-        The transformed z; the log-determinant `[R, T, B]`; the path.
-    """
-    inputs, ts = [], []
-    for k in range(steps.u.shape[1]):
-        inputs.append(z)
-        t = torch.add((steps.w[:, k] * z).sum(1, keepdim=True), steps.b[:, k]).tanh_()
-        z = torch.addcmul(z, steps.u_hat[:, k], t)
-        ts.append(t)
-    t = torch.stack(ts, 1)
-    determinant = 1 + (1 - t.square()) * steps.m
-    return z, determinant.log().sum((1, 2)), Path(steps, torch.stack(inputs, 1), t, determinant)
-
-
-def backward(slope: Tensor, factor: Tensor, path: Path) -> tuple[Tensor, Tensor]:
-    """Differentiate a loss that has the term `-factor * log-determinant`.
-
-    Args:
-        slope: gradient at the transformed z, `[R, d, T, B]`.
-        factor: `[R or 1, 1, T or 1, B or 1]`.
-        path: of `transform`.
-
-    Returns:
-        The gradient at the first z, and that at the parameters `[R, K (2 d + 1), B]`.
-    """
-    s, t = path.steps, path.t
-    curve, c = 1 - t.square(), factor.unsqueeze(1)
-    from_determinant = 2 * c * t * s.m / path.determinant
-    slopes, at_a = [], []
-    for k in reversed(range(t.shape[1])):
-        slopes.append(slope)
-        pull = (s.u_hat[:, k] * slope).sum(1, keepdim=True).add_(from_determinant[:, k])
-        a = pull.mul_(curve[:, k])
-        slope = torch.addcmul(slope, a, s.w[:, k])
-        at_a.append(a)
-    each, at_b = torch.stack(slopes[::-1], 1), torch.stack(at_a[::-1], 1)
-    pulled = t * each
-    along = (s.w * pulled).sum(2, keepdim=True)
-    sigmoid = s.q.sigmoid()
-    at_q = along * (sigmoid - 1) / s.squared - c * curve / path.determinant * sigmoid
-    at_u = pulled + at_q * s.w
-    at_w = at_b * path.inputs + s.kappa * pulled + at_q * s.u
-    at_w = at_w - 2 * s.kappa * along / s.squared * s.w
-    parameters = torch.cat([part.sum(3) for part in (at_u, at_w, at_b)], 2)
-    return slope, parameters.flatten(1, 2)
+def _sum_of_products(left: Tensor, right: Tensor, out: Tensor) -> None:
+    """Write the sum over samples of a product, `[R, K, d, 1, B]`."""
+    if right.shape[3] == 1:
+        torch.mul(left, right, out=out)
+    else:
+        torch.sum(left * right, 3, keepdim=True, out=out)

@@ -7,17 +7,18 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from support.latent_models import planar_steps, relu_chain
 from torch import Tensor
 
 from bnnbench.layers import Weights
-from bnnbench.suites.latent_models import planar
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
 from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
+from bnnbench.suites.latent_models.planar import Flow
 
 REPLICAS, COLUMNS = 2, 5
 PLAIN = Shape(6, (7, 4), 3)
 CONDITIONAL = Shape(6, (7,), 3, labels=2)
-FLOW = Shape(6, (7,), 3, flow=4)
+FLOW, LONG_FLOW = Shape(6, (7,), 3, flow=4), Shape(6, (7,), 3, flow=32)
 BETA = torch.tensor([1.0, 0.3], dtype=torch.float64).view(-1, 1, 1, 1)
 
 
@@ -29,12 +30,10 @@ def draw(*shape: int, seed: int = 3) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def relu_chain(layers: list[Tensor], x: Tensor) -> Tensor:
-    """Apply a chain to `[R, in, B]` with autograd."""
-    for k, weight in enumerate(layers):
-        x = weight[:, :-1].mT @ x + weight[:, -1].unsqueeze(-1)
-        x = x.clamp_min(0) if k < len(layers) - 1 else x
-    return x
+def close(found: Tensor, expected: Tensor) -> None:
+    """Compare to 1e-12, relative to the largest element."""
+    scale = max(1, expected.abs().max().item())
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12 * scale)
 
 
 def reference_loss(
@@ -47,7 +46,7 @@ def reference_loss(
     z = mean + (v / 2).exp() * noise
     log_q = (-noise.square() / 2 - v / 2).sum(1)
     if shape.flow:
-        z, log_determinant, _ = planar.transform(z, planar.make_steps(outputs[:, 2 * d :], d))
+        z, log_determinant = planar_steps(z, outputs[:, 2 * d :])
         log_q = log_q - log_determinant
     inputs = torch.cat([z, labels.unsqueeze(2).expand(-1, -1, z.shape[2], -1)], 1)
     logits = relu_chain(weights.chains[1], inputs.flatten(2)).view(len(flat), -1, *z.shape[2:])
@@ -64,7 +63,7 @@ def reference_loss(
 
 @pytest.mark.parametrize(
     ("shape", "samples"),
-    [(PLAIN, 1), (CONDITIONAL, 1), (FLOW, 1), (PLAIN, 4), (FLOW, 4)],
+    [(PLAIN, 1), (CONDITIONAL, 1), (FLOW, 1), (LONG_FLOW, 1), (PLAIN, 4), (FLOW, 4)],
 )
 def test_gradients_equal_those_of_autograd(shape: Shape, samples: int) -> None:
     weights, gradients = make_weights(shape), make_weights(shape).zeros_like()
@@ -83,26 +82,51 @@ def test_gradients_equal_those_of_autograd(shape: Shape, samples: int) -> None:
         weight = model.log_weights().softmax(1).unsqueeze(1) / COLUMNS
         beta = torch.ones_like(BETA)
     at_labels = model.backward(weight, beta, gradients, to_labels=True)
-    torch.testing.assert_close(gradients.flat, flat.grad, rtol=1e-10, atol=1e-12)
+    close(gradients.flat, flat.grad)
     if shape.labels:
-        torch.testing.assert_close(at_labels, labels.grad, rtol=1e-10, atol=1e-12)
+        close(at_labels, labels.grad)
+
+
+@pytest.mark.parametrize(("length", "samples"), [(1, 1), (32, 1), (3, 4)])
+def test_planar_steps_equal_those_of_autograd(length: int, samples: int) -> None:
+    d, parameters = 5, length * 11
+    raw = draw(REPLICAS, parameters, COLUMNS, seed=6).requires_grad_()
+    z = draw(REPLICAS, d, samples, COLUMNS, seed=7).requires_grad_()
+    last, log_determinant = planar_steps(z, raw)
+    slope, factor = draw(*last.shape, seed=8), draw(REPLICAS, 1, 1, COLUMNS, seed=9)
+    loss = (slope * last).sum() - (factor[:, 0] * log_determinant).sum()
+    expected = torch.autograd.grad(loss, (z, raw))
+
+    raw_slope, found = torch.empty_like(raw.detach()), torch.empty_like(slope)
+    flow = Flow(raw.detach(), raw_slope, d, samples)
+    for _ in range(2):
+        flow.first.copy_(z.detach())
+        flow.forward(found)
+        at_first = flow.backward(slope, factor)
+    close(found, last.detach())
+    close(flow.log_determinant, log_determinant.detach())
+    close(at_first, expected[0])
+    close(raw_slope, expected[1])
 
 
 def test_planar_log_determinant_equals_that_of_the_jacobian() -> None:
     d, steps = 5, 4
     for seed in range(5):
-        made = planar.make_steps(3 * draw(1, steps * (2 * d + 1), 1, seed=seed), d)
+        raw = 3 * draw(1, steps * (2 * d + 1), 1, seed=seed)
         z = draw(1, d, 1, 1, seed=seed + 10)
 
-        def flat_map(x: Tensor, made: planar.Steps = made) -> Tensor:
-            return planar.transform(x.view(1, d, 1, 1), made)[0].flatten()
+        def flat_map(x: Tensor, raw: Tensor = raw) -> Tensor:
+            return planar_steps(x.view(1, d, 1, 1), raw)[0].flatten()
 
         jacobian = torch.autograd.functional.jacobian(flat_map, z.flatten())
-        _, log_determinant, _ = planar.transform(z, made)
-        assert log_determinant.item() == pytest.approx(jacobian.det().log().item(), abs=1e-10)
-        inner = (made.w * made.u_hat).sum(2)
+        flow = Flow(raw, torch.empty_like(raw), d, 1)
+        flow.first.copy_(z)
+        flow.forward(torch.empty_like(z))
+        found = flow.log_determinant.item()
+        assert found == pytest.approx(jacobian.det().log().item(), abs=1e-10)
+        inner = (flow._w * flow._u_hat).sum(2)
         assert (inner > -1).all()
-        torch.testing.assert_close(inner, made.m.sum(2))
+        torch.testing.assert_close(inner, flow._m.sum(2))
 
 
 def test_a_padded_model_is_the_same_model() -> None:

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.suites.latent_models import planar
 from bnnbench.suites.latent_models.bounds import (
     all_bounds,
     count_active_units,
     importance_weighted_bound,
     probe_predictions,
 )
+from bnnbench.suites.latent_models.planar import Flow
 
 D, LATENTS, NOISE = 6, 2, 0.3
 
@@ -67,8 +67,10 @@ def test_a_flow_has_a_normalised_density() -> None:
     random = torch.Generator().manual_seed(1)
     raw = torch.randn(1, 6 * 5, 1, dtype=torch.float64, generator=random)
     noise = torch.randn(1, 2, 400_000, 1, dtype=torch.float64, generator=random)
-    z, log_determinant, _ = planar.transform(noise, planar.make_steps(raw, 2))
-    log_ratio = (noise.square() - z.square()).sum(1) / 2 + log_determinant
+    flow, z = Flow(raw, torch.empty_like(raw), 2, noise.shape[2]), torch.empty_like(noise)
+    flow.first.copy_(noise)
+    flow.forward(z)
+    log_ratio = (noise.square() - z.square()).sum(1) / 2 + flow.log_determinant
     ratio = log_ratio.exp().flatten()
     assert ratio.mean().item() == pytest.approx(1, abs=5 * ratio.std().item() / 400_000**0.5)
 

@@ -15,7 +15,7 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.image_experiment import ImageExperiment, count_weights
+from bnnbench.experiment.image_experiment import FORWARD, ImageExperiment, count_weights
 from bnnbench.experiment.run_folder import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.results.saved_run import Answer, Sample, mean_answer, repetition_tables
@@ -177,7 +177,9 @@ class AdversarialVB(ImageExperiment[ImageStack]):
         encoder, decoder, estimator = (
             count_weights(one.chains) for one in (sizes.encoder, sizes.decoder, sizes.estimator)
         )
-        steps = schedule.total_estimator_steps * (2 * estimator + encoder / 3)
+        # The estimator takes two draws for each image, with one pass of the image's branch.
+        contrast = 2 * estimator - count_weights([sizes.estimator.observation])
+        steps = schedule.total_estimator_steps * (contrast + FORWARD * encoder)
         steps += schedule.iterations * (encoder + decoder + estimator)
         return steps * schedule.samples
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from bnnbench.constraints import Between, ListOf, OneOf, Positive, Whole
 from bnnbench.data.images.base import load_images
+from bnnbench.experiment.image_experiment import FORWARD, count_weights
 from bnnbench.experiment.run_folder import Arrays
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
@@ -153,6 +154,23 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
     def total_steps(self, unit: str) -> int:
         supervised = self.settings[unit].method == SUPERVISED
         return self.supervised_epochs if supervised else super().total_steps(unit)
+
+    def work(self, unit: str) -> float:
+        setting, images = self.settings[unit], load_images(self.images)
+        chains = encoder, _, classifier = setting.shape.chains
+        every, of_class = count_weights(chains), count_weights([classifier])
+        columns, pairs = len(images.train), 0.0
+        if setting.method in (PAIRED, ENUMERATION):
+            pairs = columns * min(1, setting.labels / self.batch_size)
+        epoch = every * (columns + pairs)
+        if setting.method == ENUMERATION:
+            of_pixels = setting.shape.pixels * encoder[1]
+            repeated = every - of_class - of_pixels
+            epoch += (setting.shape.labels - 1) * repeated * columns
+        elif setting.method == SUPERVISED:
+            epoch = of_class * setting.labels
+        evaluated = self.evaluations(unit) * len(images.test)
+        return self.total_steps(unit) * epoch + FORWARD * evaluated * of_class
 
     def measure(
         self, stack: SemiSupervisedStack, members: range, setting: Setting

@@ -104,7 +104,8 @@ class SemiSupervisedStack(ReplicaStack):
         self._labelled = torch.stack([self._choose_labelled(r) for r in replicas])
         self._is_labelled = torch.zeros(len(replicas), len(data.train), device=data.train.device)
         self._is_labelled.scatter_(1, self._labelled, 1.0)
-        self._buffers: dict[tuple[int, int], tuple[Classifier, Autoencoder]] = {}
+        self._classifiers: dict[int, Classifier] = {}
+        self._models: dict[tuple[int, bool], Autoencoder] = {}
 
     def _choose_labelled(self, replica: Replica) -> Tensor:
         """Return rows `[n]` of labelled images; those of fewer labels are among those of more."""
@@ -161,18 +162,25 @@ class SemiSupervisedStack(ReplicaStack):
 
     def _supervised_step(self, rows: Tensor) -> None:
         """Compute the gradient of the mean of -log q(y|x) over rows `[R, B]`."""
-        classifier, _ = self._buffers_for(rows.shape[1], 0)
+        classifier = self._classifier(rows.shape[1])
         log_pi = classifier.log_probabilities(self.data.train[rows].mT)
         slope = (log_pi.exp() - self.data.train_labels[rows].mT) / rows.shape[1]
         classifier.layers.backward(slope, self._gradients.chains[2], to_inputs=False)
 
-    def _buffers_for(self, columns: int, generated: int) -> tuple[Classifier, Autoencoder]:
-        """Return buffers of the classifier and of the autoencoder for these numbers of columns."""
-        if (columns, generated) not in self._buffers:
-            classifier = Classifier(self.shape, self.weights, columns)
-            model = Autoencoder(self.shape, self.weights, generated)
-            self._buffers[columns, generated] = classifier, model
-        return self._buffers[columns, generated]
+    def _classifier(self, columns: int) -> Classifier:
+        """Return buffers of the classifier for this number of columns."""
+        if columns not in self._classifiers:
+            self._classifiers[columns] = Classifier(self.shape, self.weights, columns)
+        return self._classifiers[columns]
+
+    def _model(self, columns: int, every_label: bool = False) -> Autoencoder:
+        """Return buffers of the autoencoder for this number of columns."""
+        key = columns, every_label
+        if key not in self._models:
+            self._models[key] = Autoencoder(
+                self.shape, self.weights, columns, every_label=every_label
+            )
+        return self._models[key]
 
     def _step(self, batch: Batch, streams: Streams) -> None:
         """Compute the gradient of minus the objective."""
@@ -192,7 +200,7 @@ class SemiSupervisedStack(ReplicaStack):
             classifier.
         """
         columns, temperature = batch.images.shape[2], self.training.temperature
-        classifier, model = self._buffers_for(columns, columns)
+        classifier, model = self._classifier(columns), self._model(columns)
         log_pi = classifier.log_probabilities(batch.images)
         uniform = streams.uniform(1, self.shape.labels, columns)[0]
         relaxed = objective.relax(log_pi, uniform, temperature)
@@ -209,24 +217,24 @@ class SemiSupervisedStack(ReplicaStack):
         """Differentiate with a sum over the labels of images without one, like `_relaxed`."""
         columns, classes = batch.images.shape[2], self.shape.labels
         summed = columns - batch.paired
-        generated = classes * summed + batch.paired
-        classifier, model = self._buffers_for(columns, generated)
+        classifier, ones = self._classifier(columns), batch.weight.new_ones(1, 1, 1, 1)
         log_pi = classifier.log_probabilities(batch.images)
-        repeated = batch.images[:, :, :summed].repeat(1, 1, classes)
-        model.images.copy_(torch.cat([repeated, batch.images[:, :, summed:]], 2))
-        each = torch.eye(classes, device=log_pi.device).repeat_interleave(summed, 1)
-        each = each.expand(len(self.replicas), -1, -1)
-        model.set_labels(torch.cat([each, batch.labels[:, :, summed:]], 2))
-        model.forward(streams.normal(1, self.shape.latents, 1, generated)[0])
-        share = torch.where(batch.known, batch.labels, log_pi.exp()) * batch.weight
-        weight = torch.cat(
-            [share[:, :, :summed].flatten(1), batch.weight[0, :, summed:].expand(len(share), -1)], 1
-        )
-        bound = model.log_likelihood()[:, 0] - model.rate()
+        noise = streams.normal(1, self.shape.latents, 1, classes * summed + batch.paired)[0]
+        by_label, paired = noise.split([classes * summed, batch.paired], 3)
+        model = self._model(summed, every_label=True)
+        model.images.copy_(batch.images[:, :, :summed])
+        model.forward(by_label.unflatten(3, (classes, summed)).squeeze(2))
         bounds = torch.zeros_like(log_pi)
-        bounds[:, :, :summed] = bound[:, : classes * summed].unflatten(1, (classes, summed))
-        ones = log_pi.new_ones(1, 1, 1, 1)
-        model.backward(weight[:, None, None], ones, self._gradients)
+        rate = model.rate().unflatten(1, (classes, summed))
+        bounds[:, :, :summed] = model.log_likelihood() - rate
+        share = (log_pi.exp() * batch.weight)[:, :, :summed]
+        model.backward(share.unsqueeze(1), ones, self._gradients)
+        model = self._model(batch.paired)
+        model.images.copy_(batch.images[:, :, summed:])
+        model.set_labels(batch.labels[:, :, summed:])
+        model.forward(paired)
+        weight = batch.weight[:, :, None, summed:]
+        model.backward(weight, ones, self._gradients, add=True)
         slope = objective.enumerated_slope(bounds, log_pi, batch.weight)
         return log_pi, slope, classifier
 
