@@ -142,7 +142,7 @@ class Autoencoder:
             beta: factor of the KL divergence, `[R, 1, 1, 1]`.
             gradients: buffers for the gradients; those of encoder and decoder are overwritten.
             to_labels: whether to return the gradient at the labels; not with `every_label`.
-            add: whether to add to `gradients` instead of overwriting them.
+            add: whether to add to `gradients` instead of overwriting them; not with `every_label`.
 
         Returns:
             The gradient at the labels, `[R, L, B]`, or None.
@@ -153,7 +153,7 @@ class Autoencoder:
         at_inputs = self._by_sample(at_inputs)
         self._latents_backward(at_inputs[:, :d], weight, weight * beta)
         if isinstance(self._encoder, EveryLabel):
-            self._encoder.backward(self._output_slope, gradients.chains[0], add)
+            self._encoder.backward(self._output_slope, gradients.chains[0])
             return None
         at_labels = self._encoder.backward(
             self._output_slope, gradients.chains[0], add, to_labels, self.shape.pixels

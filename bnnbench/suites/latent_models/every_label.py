@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bnnbench.layers import Layers, matmul_into, relu_backward
+from bnnbench.layers import Layers, relu_backward
 
 
 class EveryLabel:
@@ -43,15 +43,17 @@ class EveryLabel:
         torch.add(self._common.unsqueeze(2), own.unsqueeze(3), out=self._hidden).clamp_min_(0)
         self._rest.forward()
 
-    def backward(self, slope: Tensor, gradients: Sequence[Tensor], add: bool = False) -> None:
-        """Compute the derivatives of a loss with respect to the weights, as `Layers.backward`."""
-        at_hidden = self._rest.backward(slope, gradients[1:], add)
+    def backward(self, slope: Tensor, gradients: Sequence[Tensor]) -> None:
+        """Compute the gradient of a loss with respect to the weights.
+
+        Args:
+            slope: gradient of the loss at the outputs; overwritten.
+            gradients: buffers for the gradients of the weights, which are overwritten.
+        """
+        at_hidden = self._rest.backward(slope, gradients[1:])
         relu_backward(at_hidden, self._rest.inputs)
         each = at_hidden.unflatten(2, self._hidden.shape[2:])
-        by_label = each.sum(3).mT
         of_pixels, of_labels, bias = gradients[0].split(self._rows, 1)
-        matmul_into(self.inputs, each.sum(2).mT, of_pixels, add)
-        for out, found in ((of_labels, by_label), (bias, by_label.sum(1, keepdim=True))):
-            if not add:
-                out.zero_()
-            out.add_(found)
+        torch.bmm(self.inputs, each.sum(2).mT, out=of_pixels)
+        of_labels.copy_(each.sum(3).mT)
+        torch.sum(of_labels, 1, keepdim=True, out=bias)
