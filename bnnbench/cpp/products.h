@@ -33,7 +33,7 @@ struct Right {
   Size row;
 };
 
-#define UNROLLED _Pragma("GCC unroll 8")
+#define UNROLLED _Pragma("GCC unroll 16")
 
 // Computes ROWS x (LANES * LANE) elements of `left right`; does not write beyond `columns`.
 template <int ROWS, int LANES>

@@ -18,7 +18,7 @@ constexpr int LANES_PER_CHUNK = PARTS / LANE;
 
 // Sizes of tiles of sums: rows and chunks of the forward pass, inputs of the backward pass.
 #if defined __AVX512VL__ || defined __aarch64__
-constexpr int TALLEST = 8, MOST_CHUNKS = LANE == 16 ? 3 : 1, MOST_INPUTS = 14;
+constexpr int TALLEST = 8, MOST_CHUNKS = LANE == 16 ? 3 : 1, MOST_INPUTS = 7;
 #else
 constexpr int TALLEST = 4, MOST_CHUNKS = 1, MOST_INPUTS = 6;
 #endif
@@ -155,40 +155,63 @@ class Shallow {
 
   float *slopes() { return &tail_delta_[tail_ * room_]; }
 
-  // The gradient of the weights from INPUTS inputs to a lane of units, and of their output weights.
-  template <int INPUTS, bool HEADS>
+  // The gradient of the weights from INPUTS inputs to CHUNKS of the units, and of their output
+  // weights.
+  template <int INPUTS, int CHUNKS, bool HEADS>
   void pull(const float *w, const Block &block, Size first, Size c, float *out, bool add) {
+    constexpr int LANES = CHUNKS * LANES_PER_CHUNK;
     const float *inputs = block.inputs + first, *top = &top_[c], *slope = slopes();
-    const Lane head = load(heads(w) + c);
-    Lane sum[INPUTS] = {}, of_head = {};
+    Lane head[LANES], sum[INPUTS][LANES] = {}, of_head[LANES] = {};
+    UNROLLED
+    for (int l = 0; l < LANES; ++l) head[l] = load(heads(w) + c + l * LANE);
     for (Size b = 0; b < block.count; ++b, inputs += in_, top += full_) {
-      const Lane active = load(top), factor = broadcast(slope[b]);
-      const Lane delta = active <= 0 ? Lane{} : factor * head;
-      if (HEADS) of_head = fused(factor, active, of_head);
+      Lane delta[LANES];
       UNROLLED
-      for (int i = 0; i < INPUTS; ++i) sum[i] = fused(inputs[i], delta, sum[i]);
+      for (int l = 0; l < LANES; ++l) {
+        const Lane active = load(top + l * LANE);
+        delta[l] = active <= 0 ? Lane{} : slope[b] * head[l];
+        if (HEADS) of_head[l] = fused(slope[b], active, of_head[l]);
+      }
+      UNROLLED
+      for (int i = 0; i < INPUTS; ++i)
+        UNROLLED
+        for (int l = 0; l < LANES; ++l) sum[i][l] = fused(inputs[i], delta[l], sum[i][l]);
     }
     float *to = out + first * width_ + c;
     UNROLLED
-    for (int i = 0; i < INPUTS; ++i) store(to + i * width_, add ? load(to + i * width_) + sum[i] : sum[i]);
+    for (int i = 0; i < INPUTS; ++i)
+      UNROLLED
+      for (int l = 0; l < LANES; ++l) {
+        float *place = to + i * width_ + l * LANE;
+        store(place, add ? load(place) + sum[i][l] : sum[i][l]);
+      }
     to = out + in_ * width_ + c;
-    if (HEADS) store(to, (add ? load(to) : Lane{}) + of_head);
+    if (HEADS)
+      UNROLLED
+      for (int l = 0; l < LANES; ++l)
+        store(to + l * LANE, (add ? load(to + l * LANE) : Lane{}) + of_head[l]);
   }
 
   using Pull = void (Shallow::*)(const float *, const Block &, Size, Size, float *, bool);
 
-  template <int... I>
-  static constexpr std::array<std::array<Pull, 2>, sizeof...(I)> pulls(
-      std::integer_sequence<int, I...>) {
-    return {{{&Shallow::pull<I + 1, false>, &Shallow::pull<I + 1, true>}...}};
+  template <int CHUNKS, bool HEADS, int... I>
+  static constexpr std::array<Pull, sizeof...(I)> pulls(std::integer_sequence<int, I...>) {
+    return {&Shallow::pull<I + 1, CHUNKS, HEADS>...};
   }
 
   void backward(const float *w, const Block &block, float *out, bool add) {
-    static constexpr auto PULLS = pulls(std::make_integer_sequence<int, MOST_INPUTS>{});
+    constexpr std::make_integer_sequence<int, MOST_INPUTS> SIZES{};
+    constexpr int TWO = std::min(2, MOST_CHUNKS);
+    static constexpr std::array<Pull, MOST_INPUTS> PULLS[3][2] = {
+        {pulls<1, false>(SIZES), pulls<1, true>(SIZES)},
+        {pulls<TWO, false>(SIZES), pulls<TWO, true>(SIZES)},
+        {pulls<MOST_CHUNKS, false>(SIZES), pulls<MOST_CHUNKS, true>(SIZES)}};
     for (Size first = 0, inputs; first < in_; first += inputs) {
       inputs = piece(in_ - first, MOST_INPUTS);
-      for (Size c = 0; c < full_; c += LANE)
-        (this->*PULLS[inputs - 1][first == 0])(w, block, first, c, out, add);
+      for (Size c = 0, chunks; c < full_; c += chunks * PARTS) {
+        chunks = piece((full_ - c) / PARTS, MOST_CHUNKS);
+        (this->*PULLS[chunks - 1][first == 0][inputs - 1])(w, block, first, c, out, add);
+      }
     }
   }
 
