@@ -20,12 +20,25 @@ void draw(Size n, const float *__restrict loc, const float *__restrict scale,
   for (Size i = 0; i < n; ++i) out[i] = fused(scale[i], noise[i], loc[i]);
 }
 
-void add(Size n, const float *__restrict values, float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] += values[i];
-}
-
-void add_products(Size n, const float *a, const float *b, float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] = fused(a[i], b[i], sum[i]);
+// Adds a gradient, its square if `square` is not null, and its product with the noise if `cross` is
+// not null.
+void add_moments(Size n, const float *__restrict one, const float *__restrict noise,
+                 float *__restrict mean, float *__restrict square, float *__restrict cross) {
+  if (square && cross)
+    for (Size i = 0; i < n; ++i) square[i] = fused(one[i], one[i], square[i]);
+  if (cross) {
+    for (Size i = 0; i < n; ++i) {
+      mean[i] += one[i];
+      cross[i] = fused(one[i], noise[i], cross[i]);
+    }
+  } else if (square) {
+    for (Size i = 0; i < n; ++i) {
+      mean[i] += one[i];
+      square[i] = fused(one[i], one[i], square[i]);
+    }
+  } else {
+    for (Size i = 0; i < n; ++i) mean[i] += one[i];
+  }
 }
 
 void add_products_times(Size n, float factor, const float *a, const float *b,
@@ -75,9 +88,7 @@ class Averager {
       if (draws.scale) draw(n, draws.loc, draws.scale, noise, drawn_.data());
       const Mask mask = draws.masks ? draws.masks[s] : Mask{};
       network.gradient(drawn_.data(), rows, precision, mask, one_.data());
-      add(n, one_.data(), out.mean);
-      if (out.square) add_products(n, one_.data(), one_.data(), out.square);
-      if (out.cross) add_products(n, one_.data(), noise, out.cross);
+      add_moments(n, one_.data(), noise, out.mean, out.square, out.cross);
     }
     for (float *sum : {out.mean, out.square, out.cross})
       if (sum) divide(n, float(samples), sum);

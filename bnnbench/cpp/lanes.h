@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <vector>
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -32,6 +34,25 @@ using Size = int64_t;
 constexpr int LANE = FLOATS_PER_LANE;
 typedef float Lane __attribute__((vector_size(4 * LANE)));
 typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
+
+// Allocates arrays at the start of a cache line: a lane that extends over two lines takes twice as
+// long.
+template <typename T>
+struct Aligned {
+  using value_type = T;
+  static constexpr std::align_val_t LINE{64};
+
+  Aligned() = default;
+  template <typename U>
+  Aligned(const Aligned<U> &) {}
+
+  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), LINE)); }
+  void deallocate(T *data, size_t) { ::operator delete(data, LINE); }
+  friend bool operator==(Aligned, Aligned) { return true; }
+  friend bool operator!=(Aligned, Aligned) { return false; }
+};
+
+using Floats = std::vector<float, Aligned<float>>;
 
 inline Lane load(const float *from) {
   Lane lane;

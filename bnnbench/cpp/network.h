@@ -67,7 +67,7 @@ struct Rows {
 
   void put(Size place, const float *input, Size features, float target, float weight) {
     float *to = &inputs[place * (features + 1)], *below = &across[place];
-    for (Size k = 0; k < features; ++k) below[k * stride] = to[k] = input[k];
+    for (Size k = 0; k < features; ++k, below += stride) *below = to[k] = input[k];
     targets[place] = target;
     weights[place] = weight;
   }

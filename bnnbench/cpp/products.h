@@ -2,13 +2,9 @@
 
 #pragma once
 
-#include <vector>
-
 #include "lanes.h"
 
 namespace {
-
-using Floats = std::vector<float>;
 
 // Size of a tile of sums that fits in the registers, of which there are 32 or 16.
 constexpr int TALL = 6;
