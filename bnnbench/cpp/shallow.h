@@ -16,11 +16,14 @@ namespace {
 
 constexpr int LANES_PER_CHUNK = PARTS / LANE;
 
-// Sizes of tiles of sums: rows and chunks of the forward pass, inputs of the backward pass.
+// Sizes of tiles of sums that fit in the registers: rows and chunks in the forward pass, inputs and
+// lanes in the backward pass.
 #if defined __AVX512VL__ || defined __aarch64__
-constexpr int TALLEST = 8, MOST_CHUNKS = LANE == 16 ? 3 : 1, MOST_INPUTS = 7;
+constexpr int TALLEST = LANE == 4 ? 6 : 8, MOST_CHUNKS = LANE == 16 ? 3 : 1;
+constexpr int MOST_INPUTS = 7, MOST_LANES = 3;
 #else
-constexpr int TALLEST = 4, MOST_CHUNKS = 1, MOST_INPUTS = 6;
+constexpr int TALLEST = LANE == 8 ? 6 : 2, MOST_CHUNKS = 1;
+constexpr int MOST_INPUTS = 4, MOST_LANES = 2;
 #endif
 
 // Some rows of a minibatch, with a column of ones appended to the inputs.
@@ -39,7 +42,7 @@ class Shallow {
         room_((rows + PARTS - 1) / PARTS * PARTS + SLACK), top_(room_ * full_ + SLACK),
         parts_(room_ * PARTS), sums_(room_), tail_top_(tail_ * room_),
         tail_delta_((tail_ + 1) * room_), tail_gradient_((tail_ + 1) * (in + SLACK)),
-        losses_(room_), of_heads_(full_ + SLACK) {}
+        losses_(room_) {}
 
   // Whether the column of ones of the hidden layer is not part of a chunk.
   static bool supports(Size width) { return (width + 1) % PARTS != 0; }
@@ -155,11 +158,10 @@ class Shallow {
 
   float *slopes() { return &tail_delta_[tail_ * room_]; }
 
-  // The gradient of the weights from INPUTS inputs to CHUNKS of the units, and of their output
+  // The gradient of the weights from INPUTS inputs to LANES of the units, and of their output
   // weights.
-  template <int INPUTS, int CHUNKS, bool HEADS>
+  template <int INPUTS, int LANES, bool HEADS>
   void pull(const float *w, const Block &block, Size first, Size c, float *out, bool add) {
-    constexpr int LANES = CHUNKS * LANES_PER_CHUNK;
     const float *inputs = block.inputs + first, *top = &top_[c], *slope = slopes();
     Lane head[LANES], sum[INPUTS][LANES] = {}, of_head[LANES] = {};
     UNROLLED
@@ -194,23 +196,22 @@ class Shallow {
 
   using Pull = void (Shallow::*)(const float *, const Block &, Size, Size, float *, bool);
 
-  template <int CHUNKS, bool HEADS, int... I>
-  static constexpr std::array<Pull, sizeof...(I)> pulls(std::integer_sequence<int, I...>) {
-    return {&Shallow::pull<I + 1, CHUNKS, HEADS>...};
+  template <int LANES, bool HEADS, int... I>
+  static constexpr std::array<Pull, MOST_INPUTS> pulls(std::integer_sequence<int, I...>) {
+    return {&Shallow::pull<I + 1, LANES, HEADS>...};
   }
 
   void backward(const float *w, const Block &block, float *out, bool add) {
     constexpr std::make_integer_sequence<int, MOST_INPUTS> SIZES{};
-    constexpr int TWO = std::min(2, MOST_CHUNKS);
-    static constexpr std::array<Pull, MOST_INPUTS> PULLS[3][2] = {
+    static constexpr std::array<Pull, MOST_INPUTS> PULLS[][2] = {
         {pulls<1, false>(SIZES), pulls<1, true>(SIZES)},
-        {pulls<TWO, false>(SIZES), pulls<TWO, true>(SIZES)},
-        {pulls<MOST_CHUNKS, false>(SIZES), pulls<MOST_CHUNKS, true>(SIZES)}};
+        {pulls<2, false>(SIZES), pulls<2, true>(SIZES)},
+        {pulls<MOST_LANES, false>(SIZES), pulls<MOST_LANES, true>(SIZES)}};
     for (Size first = 0, inputs; first < in_; first += inputs) {
       inputs = piece(in_ - first, MOST_INPUTS);
-      for (Size c = 0, chunks; c < full_; c += chunks * PARTS) {
-        chunks = piece((full_ - c) / PARTS, MOST_CHUNKS);
-        (this->*PULLS[chunks - 1][first == 0][inputs - 1])(w, block, first, c, out, add);
+      for (Size c = 0, lanes; c < full_; c += lanes * LANE) {
+        lanes = piece((full_ - c) / LANE, MOST_LANES);
+        (this->*PULLS[lanes - 1][first == 0][inputs - 1])(w, block, first, c, out, add);
       }
     }
   }
@@ -225,6 +226,7 @@ class Shallow {
       float *to = out + full_ + u, of_head = 0;
       const float *from = &tail_gradient_[u * row], *top = &tail_top_[u * room_];
       for (Size k = 0; k < in_; ++k, to += width_) *to = add ? *to + from[k] : from[k];
+      UNROLLED
       for (Size b = 0; b < block.count; ++b) of_head = fused(slopes()[b], top[b], of_head);
       *to = (add ? *to : 0) + of_head;
     }
@@ -236,7 +238,7 @@ class Shallow {
   Size room_;                      // for rows
   Floats top_, parts_, sums_;      // activations [rows, full], partial sums [rows, 16], their sums
   Floats tail_top_, tail_delta_;   // [tail, rows]; a last row has the slopes of the outputs
-  Floats tail_gradient_, losses_, of_heads_;
+  Floats tail_gradient_, losses_;
 };
 
 }  // namespace
