@@ -210,6 +210,9 @@ SOURCES = tuple(
         "lanes.h",
         "network.h",
         "portable.h",
+        "products.h",
+        "random.h",
+        "shallow.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"
@@ -269,8 +272,7 @@ def _load(path: Path) -> ctypes.CDLL:
     )
     code.invert_positive.argtypes = [NUMBER, *[ARRAY] * 3]
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
-    code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
-    code.draw_numbers.restype = code.draw_many.restype = None
+    code.draw_numbers.restype = None
     code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
     for function in (code.gradient_moments, code.evaluate, code.output_moments, *taking_one):
         function.errcheck = _check_memory  # type: ignore[assignment]

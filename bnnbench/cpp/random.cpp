@@ -9,6 +9,8 @@
 // on (0, 1], the second an angle. bnnbench/cpp/counter_rng.py implements the same in numpy and
 // torch.
 
+#include "random.h"
+
 #include "lanes.h"
 
 namespace {
@@ -151,11 +153,4 @@ void draw(uint64_t key, uint64_t place, Size count, float *out) {
 // Draws `count` numbers of the stream `key` from counter `place` on, a multiple of 16.
 extern "C" void draw_numbers(uint64_t key, uint64_t place, int normal, Size count, float *out) {
   (normal ? draw<true> : draw<false>)(key, place, count, out);
-}
-
-// Many draws at once, with one element of each array per draw.
-extern "C" void draw_many(Size draws, const uint64_t *keys, const uint64_t *places,
-                          const Size *normal, const Size *counts, float *const *outs) {
-  for (Size d = 0; d < draws; ++d)
-    draw_numbers(keys[d], places[d], int(normal[d]), counts[d], outs[d]);
 }
