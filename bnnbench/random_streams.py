@@ -11,7 +11,7 @@ on a GPU torch generates the numbers on the device. The two give different numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from typing import Protocol
 
@@ -78,14 +78,14 @@ class Streams:
         drawing(copied)
         return recorder.requests
 
-    def reserve(self, requests: Sequence[Request]) -> int:
-        """Reserve the numbers of many requests for native code, which draws them where it uses them.
+    def reserve(self, counters: int) -> int:
+        """Reserve counters for native code, which draws numbers where it uses them.
 
         Returns:
-            The counter of the first number. The requests' numbers equal single draws.
+            The first of them.
         """
         assert isinstance(self._source, CounterSource)
-        return self._source.reserve(requests)
+        return self._source.reserve(counters)
 
     @property
     def keys(self) -> list[int]:
@@ -123,10 +123,9 @@ class CounterSource:
         self._position += counters_used(count)
         return torch.stack(groups, 1) if len(groups) > 1 else groups[0].unsqueeze(1)
 
-    def reserve(self, requests: Sequence[Request]) -> int:
-        first = self._position
-        self._position += sum(counters_used(math.prod(shape)) for _, shape in requests)
-        return first
+    def reserve(self, counters: int) -> int:
+        self._position += counters
+        return self._position - counters
 
 
 class RequestRecorder:

@@ -67,7 +67,7 @@ def test_reserved_numbers_equal_single_draws() -> None:
     reserving, single = (Streams([1, 2], (0, 0, 1)) for _ in range(2))
     for start in (reserving, single):
         start.uniform(1, 9)
-    place = reserving.reserve(requests)
+    place = reserving.reserve(sum(counters_used(math.prod(shape)) for _, shape in requests))
     for law, shape in requests:
         expected, count = getattr(single, law)(*shape)[:, [0, 2]], math.prod(shape)
         for group, key in enumerate(reserving.keys):

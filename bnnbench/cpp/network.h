@@ -136,7 +136,7 @@ class Network {
     }
     heads_.resize(layers_.back().weights() + SLACK);
     of_heads_.resize(layers_.back().weights() + SLACK);
-    slopes_.resize(block_ * outputs_);
+    slopes_.resize(block_ * outputs_ + SLACK);
     if (layers == 2 && outputs_ == 1 && Shallow::supports(sizes[1]))
       shallow_.emplace(layers_[0].in, sizes[1], block_);
   }
@@ -186,8 +186,7 @@ class Network {
     set_heads(w);
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
-      const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
-      for (Size b = 0; b < count; ++b) put_out(top, b, out + (first + b) * outputs_);
+      put_outputs(w, rows, first, count, out + first * outputs_);
     }
   }
 
@@ -197,12 +196,9 @@ class Network {
     set_heads(w);
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
-      const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
-      for (Size b = 0; b < count; ++b) {
-        float outputs[MAX_OUTPUTS] = {};
-        put_out(top, b, outputs);
-        sum += loss_of(outputs, outputs_, rows.targets[first + b]);
-      }
+      put_outputs(w, rows, first, count, slopes_.data());
+      for (Size b = 0; b < count; ++b)
+        sum += loss_of(&slopes_[b * outputs_], outputs_, rows.targets[first + b]);
     }
     return sum;
   }
@@ -217,6 +213,13 @@ class Network {
   void set_transposes(const float *w) {
     for (size_t l = 0; l + 1 < layers_.size(); w += layers_[l].weights(), ++l)
       if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data());
+  }
+
+  // The outputs of some rows.
+  void put_outputs(const float *w, const Rows &rows, Size first, Size count, float *out) {
+    if (shallow_) return shallow_->evaluate(w, rows.block(first, count), out);
+    const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
+    for (Size b = 0; b < count; ++b) put_out(top, b, out + b * outputs_);
   }
 
   // The outputs for row b of the last hidden layer.
@@ -299,7 +302,7 @@ class Network {
   Size outputs_, block_;
   std::vector<Floats> activations_, deltas_;
   Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer and their gradient
-  Floats slopes_;            // [outputs, block]
+  Floats slopes_;            // [outputs, block], or outputs [block, outputs]
   std::vector<Floats> transposed_;
   std::optional<Shallow> shallow_;
 };

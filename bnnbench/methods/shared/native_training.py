@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import chain
 
 import torch
 from torch import Tensor
 
+from bnnbench.cpp.counter_rng import counters_used
 from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, State
 from bnnbench.methods.shared.records import Snapshots
 from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Request
 
 
 def train_natively(
@@ -41,12 +40,12 @@ def train_natively(
     rows = data.inputs.shape[1]
     starts = range(0, rows, size)
     sizes = [min(size, rows - start) for start in starts]
-    requests_by_size = {count: _noise_requests(method, task, count) for count in {*sizes}}
-    requests = [requests_by_size[count] for count in sizes]
+    drawn_by_size = {count: _numbers_drawn(method, task, count) for count in {*sizes}}
+    drawn = [drawn_by_size[count] for count in sizes]
+    counters = [sum(map(counters_used, one_step)) for one_step in drawn]
     kl_weights = [method.kl_weight(index, len(starts)) for index in range(len(starts))]
     state = {name: value.clone() for name, value in state.items()}
     hyper = method.effective_hyper(state, task.hyper)
-    drawn = [[math.prod(shape) for _, shape in one_step] for one_step in requests]
     trainer = NativeTrainer(
         native_update, task.mlp, data, hyper, task.training, kl_weights, state, alive, streams, drawn
     )
@@ -56,7 +55,7 @@ def train_natively(
         first, rate = 0, task.training.at_epoch(epoch, task.epochs).learning_rate
         while first < len(starts):
             end = int(min(len(starts), first + snapshots.steps_until_next(step)))
-            place = streams.reserve([*chain.from_iterable(requests[first:end])])
+            place = streams.reserve(sum(counters[first:end]))
             trainer.take_steps(epoch, range(first, end), order, place, rate)
             step, first = step + end - first, end
             snapshots.record(step, state["loc"])
@@ -67,7 +66,8 @@ def train_natively(
         yield state, alive
 
 
-def _noise_requests(method: MinibatchMethod, task: FitTask, rows: int) -> list[Request]:
-    """Return the random numbers drawn by a step on a minibatch of `rows` rows."""
-    samples = task.training.samples
-    return task.streams.record_requests(lambda s: method.sample_noise(task.mlp, rows, samples, s))
+def _numbers_drawn(method: MinibatchMethod, task: FitTask, rows: int) -> list[int]:
+    """Return how many random numbers each draw of a step on a minibatch of `rows` rows has."""
+    samples, sample = task.training.samples, method.sample_noise
+    requests = task.streams.record_requests(lambda s: sample(task.mlp, rows, samples, s))
+    return [math.prod(shape) for _, shape in requests]
