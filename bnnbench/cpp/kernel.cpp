@@ -443,6 +443,7 @@ extern "C" int gradient_moments(const Size *sizes, Size layers, Size networks, S
     for (Size b = 0; b < rows; ++b)
       batch.put(b, inputs + (set * rows + b) * features, features, targets[set * rows + b],
                 weights[set * rows + b]);
+    batch.put_across();
     const Draws draws = {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples,
                          nullptr};
     averager.average(batch, precisions ? precisions[set] : 0, draws,
@@ -464,6 +465,7 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   for (Size r = 0; r < sets; ++r) {
     for (Size b = 0; b < rows; ++b)
       all.put(b, inputs + (r * rows + b) * features, features, 0, 0);
+    all.put_across();
     for (Size s = 0; s < samples; ++s) {
       const Size place = s * sets + r;
       std::copy_n(weights + place * n, n, w.begin());
@@ -573,6 +575,7 @@ class Trainer {
       minibatch_.put(i, all_.inputs + row * features, features, all_.targets[row],
                      1.0f / minibatch_.count);
     }
+    minibatch_.put_across();
   }
 
   void prepare_masks(Size set, Size b) {

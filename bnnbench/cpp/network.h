@@ -66,11 +66,13 @@ struct Rows {
   Floats targets, weights;
 
   void put(Size place, const float *input, Size features, float target, float weight) {
-    float *to = &inputs[place * (features + 1)], *below = &across[place];
-    for (Size k = 0; k < features; ++k, below += stride) *below = to[k] = input[k];
+    std::copy_n(input, features, &inputs[place * (features + 1)]);
     targets[place] = target;
     weights[place] = weight;
   }
+
+  // Call this after all rows have been put.
+  void put_across() { transpose(inputs.data(), count, across.size() / stride, across.data(), stride); }
 
   Block block(Size first, Size size) const {
     const Size in = across.size() / stride;
@@ -206,13 +208,13 @@ class Network {
  private:
   void set_heads(const float *w) {
     const Layer &last = layers_.back();
-    transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data());
+    transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data(), last.in);
   }
 
   // Transposes of the weights between hidden layers.
   void set_transposes(const float *w) {
     for (size_t l = 0; l + 1 < layers_.size(); w += layers_[l].weights(), ++l)
-      if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data());
+      if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data(), layers_[l].in);
   }
 
   // The outputs of some rows.

@@ -88,10 +88,12 @@ void product(Size rows, Size depth, Size columns, Left left, Right right, float 
   }
 }
 
-// Writes the transpose [columns, rows] of a matrix [rows, columns] to `out`.
-void transpose(const float *matrix, Size rows, Size columns, float *out) {
+// Writes the transpose [columns, rows] of a matrix [rows, columns] to `out`, whose rows are
+// `out_row` numbers apart.
+void transpose(const float *__restrict matrix, Size rows, Size columns, float *__restrict out,
+               Size out_row) {
   for (Size c = 0; c < columns; ++c)
-    for (Size r = 0; r < rows; ++r) out[c * rows + r] = matrix[r * columns + c];
+    for (Size r = 0; r < rows; ++r) out[c * out_row + r] = matrix[r * columns + c];
 }
 
 // Every sixteenth product is added to the same partial sum, whatever the size of a lane.
