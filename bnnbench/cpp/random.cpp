@@ -29,6 +29,12 @@ typedef int32_t Integers __attribute__((vector_size(4 * WIDTH)));
 typedef uint64_t Products __attribute__((vector_size(4 * WIDTH)));
 typedef float Reals __attribute__((vector_size(4 * WIDTH)));
 
+// Registers whose words are computed together, because the rounds of one depend on each other; more
+// would not fit.
+constexpr int TOGETHER = WIDTH == 16 ? 2 : 1;
+constexpr int REGISTERS = std::max(TOGETHER, SIDE / WIDTH);
+constexpr Size BLOCK = REGISTERS * WIDTH * 4;  // numbers drawn at a time
+
 struct Four {
   Words w[4];
 };
@@ -63,18 +69,24 @@ inline void multiply(Words words, uint64_t factor, Words &high, Words &low) {
   low = Words((even & LOWER) | (odd << 32));
 }
 
-Four words_of(uint64_t key, uint64_t counter) {
-  Words lanes;
-  for (int j = 0; j < WIDTH; ++j) lanes[j] = uint32_t(counter) + j;  // a multiple of WIDTH
-  Four x = {{lanes, Words{} + uint32_t(counter >> 32), Words{}, Words{}}};
-  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    Words high0, low0, high2, low2;
-    multiply(x.w[0], 0xD2511F53u, high0, low0);
-    multiply(x.w[2], 0xCD9E8D57u, high2, low2);
-    x = {{high2 ^ x.w[1] ^ k0, low2, high0 ^ x.w[3] ^ k1, low0}};
+[[gnu::always_inline]] inline void set_words(uint64_t key, uint64_t counter, Four *out) {
+  Four x[TOGETHER];
+  for (int r = 0; r < TOGETHER; ++r) {
+    const uint64_t first = counter + r * WIDTH;
+    Words lanes;
+    for (int j = 0; j < WIDTH; ++j) lanes[j] = uint32_t(first) + j;  // a multiple of WIDTH
+    x[r] = {{lanes, Words{} + uint32_t(first >> 32), Words{}, Words{}}};
   }
-  return x;
+  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+#pragma GCC unroll 2
+    for (int r = 0; r < TOGETHER; ++r) {
+      Words high0, low0, high2, low2;
+      multiply(x[r].w[0], 0xD2511F53u, high0, low0);
+      multiply(x[r].w[2], 0xCD9E8D57u, high2, low2);
+      x[r] = {{high2 ^ x[r].w[1] ^ k0, low2, high0 ^ x[r].w[3] ^ k1, low0}};
+    }
+  for (int r = 0; r < TOGETHER; ++r) out[r] = x[r];
 }
 
 inline Reals root(Reals values) {
@@ -112,13 +124,13 @@ struct Numbers {
   Reals of[4];  // by word
 };
 
-Numbers uniform_numbers(Four x) {
+inline Numbers uniform_numbers(Four x) {
   Numbers out;
   for (int w = 0; w < 4; ++w) out.of[w] = reals(Integers(x.w[w] >> 8)) * 0x1p-24f;
   return out;
 }
 
-Numbers normal_numbers(Four x) {
+inline Numbers normal_numbers(Four x) {
   Numbers out;
   for (int w = 0; w < 4; w += 2) {
     Reals cosine, sine;
@@ -131,20 +143,23 @@ Numbers normal_numbers(Four x) {
 }
 
 template <bool NORMAL>
-void draw_group(uint64_t key, uint64_t place, float *out) {
-  for (int first = 0; first < SIDE; first += WIDTH) {
-    const Four x = words_of(key, place + first);
-    const Numbers numbers = NORMAL ? normal_numbers(x) : uniform_numbers(x);
-    for (int w = 0; w < 4; ++w) std::memcpy(out + w * SIDE + first, &numbers.of[w], sizeof(Reals));
+void draw_block(uint64_t key, uint64_t place, float *out) {
+  Four x[REGISTERS];
+  for (int r = 0; r < REGISTERS; r += TOGETHER) set_words(key, place + r * WIDTH, x + r);
+  for (int r = 0; r < REGISTERS; ++r) {
+    const int first = r * WIDTH;
+    const Numbers numbers = NORMAL ? normal_numbers(x[r]) : uniform_numbers(x[r]);
+    float *to = out + first / SIDE * GROUP + first % SIDE;
+    for (int w = 0; w < 4; ++w) std::memcpy(to + w * SIDE, &numbers.of[w], sizeof(Reals));
   }
 }
 
 template <bool NORMAL>
 void draw(uint64_t key, uint64_t place, Size count, float *out) {
-  for (; count >= GROUP; count -= GROUP, place += SIDE, out += GROUP)
-    draw_group<NORMAL>(key, place, out);
-  float rest[GROUP];
-  if (count > 0) draw_group<NORMAL>(key, place, rest);
+  for (; count >= BLOCK; count -= BLOCK, place += BLOCK / 4, out += BLOCK)
+    draw_block<NORMAL>(key, place, out);
+  float rest[BLOCK];
+  if (count > 0) draw_block<NORMAL>(key, place, rest);
   std::copy_n(rest, count, out);
 }
 
