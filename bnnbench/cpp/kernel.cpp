@@ -398,7 +398,7 @@ struct Rule {
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
 };
 
-// In the order of RULES in bnnbench/native/trainer.py.
+// In the order of RULES in bnnbench/native/networks.py.
 const Rule RULES[] = {
     {3, true, false, false, scale_by_squares, vadam},
     {2, true, false, false, scale_by_squares, vprop},
@@ -477,7 +477,7 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   return 1;
 }
 
-// The same fields in the same order as `StepArguments` in bnnbench/native/trainer.py.
+// The same fields in the same order as `StepArguments` in bnnbench/native/networks.py.
 struct StepArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
   Size layers, sets, members;     // `members` networks per training set

@@ -72,7 +72,9 @@ struct Rows {
   }
 
   // Call this after all rows have been put.
-  void put_across() { transpose(inputs.data(), count, across.size() / stride, across.data(), stride); }
+  void put_across() {
+    transpose(inputs.data(), count, across.size() / stride, across.data(), stride);
+  }
 
   Block block(Size first, Size size) const {
     const Size in = across.size() / stride;

@@ -50,8 +50,10 @@ class Shallow {
   // The outputs of a block of rows.
   void evaluate(const float *w, const Block &block, float *out) {
     forward(w, block);
-    for (Size b = 0; b < block.count; b += LANE)
-      store_within(out + b, output(w, b), block.count - b);
+    for (Size b = 0; b < block.count; b += LANE) {
+      const Lane lane = output(w, b);
+      std::memcpy(out + b, &lane, std::min<Size>(LANE, block.count - b) * sizeof(float));
+    }
   }
 
   // Writes the gradient of the block's loss to `out`, or adds it. Returns the sum of `loss` and the
@@ -206,7 +208,7 @@ class Shallow {
     static constexpr std::array<Pull, MOST_INPUTS> PULLS[][2] = {
         {pulls<1, false>(SIZES), pulls<1, true>(SIZES)},
         {pulls<2, false>(SIZES), pulls<2, true>(SIZES)},
-        {pulls<MOST_LANES, false>(SIZES), pulls<MOST_LANES, true>(SIZES)}};
+        {pulls<MOST_LANES, false>(SIZES), pulls<MOST_LANES, true>(SIZES)}};  // not used for 2 lanes
     for (Size first = 0, inputs; first < in_; first += inputs) {
       inputs = piece(in_ - first, MOST_INPUTS);
       for (Size c = 0, lanes; c < full_; c += lanes * LANE) {

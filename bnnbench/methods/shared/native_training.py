@@ -47,7 +47,16 @@ def train_natively(
     state = {name: value.clone() for name, value in state.items()}
     hyper = method.effective_hyper(state, task.hyper)
     trainer = NativeTrainer(
-        native_update, task.mlp, data, hyper, task.training, kl_weights, state, alive, streams, drawn
+        native_update,
+        task.mlp,
+        data,
+        hyper,
+        task.training,
+        kl_weights,
+        state,
+        alive,
+        streams,
+        drawn,
     )
     for epoch in range(task.epochs):
         before, was_alive = {name: value.clone() for name, value in state.items()}, alive.clone()
