@@ -11,7 +11,7 @@ on a GPU torch generates the numbers on the device. The two give different numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from typing import Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.counter_rng import Draws, counters_used, draw, draw_many
+from bnnbench.cpp.counter_rng import counters_used, draw
 
 Request = tuple[str, tuple[int, ...]]
 """A distribution, `normal` or `uniform`, and a shape `(S, ...)`."""
@@ -78,13 +78,20 @@ class Streams:
         drawing(copied)
         return recorder.requests
 
-    def draw_ahead(self, requests: Sequence[Request]) -> Draws:
-        """Draw for many requests at once, for native code; equal to single draws.
+    def reserve(self, counters: int) -> int:
+        """Reserve counters for native code, which draws numbers where it uses them.
 
-        The addresses of the numbers of K requests are `[K, G]`.
+        Returns:
+            The first of them.
         """
         assert isinstance(self._source, CounterSource)
-        return self._source.draw_ahead(requests)
+        return self._source.reserve(counters)
+
+    @property
+    def keys(self) -> list[int]:
+        """The keys of the groups' streams, which native code needs."""
+        assert isinstance(self._source, CounterSource)
+        return self._source.keys
 
     @property
     def groups(self) -> Tensor:
@@ -108,20 +115,17 @@ class CounterSource:
     """Counter-based generator on the CPU, with a key per group and a common position."""
 
     def __init__(self, seeds: list[int]) -> None:
-        self._keys, self._position = seeds, 0
+        self.keys, self._position = seeds, 0
 
     def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:
         count, normal = math.prod(shape), distribution == "normal"
-        groups = [draw(key, self._position, count, normal).view(shape) for key in self._keys]
+        groups = [draw(key, self._position, count, normal).view(shape) for key in self.keys]
         self._position += counters_used(count)
         return torch.stack(groups, 1) if len(groups) > 1 else groups[0].unsqueeze(1)
 
-    def draw_ahead(self, requests: Sequence[Request]) -> Draws:
-        counts = [math.prod(shape) for _, shape in requests]
-        normal = [distribution == "normal" for distribution, _ in requests]
-        made = draw_many(self._keys, self._position, counts, normal)
-        self._position += sum(map(counters_used, counts))
-        return made
+    def reserve(self, counters: int) -> int:
+        self._position += counters
+        return self._position - counters
 
 
 class RequestRecorder:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 
-import numpy as np
-import pytest
 import torch
 
-from bnnbench.cpp.library import library
+from bnnbench.cpp.counter_rng import counters_used, draw
 from bnnbench.random_streams import GeneratorSource, Streams, derive_seed
 
 
@@ -65,22 +62,19 @@ def test_float64_has_the_same_numbers() -> None:
     assert torch.equal(narrow.double(), wide)
 
 
-def test_drawing_ahead_equals_single_draws() -> None:
-    if library().code is None:
-        pytest.skip(library().reason)
+def test_reserved_numbers_equal_single_draws() -> None:
     requests = [("normal", (3, 5)), ("uniform", (2, 7, 11)), ("normal", (1, 64))]
-    ahead, single = (Streams([1, 2], (0, 0, 1)) for _ in range(2))
-    for start in (ahead, single):
+    reserving, single = (Streams([1, 2], (0, 0, 1)) for _ in range(2))
+    for start in (reserving, single):
         start.uniform(1, 9)
-    drawn = ahead.draw_ahead(requests)
-    assert drawn.addresses.shape == (3, 2)
-    for (law, shape), addresses in zip(requests, drawn.addresses.tolist(), strict=True):
-        expected = getattr(single, law)(*shape)[:, [0, 2]]
-        for group, address in enumerate(addresses):
-            held = ctypes.string_at(address, 4 * math.prod(shape))
-            found = np.frombuffer(held, np.float32).reshape(shape)
-            assert np.array_equal(found, expected[:, group].numpy())
-    assert torch.equal(ahead.normal(2, 3), single.normal(2, 3))
+    place = reserving.reserve(sum(counters_used(math.prod(shape)) for _, shape in requests))
+    for law, shape in requests:
+        expected, count = getattr(single, law)(*shape)[:, [0, 2]], math.prod(shape)
+        for group, key in enumerate(reserving.keys):
+            made = draw(key, place, count, law == "normal").view(shape)
+            assert torch.equal(made, expected[:, group])
+        place += counters_used(count)
+    assert torch.equal(reserving.normal(2, 3), single.normal(2, 3))
 
 
 def test_requests_are_recorded_without_drawing() -> None:

@@ -6,8 +6,6 @@ The algorithm is documented in `random.cpp`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,18 +23,6 @@ LOW_BITS = 0xFFFFFFFF  # of 64 bits
 Words = np.ndarray  # of uint64 below 2^32
 
 
-class Draws(NamedTuple):
-    """The results of several draws.
-
-    Attributes:
-        numbers: all numbers, float32, with gaps between draws.
-        addresses: `[K, G]` int64, the memory address of each draw and stream in `numbers`.
-    """
-
-    numbers: Tensor
-    addresses: Tensor
-
-
 def draw(key: int, counter: int, count: int, normal: bool) -> Tensor:
     """Draw numbers from one stream, `[count]` of float32.
 
@@ -52,36 +38,6 @@ def draw(key: int, counter: int, count: int, normal: bool) -> Tensor:
     out = torch.empty(count)
     code.draw_numbers(key, counter, normal, count, out.data_ptr())
     return out
-
-
-def draw_many(
-    keys: Sequence[int], counter: int, counts: Sequence[int], normal: Sequence[bool]
-) -> Draws:
-    """Make K consecutive draws from G streams in one call of native code.
-
-    Args:
-        keys: the streams.
-        counter: the first counter of all streams.
-        counts: the number of numbers of each draw.
-        normal: as for `draw`, for each draw.
-    """
-    code = library().code
-    assert code is not None
-    groups = len(keys)
-    sizes = np.repeat(np.array(counts, np.int64), groups)
-    rooms = -(-sizes // BLOCK) * BLOCK
-    first = np.cumsum(rooms) - rooms
-    made = torch.empty(int(rooms.sum()))
-    taken = rooms[::groups] // BLOCK * PARALLEL
-    arrays = {
-        "keys": np.tile(np.array(keys, np.uint64), len(counts)),
-        "places": np.repeat((counter + np.cumsum(taken) - taken).astype(np.uint64), groups),
-        "normal": np.repeat(np.array(normal, np.int64), groups),
-        "counts": sizes,
-        "outs": made.data_ptr() + made.element_size() * first,
-    }
-    code.draw_many(len(sizes), *(array.ctypes.data for array in arrays.values()))
-    return Draws(made, torch.from_numpy(arrays["outs"]).view(len(counts), groups))
 
 
 def counters_used(count: int) -> int:

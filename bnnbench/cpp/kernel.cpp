@@ -6,10 +6,11 @@
 // `take_steps` applies one of the update rules below for many minibatches. Networks are processed
 // one after the other.
 
-#include "network.h"
-
 #include <iterator>
 #include <new>
+
+#include "network.h"
+#include "random.h"
 
 namespace {
 
@@ -20,12 +21,25 @@ void draw(Size n, const float *__restrict loc, const float *__restrict scale,
   for (Size i = 0; i < n; ++i) out[i] = fused(scale[i], noise[i], loc[i]);
 }
 
-void add(Size n, const float *__restrict values, float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] += values[i];
-}
-
-void add_products(Size n, const float *a, const float *b, float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] = fused(a[i], b[i], sum[i]);
+// Adds a gradient, its square if `square` is not null, and its product with the noise if `cross` is
+// not null.
+void add_moments(Size n, const float *__restrict one, const float *__restrict noise,
+                 float *__restrict mean, float *__restrict square, float *__restrict cross) {
+  if (square && cross)
+    for (Size i = 0; i < n; ++i) square[i] = fused(one[i], one[i], square[i]);
+  if (cross) {
+    for (Size i = 0; i < n; ++i) {
+      mean[i] += one[i];
+      cross[i] = fused(one[i], noise[i], cross[i]);
+    }
+  } else if (square) {
+    for (Size i = 0; i < n; ++i) {
+      mean[i] += one[i];
+      square[i] = fused(one[i], one[i], square[i]);
+    }
+  } else {
+    for (Size i = 0; i < n; ++i) mean[i] += one[i];
+  }
 }
 
 void add_products_times(Size n, float factor, const float *a, const float *b,
@@ -75,9 +89,7 @@ class Averager {
       if (draws.scale) draw(n, draws.loc, draws.scale, noise, drawn_.data());
       const Mask mask = draws.masks ? draws.masks[s] : Mask{};
       network.gradient(drawn_.data(), rows, precision, mask, one_.data());
-      add(n, one_.data(), out.mean);
-      if (out.square) add_products(n, one_.data(), one_.data(), out.square);
-      if (out.cross) add_products(n, one_.data(), noise, out.cross);
+      add_moments(n, one_.data(), noise, out.mean, out.square, out.cross);
     }
     for (float *sum : {out.mean, out.square, out.cross})
       if (sum) divide(n, float(samples), sum);
@@ -386,7 +398,7 @@ struct Rule {
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
 };
 
-// In the order of RULES in bnnbench/native/trainer.py.
+// In the order of RULES in bnnbench/native/networks.py.
 const Rule RULES[] = {
     {3, true, false, false, scale_by_squares, vadam},
     {2, true, false, false, scale_by_squares, vprop},
@@ -431,6 +443,7 @@ extern "C" int gradient_moments(const Size *sizes, Size layers, Size networks, S
     for (Size b = 0; b < rows; ++b)
       batch.put(b, inputs + (set * rows + b) * features, features, targets[set * rows + b],
                 weights[set * rows + b]);
+    batch.put_across();
     const Draws draws = {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples,
                          nullptr};
     averager.average(batch, precisions ? precisions[set] : 0, draws,
@@ -452,6 +465,7 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   for (Size r = 0; r < sets; ++r) {
     for (Size b = 0; b < rows; ++b)
       all.put(b, inputs + (r * rows + b) * features, features, 0, 0);
+    all.put_across();
     for (Size s = 0; s < samples; ++s) {
       const Size place = s * sets + r;
       std::copy_n(weights + place * n, n, w.begin());
@@ -463,7 +477,7 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   return 1;
 }
 
-// The same fields in the same order as `StepArguments` in bnnbench/native/trainer.py.
+// The same fields in the same order as `StepArguments` in bnnbench/native/networks.py.
 struct StepArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
   Size layers, sets, members;     // `members` networks per training set
@@ -480,8 +494,10 @@ struct StepArguments {
   Size tensors;                   //   number per network; `tensors` counts all of them
   bool *alive;                    // [sets]; the others are not changed
   const Size *order;              // [orders, length]; set r uses order r % orders
-  const float *const *noise;      // [steps, pieces, groups]: one piece [samples, P], or one per
-  Size pieces, groups;            //   layer [samples, batch, units]
+  const uint64_t *keys;           // [groups], the streams of random numbers
+  uint64_t place;                 // the counter of the first number, the same for all groups
+  const Size *drawn;              // [minibatches, pieces]: one piece [samples, P], or one per layer
+  Size pieces, groups;            //   [samples, batch, units]
   const Size *group;              // [sets], the noise group of each set
   Size orders;
   Size epoch, first, steps;       // takes `steps` steps from minibatch `first` of the epoch
@@ -499,33 +515,67 @@ class Trainer {
                     float(given.own[3]), float(given.own[4])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
+        rows_(given.sets), pieces_(std::max<Size>(given.pieces, 1)),
         numbers_(given.samples * given.layers), masks_(given.samples) {}
 
-  // Trains the networks of a training set on the minibatches; returns whether they are still
-  // finite.
-  bool train(Size set) {
-    const Size count = all_.counts[set], minibatches = (count + all_.batch - 1) / all_.batch;
-    const Size *order = all_.order + set % all_.orders * all_.length;
-    rows_.clear();
-    std::copy_if(order, order + all_.length, std::back_inserter(rows_),
-                 [=](Size row) { return row < count; });
-    for (Size b = all_.first; b < std::min(all_.first + all_.steps, minibatches); ++b) {
-      gather(set, b);
-      if (rule_.masks) prepare_masks(set, b);
-      for (Size m = 0; m < all_.members; ++m) step(set, m, b, all_.epoch * minibatches + b);
+  // Trains the networks of a noise group on the minibatches. All of them use the same noise.
+  void train(Size group) {
+    std::vector<Size> sets;
+    for (Size set = 0; set < all_.sets; ++set)
+      if (all_.alive[set] && all_.group[set] == group) sets.push_back(set);
+    for (Size set : sets) arrange(set);
+    uint64_t place = all_.place;
+    for (Size b = all_.first; b < all_.first + all_.steps; ++b) {
+      place = draw_noise(group, b, place);
+      for (Size set : sets)
+        if (b < minibatches(set)) take_step(set, b);
     }
-    return finite(set);
+    for (Size set : sets) all_.alive[set] = finite(set);
   }
 
  private:
+  Size minibatches(Size set) const { return (all_.counts[set] + all_.batch - 1) / all_.batch; }
+
+  // The rows of a training set, in the order of the epoch.
+  void arrange(Size set) {
+    const Size count = all_.counts[set], *order = all_.order + set % all_.orders * all_.length;
+    rows_[set].clear();
+    std::copy_if(order, order + all_.length, std::back_inserter(rows_[set]),
+                 [=](Size row) { return row < count; });
+  }
+
+  // Draws the noise of minibatch b, and returns the next counter.
+  uint64_t draw_noise(Size group, Size b, uint64_t place) {
+    const Size *drawn = all_.drawn + b * all_.pieces;
+    Size room = 0;
+    for (Size p = 0; p < all_.pieces; ++p) room += room_for_draw(drawn[p]);
+    if (Size(noise_.size()) < room) noise_.resize(room);
+    float *to = noise_.data();
+    for (Size p = 0; p < all_.pieces; ++p) {
+      draw_numbers(all_.keys[group], place, !rule_.masks, drawn[p], to);
+      pieces_[p] = to;
+      to += room_for_draw(drawn[p]);
+      place += room_for_draw(drawn[p]) / 4;
+    }
+    return place;
+  }
+
+  void take_step(Size set, Size b) {
+    gather(set, b);
+    if (rule_.masks) prepare_masks(set, b);
+    for (Size m = 0; m < all_.members; ++m)
+      step(set, m, b, all_.epoch * minibatches(set) + b);
+  }
+
   void gather(Size set, Size b) {
     const Size start = b * all_.batch, features = all_.sizes[0];
-    minibatch_.count = std::min<Size>(all_.batch, rows_.size() - start);
+    minibatch_.count = std::min<Size>(all_.batch, rows_[set].size() - start);
     for (Size i = 0; i < minibatch_.count; ++i) {
-      const Size row = set * all_.length + rows_[start + i];
+      const Size row = set * all_.length + rows_[set][start + i];
       minibatch_.put(i, all_.inputs + row * features, features, all_.targets[row],
                      1.0f / minibatch_.count);
     }
+    minibatch_.put_across();
   }
 
   void prepare_masks(Size set, Size b) {
@@ -533,7 +583,7 @@ class Trainer {
     for (Size s = 0; s < all_.samples; ++s) {
       const float **numbers = &numbers_[s * all_.layers];
       for (Size l = 0; l < all_.layers; ++l)
-        numbers[l] = noise(set, b, l) + s * rows * all_.sizes[l];
+        numbers[l] = pieces_[l] + s * rows * all_.sizes[l];
       masks_[s] = {numbers, all_.dropouts[set]};
     }
   }
@@ -546,7 +596,7 @@ class Trainer {
     const float precision =
         learns_noise ? float(portable_exp(-own_[rule_.tensors][0])) : all_.precisions[set];
     Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
-                 scale_.data(), spare_.data(), centre_.data(), noise(set, b, 0),
+                 scale_.data(), spare_.data(), centre_.data(), pieces_[0],
                  float(all_.counts[set]), float(minibatch_.count), precision, all_.priors[set],
                  all_.dropouts[set], all_.kl_weights[b], float(taken),
                  {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}, 0,
@@ -577,13 +627,6 @@ class Trainer {
   // How many numbers of a tensor belong to one network.
   Size width(Size tensor) const { return tensor < rule_.tensors ? n_ : 1; }
 
-  // The address of a piece of a training set's noise.
-  const float *noise(Size set, Size b, Size piece) const {
-    if (all_.pieces == 0) return nullptr;
-    const Size place = (b - all_.first) * all_.pieces + piece;
-    return all_.noise[place * all_.groups + all_.group[set]];
-  }
-
   bool finite(Size set) const {
     const auto known = [](float value) { return std::isfinite(value); };
     for (Size k = 0; k < all_.tensors; ++k) {
@@ -605,7 +648,9 @@ class Trainer {
   Floats mean_, second_, scale_, spare_, centre_;
   Floats ratios_, weights_;             // of the samples
   std::vector<float *> own_;            // the tensors of the current network
-  std::vector<Size> rows_;              // of the current training set, in order
+  std::vector<std::vector<Size>> rows_; // of every training set, in order
+  Floats noise_;                        // of the current minibatch
+  std::vector<const float *> pieces_;   // of this noise
   std::vector<const float *> numbers_;  // of the masks, per sample and layer
   std::vector<Mask> masks_;             // per sample
 };
@@ -616,8 +661,7 @@ class Trainer {
 // afterwards is no longer alive. Returns 1 if memory is insufficient, else 0.
 extern "C" int take_steps(const StepArguments *given) try {
   Trainer trainer(*given);
-  for (Size set = 0; set < given->sets; ++set)
-    if (given->alive[set]) given->alive[set] = trainer.train(set);
+  for (Size group = 0; group < given->groups; ++group) trainer.train(group);
   return 0;
 } catch (const std::bad_alloc &) {
   return 1;

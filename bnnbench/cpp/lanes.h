@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -32,6 +35,25 @@ using Size = int64_t;
 constexpr int LANE = FLOATS_PER_LANE;
 typedef float Lane __attribute__((vector_size(4 * LANE)));
 typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
+
+// Allocates arrays at the start of a cache line: a lane that extends over two lines takes twice as
+// long.
+template <typename T>
+struct Aligned {
+  using value_type = T;
+  static constexpr std::align_val_t LINE{64};
+
+  Aligned() = default;
+  template <typename U>
+  Aligned(const Aligned<U> &) {}
+
+  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), LINE)); }
+  void deallocate(T *data, size_t) { ::operator delete(data, LINE); }
+  friend bool operator==(Aligned, Aligned) { return true; }
+  friend bool operator!=(Aligned, Aligned) { return false; }
+};
+
+using Floats = std::vector<float, Aligned<float>>;
 
 inline Lane load(const float *from) {
   Lane lane;
@@ -65,17 +87,36 @@ inline Lane fused(float a, Lane b, Lane c) { return fused(broadcast(a), b, c); }
 template <int N>
 using Parts [[gnu::vector_size(4 * N)]] = float;
 
+#if !defined __has_builtin
+#define __has_builtin(name) 0
+#endif
+
+template <int N, int... I>
+inline Parts<N / 2> add_halves(const Parts<N> &all, std::integer_sequence<int, I...>) {
+#if __has_builtin(__builtin_shufflevector)
+  return __builtin_shufflevector(all, all, I...) + __builtin_shufflevector(all, all, I + N / 2 ...);
+#else
+  Parts<N / 2> halves[2];
+  std::memcpy(halves, &all, sizeof halves);
+  return halves[0] + halves[1];
+#endif
+}
+
+template <int N>
+inline float sum_of(const Parts<N> &all) {
+  if constexpr (N == 2)
+    return all[0] + all[1];
+  else
+    return sum_of<N / 2>(add_halves<N>(all, std::make_integer_sequence<int, N / 2>{}));
+}
+
 // The sum of N floats: the second half is added to the first until one is left.
 template <int N>
 inline float sum_by_halves(const void *floats) {
-  if constexpr (N == 1) {
-    return *static_cast<const float *>(floats);
-  } else {
-    Parts<N / 2> halves[2];
-    std::memcpy(halves, floats, sizeof halves);
-    const Parts<N / 2> sum = halves[0] + halves[1];
-    return sum_by_halves<N / 2>(&sum);
-  }
+  Parts<N / 2> first, second;  // not an array, which would be copied to the stack in pieces
+  std::memcpy(&first, floats, sizeof first);
+  std::memcpy(&second, static_cast<const float *>(floats) + N / 2, sizeof second);
+  return sum_of<N / 2>(first + second);
 }
 
 // Loads the first `count` floats of a lane, for arrays without padding.

@@ -194,6 +194,9 @@ SOURCES = tuple(
         "lanes.h",
         "network.h",
         "portable.h",
+        "products.h",
+        "random.h",
+        "shallow.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"
@@ -255,8 +258,7 @@ def _load(path: Path) -> ctypes.CDLL:
     )
     code.invert_positive.argtypes = [NUMBER, *[ARRAY] * 3]
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
-    code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
-    code.draw_numbers.restype = code.draw_many.restype = None
+    code.draw_numbers.restype = None
     code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
     code.linearised_moments.argtypes = [ARRAY, *[NUMBER] * 3, ctypes.c_bool, *[ARRAY] * 5]
     code.marginal_likelihood.argtypes = [*[NUMBER] * 2, REAL, *[ARRAY] * 4]

@@ -1,4 +1,4 @@
-// Products of small matrices, and the outputs and gradient of one small network.
+// The outputs and gradient of one small network.
 //
 // A ReLU network is a flat vector w of matrices W_l, one per layer, whose last row is the bias.
 // With a column of ones appended to the inputs of each layer, the outputs F for the rows X are
@@ -17,120 +17,14 @@
 
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "lanes.h"
 #include "portable.h"
+#include "products.h"
+#include "shallow.h"
 
 namespace {
-
-using Floats = std::vector<float>;
-
-// --- products of small matrices
-
-// Size of a tile of sums that fits in the registers, of which there are 32 or 16.
-constexpr int TALL = 6;
-#if defined __AVX512VL__ || defined __aarch64__
-constexpr int WIDE = 4;
-#else
-constexpr int WIDE = 2;
-#endif
-
-// Padding after every array that is read in lanes, because the last lane may extend past its end.
-constexpr Size SLACK = WIDE * LANE;
-
-// The left factor of a product, or its transpose: element (i, j) is data[i * row + j * column].
-struct Left {
-  const float *data;
-  Size row, column;
-};
-
-// The right factor: element (i, j) is data[i * row + j]; the data are followed by SLACK numbers.
-struct Right {
-  const float *data;
-  Size row;
-};
-
-#define UNROLLED _Pragma("GCC unroll 8")
-
-// Computes ROWS x (LANES * LANE) elements of `left right`; does not write beyond `columns`.
-template <int ROWS, int LANES>
-void tile(Left left, Right right, Size depth, float *out, Size out_row, Size columns, bool add) {
-  Lane sum[ROWS][LANES];
-  UNROLLED
-  for (int r = 0; r < ROWS; ++r)
-    UNROLLED
-    for (int l = 0; l < LANES; ++l) sum[r][l] = Lane{};
-  for (Size k = 0; k < depth; ++k) {
-    Lane factor[LANES];
-    UNROLLED
-    for (int l = 0; l < LANES; ++l) factor[l] = load(right.data + k * right.row + l * LANE);
-    UNROLLED
-    for (int r = 0; r < ROWS; ++r)
-      UNROLLED
-      for (int l = 0; l < LANES; ++l)
-        sum[r][l] = fused(left.data[r * left.row + k * left.column], factor[l], sum[r][l]);
-  }
-  UNROLLED
-  for (int r = 0; r < ROWS; ++r)
-    UNROLLED
-    for (int l = 0; l < LANES; ++l) {
-      float *to = out + r * out_row + l * LANE;
-      const Lane total = add ? load(to) + sum[r][l] : sum[r][l];
-      if (l + 1 < LANES)
-        store(to, total);
-      else
-        store_within(to, total, columns - l * LANE);
-    }
-}
-
-// Tiles by number of rows and lanes. If WIDE is 2, the last two of four are not used.
-using Tile = void (*)(Left, Right, Size, float *, Size, Size, bool);
-#define TILES_OF(rows) {tile<rows, 1>, tile<rows, 2>, tile<rows, WIDE - 1>, tile<rows, WIDE>}
-const Tile TILES[TALL][4] = {TILES_OF(1), TILES_OF(2), TILES_OF(3),
-                             TILES_OF(4), TILES_OF(5), TILES_OF(6)};
-
-// Size of the next piece when `rest` is divided into as few pieces of at most `most` as possible.
-inline Size piece(Size rest, Size most) {
-  const Size pieces = (rest + most - 1) / most;
-  return (rest + pieces - 1) / pieces;
-}
-
-// out [rows, columns] = left [rows, depth] right [depth, columns], or += if `add`.
-void product(Size rows, Size depth, Size columns, Left left, Right right, float *out, Size out_row,
-             bool add = false) {
-  for (Size r = 0, tall; r < rows; r += tall) {
-    tall = piece(rows - r, TALL);
-    const Left lower = {left.data + r * left.row, left.row, left.column};
-    for (Size c = 0, wide; c < columns; c += wide * LANE) {
-      wide = piece((columns - c + LANE - 1) / LANE, WIDE);
-      TILES[tall - 1][wide - 1](lower, {right.data + c, right.row}, depth,
-                                out + r * out_row + c, out_row, columns - c, add);
-    }
-  }
-}
-
-// Writes the transpose [columns, rows] of a matrix [rows, columns] to `out`.
-void transpose(const float *matrix, Size rows, Size columns, float *out) {
-  for (Size c = 0; c < columns; ++c)
-    for (Size r = 0; r < rows; ++r) out[c * rows + r] = matrix[r * columns + c];
-}
-
-// Every sixteenth product is added to the same partial sum, whatever the size of a lane.
-float dot(const float *a, const float *b, Size n) {
-  constexpr int PARTS = 16, LANES = PARTS / LANE;
-  Lane lanes[LANES] = {};
-  Size i = 0;
-  for (; i + PARTS <= n; i += PARTS)
-    UNROLLED
-    for (int l = 0; l < LANES; ++l)
-      lanes[l] = fused(load(a + i + l * LANE), load(b + i + l * LANE), lanes[l]);
-  float rest = 0;
-  for (; i < n; ++i) rest = fused(a[i], b[i], rest);
-  return sum_by_halves<PARTS>(lanes) + rest;
-}
-
-// --- one network
 
 // Branch-free, because branches on active units are unpredictable. NaN is not below zero and is
 // preserved, as in torch.
@@ -167,13 +61,24 @@ struct Layer {
 
 // The rows of a minibatch, with a column of ones appended.
 struct Rows {
-  Size count;
-  Floats inputs, targets, weights;
+  Size count, stride;
+  Floats inputs, across;  // [count, in] and its transpose, [in, stride]
+  Floats targets, weights;
 
   void put(Size place, const float *input, Size features, float target, float weight) {
-    std::copy_n(input, features, inputs.begin() + place * (features + 1));
+    std::copy_n(input, features, &inputs[place * (features + 1)]);
     targets[place] = target;
     weights[place] = weight;
+  }
+
+  // Call this after all rows have been put.
+  void put_across() {
+    transpose(inputs.data(), count, across.size() / stride, across.data(), stride);
+  }
+
+  Block block(Size first, Size size) const {
+    const Size in = across.size() / stride;
+    return {size, &inputs[first * in], &across[first], stride, &targets[first], &weights[first]};
   }
 };
 
@@ -235,7 +140,9 @@ class Network {
     }
     heads_.resize(layers_.back().weights() + SLACK);
     of_heads_.resize(layers_.back().weights() + SLACK);
-    slopes_.resize(block_ * outputs_);
+    slopes_.resize(block_ * outputs_ + SLACK);
+    if (layers == 2 && outputs_ == 1 && Shallow::supports(sizes[1]))
+      shallow_.emplace(layers_[0].in, sizes[1], block_);
   }
 
   Size n_weights = 0;
@@ -243,13 +150,22 @@ class Network {
   const std::vector<Layer> &layers() const { return layers_; }
 
   Rows room_for(Size rows) const {
-    return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
+    const Size in = layers_[0].in, stride = rows + SLACK;
+    return {rows, stride, Floats(rows * in + SLACK, 1.0f), Floats(in * stride, 1.0f), Floats(stride),
+            Floats(stride)};
   }
 
   // Writes the gradient to `out` [n_weights], which like `w` is followed by SLACK numbers. Returns
   // the loss.
   float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
     float loss = 0;
+    if (shallow_ && !mask.numbers) {
+      for (Size first = 0, count; first < rows.count; first += count) {
+        count = piece(rows.count - first, block_);
+        loss = shallow_->gradient(w, rows.block(first, count), precision, loss, out, first > 0);
+      }
+      return loss;
+    }
     set_heads(w);
     set_transposes(w);
     for (Size first = 0, count; first < rows.count; first += count) {
@@ -274,8 +190,7 @@ class Network {
     set_heads(w);
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
-      const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
-      for (Size b = 0; b < count; ++b) put_out(top, b, out + (first + b) * outputs_);
+      put_outputs(w, rows, first, count, out + first * outputs_);
     }
   }
 
@@ -285,12 +200,9 @@ class Network {
     set_heads(w);
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
-      const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
-      for (Size b = 0; b < count; ++b) {
-        float outputs[MAX_OUTPUTS] = {};
-        put_out(top, b, outputs);
-        sum += loss_of(outputs, outputs_, rows.targets[first + b]);
-      }
+      put_outputs(w, rows, first, count, slopes_.data());
+      for (Size b = 0; b < count; ++b)
+        sum += loss_of(&slopes_[b * outputs_], outputs_, rows.targets[first + b]);
     }
     return sum;
   }
@@ -298,13 +210,20 @@ class Network {
  private:
   void set_heads(const float *w) {
     const Layer &last = layers_.back();
-    transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data());
+    transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data(), last.in);
   }
 
   // Transposes of the weights between hidden layers.
   void set_transposes(const float *w) {
     for (size_t l = 0; l + 1 < layers_.size(); w += layers_[l].weights(), ++l)
-      if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data());
+      if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data(), layers_[l].in);
+  }
+
+  // The outputs of some rows.
+  void put_outputs(const float *w, const Rows &rows, Size first, Size count, float *out) {
+    if (shallow_) return shallow_->evaluate(w, rows.block(first, count), out);
+    const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
+    for (Size b = 0; b < count; ++b) put_out(top, b, out + b * outputs_);
   }
 
   // The outputs for row b of the last hidden layer.
@@ -387,8 +306,9 @@ class Network {
   Size outputs_, block_;
   std::vector<Floats> activations_, deltas_;
   Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer and their gradient
-  Floats slopes_;            // [outputs, block]
+  Floats slopes_;            // [outputs, block], or outputs [block, outputs]
   std::vector<Floats> transposed_;
+  std::optional<Shallow> shallow_;
 };
 
 }  // namespace

@@ -9,21 +9,31 @@
 // on (0, 1], the second an angle. bnnbench/cpp/counter_rng.py implements the same in numpy and
 // torch.
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
+#include "random.h"
+
+#include "lanes.h"
 
 namespace {
 
-using Size = int64_t;
-
-constexpr int SIDE = 16;  // counters side by side
+constexpr int SIDE = 16;  // counters side by side, in one register or more
 constexpr Size GROUP = 4 * SIDE;
 
-typedef uint32_t Words __attribute__((vector_size(4 * SIDE)));
-typedef int32_t Integers __attribute__((vector_size(4 * SIDE)));
-typedef uint64_t Products __attribute__((vector_size(4 * SIDE)));
-typedef float Reals __attribute__((vector_size(4 * SIDE)));
+#if defined __AVX512F__
+constexpr int WIDTH = 16;  // of a register
+#else
+constexpr int WIDTH = LANE;
+#endif
+
+typedef uint32_t Words __attribute__((vector_size(4 * WIDTH)));
+typedef int32_t Integers __attribute__((vector_size(4 * WIDTH)));
+typedef uint64_t Products __attribute__((vector_size(4 * WIDTH)));
+typedef float Reals __attribute__((vector_size(4 * WIDTH)));
+
+// Registers whose words are computed together, because the rounds of one depend on each other; more
+// would not fit.
+constexpr int TOGETHER = WIDTH == 16 ? 2 : 1;
+constexpr int REGISTERS = std::max(TOGETHER, SIDE / WIDTH);
+constexpr Size BLOCK = REGISTERS * WIDTH * 4;  // numbers drawn at a time
 
 struct Four {
   Words w[4];
@@ -37,32 +47,50 @@ inline Reals of_bits(Integers bits) {
   return values;
 }
 
+// The products of the lower halves of 64 bits. Compilers do not know that the upper halves do not
+// matter.
+inline Products lower_products(Products a, Products b) {
+#if defined __AVX512F__
+  return Products(_mm512_mul_epu32(__m512i(a), __m512i(b)));
+#elif defined __AVX2__ && FLOATS_PER_LANE == 8
+  return Products(_mm256_mul_epu32(__m256i(a), __m256i(b)));
+#else
+  return (a & 0xffffffff) * (b & 0xffffffff);
+#endif
+}
+
 // The high and low halves of the product of every word and a factor. Pairs of words are multiplied
 // in place, which is twice as fast as widening all words.
 inline void multiply(Words words, uint64_t factor, Words &high, Words &low) {
   constexpr uint64_t LOWER = 0xffffffff;
-  const Products pairs = Products(words);
-  const Products even = (pairs & LOWER) * factor, odd = (pairs >> 32) * factor;
+  const Products pairs = Products(words), factors = Products{} + factor;
+  const Products even = lower_products(pairs, factors), odd = lower_products(pairs >> 32, factors);
   high = Words((even >> 32) | (odd & ~LOWER));
   low = Words((even & LOWER) | (odd << 32));
 }
 
-Four words_of(uint64_t key, uint64_t counter) {
-  Words lanes;
-  for (int j = 0; j < SIDE; ++j) lanes[j] = uint32_t(counter) + j;  // a multiple of SIDE
-  Four x = {{lanes, Words{} + uint32_t(counter >> 32), Words{}, Words{}}};
-  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    Words high0, low0, high2, low2;
-    multiply(x.w[0], 0xD2511F53u, high0, low0);
-    multiply(x.w[2], 0xCD9E8D57u, high2, low2);
-    x = {{high2 ^ x.w[1] ^ k0, low2, high0 ^ x.w[3] ^ k1, low0}};
+[[gnu::always_inline]] inline void set_words(uint64_t key, uint64_t counter, Four *out) {
+  Four x[TOGETHER];
+  for (int r = 0; r < TOGETHER; ++r) {
+    const uint64_t first = counter + r * WIDTH;
+    Words lanes;
+    for (int j = 0; j < WIDTH; ++j) lanes[j] = uint32_t(first) + j;  // a multiple of WIDTH
+    x[r] = {{lanes, Words{} + uint32_t(first >> 32), Words{}, Words{}}};
   }
-  return x;
+  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+#pragma GCC unroll 2
+    for (int r = 0; r < TOGETHER; ++r) {
+      Words high0, low0, high2, low2;
+      multiply(x[r].w[0], 0xD2511F53u, high0, low0);
+      multiply(x[r].w[2], 0xCD9E8D57u, high2, low2);
+      x[r] = {{high2 ^ x[r].w[1] ^ k0, low2, high0 ^ x[r].w[3] ^ k1, low0}};
+    }
+  for (int r = 0; r < TOGETHER; ++r) out[r] = x[r];
 }
 
 inline Reals root(Reals values) {
-  for (int j = 0; j < SIDE; ++j) values[j] = __builtin_sqrtf(values[j]);
+  for (int j = 0; j < WIDTH; ++j) values[j] = __builtin_sqrtf(values[j]);
   return values;
 }
 
@@ -92,42 +120,52 @@ inline void point_on_circle(Words word, Reals &cosine, Reals &sine) {
   sine = Integers(quarter & 2) != 0 ? -second : second;
 }
 
-struct Group {
-  Reals numbers[4];
+struct Numbers {
+  Reals of[4];  // by word
 };
 
-Group uniform_group(Four x) {
-  Group out;
-  for (int w = 0; w < 4; ++w) out.numbers[w] = reals(Integers(x.w[w] >> 8)) * 0x1p-24f;
+inline Numbers uniform_numbers(Four x) {
+  Numbers out;
+  for (int w = 0; w < 4; ++w) out.of[w] = reals(Integers(x.w[w] >> 8)) * 0x1p-24f;
   return out;
 }
 
-Group normal_group(Four x) {
-  Group out;
+inline Numbers normal_numbers(Four x) {
+  Numbers out;
   for (int w = 0; w < 4; w += 2) {
     Reals cosine, sine;
     const Reals r = radius(x.w[w]);
     point_on_circle(x.w[w + 1], cosine, sine);
-    out.numbers[w] = r * cosine;
-    out.numbers[w + 1] = r * sine;
+    out.of[w] = r * cosine;
+    out.of[w + 1] = r * sine;
   }
   return out;
+}
+
+template <bool NORMAL>
+void draw_block(uint64_t key, uint64_t place, float *out) {
+  Four x[REGISTERS];
+  for (int r = 0; r < REGISTERS; r += TOGETHER) set_words(key, place + r * WIDTH, x + r);
+  for (int r = 0; r < REGISTERS; ++r) {
+    const int first = r * WIDTH;
+    const Numbers numbers = NORMAL ? normal_numbers(x[r]) : uniform_numbers(x[r]);
+    float *to = out + first / SIDE * GROUP + first % SIDE;
+    for (int w = 0; w < 4; ++w) std::memcpy(to + w * SIDE, &numbers.of[w], sizeof(Reals));
+  }
+}
+
+template <bool NORMAL>
+void draw(uint64_t key, uint64_t place, Size count, float *out) {
+  for (; count >= BLOCK; count -= BLOCK, place += BLOCK / 4, out += BLOCK)
+    draw_block<NORMAL>(key, place, out);
+  float rest[BLOCK];
+  if (count > 0) draw_block<NORMAL>(key, place, rest);
+  std::copy_n(rest, count, out);
 }
 
 }  // namespace
 
 // Draws `count` numbers of the stream `key` from counter `place` on, a multiple of 16.
 extern "C" void draw_numbers(uint64_t key, uint64_t place, int normal, Size count, float *out) {
-  for (Size i = 0; i < count; i += GROUP, place += SIDE) {
-    const Four x = words_of(key, place);
-    const Group numbers = normal ? normal_group(x) : uniform_group(x);
-    std::memcpy(out + i, &numbers, std::min(count - i, GROUP) * sizeof(float));
-  }
-}
-
-// Many draws at once, with one element of each array per draw.
-extern "C" void draw_many(Size draws, const uint64_t *keys, const uint64_t *places,
-                          const Size *normal, const Size *counts, float *const *outs) {
-  for (Size d = 0; d < draws; ++d)
-    draw_numbers(keys[d], places[d], int(normal[d]), counts[d], outs[d]);
+  (normal ? draw<true> : draw<false>)(key, place, count, out);
 }

@@ -73,6 +73,7 @@ class Integrator {
       const Size row = set * all_.length + i;
       rows_.put(i, all_.inputs + row * features, features, all_.targets[row], 1.0f);
     }
+    rows_.put_across();
   }
 
   // Runs one chain on the gathered training set.

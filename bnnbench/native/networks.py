@@ -15,6 +15,7 @@ from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.nll import NLL
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
@@ -120,7 +121,7 @@ RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", 
          "sghmc", "swag")  # fmt: skip
 """Names of the update rules in the order of `RULES` in kernel.cpp."""
 
-NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 
 
 class StepArguments(ctypes.Structure):
@@ -132,8 +133,8 @@ class StepArguments(ctypes.Structure):
         ("priors", ARRAY), ("dropouts", ARRAY), ("kl_weights", ARRAY),
         ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
         ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 5),
-        ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
-        ("pieces", NUMBER), ("groups", NUMBER), ("group", ARRAY),
+        ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("order", ARRAY), ("keys", ARRAY),
+        ("place", WORD), ("drawn", ARRAY), ("pieces", NUMBER), ("groups", NUMBER), ("group", ARRAY),
         ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
     )  # fmt: skip
 
@@ -154,7 +155,10 @@ class NativeTrainer:
             variance and the two Adam averages of it; `swag` the number of steps with Adam.
         alive: `[R]`, updated in place: replicas that are not finite after a call are no longer
             alive, and later calls skip them.
-        group: `[R]`, int64, the noise group of each replica.
+        streams: of the noise; each replica uses the numbers of its group.
+        drawn: how many numbers each step of an epoch draws: as many lists as minibatches. A step
+            draws one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
+            uniform numbers per layer for dropout masks, or nothing.
     """
 
     def __init__(
@@ -167,10 +171,11 @@ class NativeTrainer:
         kl_weights: Sequence[float],
         state: Mapping[str, Tensor],
         alive: Tensor,
-        group: Tensor,
+        streams: Streams,
+        drawn: Sequence[Sequence[int]],
     ) -> None:
         code = library().code
-        assert len(group) == data.replicas
+        assert len(streams.groups) == data.replicas
         assert code is not None and mlp.sizes[-1] == (1 if "noise_precision" in hyper else 2)
         self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
         self._state = [state[name] for name in update.tensors]
@@ -188,35 +193,33 @@ class NativeTrainer:
             "kl_weights": torch.tensor(kl_weights, dtype=torch.float32),
             "state": torch.tensor([one.data_ptr() for one in self._state]),
             "alive": alive,
-            "group": group,
+            "group": streams.groups,
+            "drawn": torch.tensor(drawn, dtype=torch.int64),
         }
+        self._keys = (WORD * streams.size)(*streams.keys)
         self._given = StepArguments(
             **{name: tensor.data_ptr() for name, tensor in self._tensors.items()},
             layers=len(mlp.sizes) - 1, sets=sets, members=update.members, tensors=len(self._state),
             length=rows, samples=training.samples, batch=min(int(training.batch_size), rows),
             rule=RULES.index(update.name), rate=training.learning_rate, betas=training.betas,
-            own=update.constants,
+            own=update.constants, keys=ctypes.addressof(self._keys), groups=streams.size,
+            pieces=len(drawn[0]),
         )  # fmt: skip
 
     def take_steps(
-        self, epoch: int, first: int, order: Tensor, noise: Tensor, learning_rate: float
+        self, epoch: int, minibatches: range, order: Tensor, place: int, learning_rate: float
     ) -> None:
         """Take one step for each of some minibatches of an epoch.
 
         Args:
             epoch: counted from 0.
-            first: index of the first minibatch.
+            minibatches: their indices.
             order: `[R or 1, N]` int64, the order in which this epoch visits the rows.
-            noise: `[steps, pieces, G]`, addresses of the random numbers of each step and group:
-                one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
-                uniform numbers per layer for dropout masks, or no pieces.
+            place: the counter of the first random number.
             learning_rate: of these steps.
         """
         arguments = self._given
-        arguments.epoch, arguments.first, arguments.rate = epoch, first, learning_rate
+        arguments.epoch, arguments.rate, arguments.place = epoch, learning_rate, place
+        arguments.first, arguments.steps = minibatches.start, len(minibatches)
         arguments.order, arguments.orders = order.data_ptr(), len(order)
-        arguments.noise, (arguments.steps, arguments.pieces, arguments.groups) = (
-            noise.data_ptr(),
-            noise.shape,
-        )
         self._take_steps(ctypes.byref(arguments))

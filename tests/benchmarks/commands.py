@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -28,6 +29,9 @@ METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", 
 SWEEP = ("linear", "map", "pbp", "vadam", "vprop", "mc_dropout", "laplace", "sgld", "tagi", "swag")
 SHORT_RUN = ("search.iterations=2", "search.initial_points=2", "training.epochs=1",
              "training.final_epochs=1")  # fmt: skip
+
+REFERENCE_COMMIT = "10d6816f"
+"""The commit with which `reference_rows` compares; later gains and losses add up in its row."""
 
 MEASURE_SCRIPT = """
 import json, resource, subprocess, sys
@@ -60,13 +64,24 @@ class CommandResult:
         return pd.read_csv(self.folder / f"{name}.csv")
 
 
-def bnnbench(*arguments: str, environment: Mapping[str, str] | None = None) -> CommandResult:
-    """Measure `bnnbench run` with some arguments and additional environment variables."""
+def bnnbench(
+    *arguments: str, environment: Mapping[str, str] | None = None, checkout: Path | None = None
+) -> CommandResult:
+    """Measure `bnnbench run`.
+
+    Args:
+        arguments: of the command.
+        environment: additional environment variables.
+        checkout: the code to run; by default this checkout's.
+    """
     run = [sys.executable, "-m", "bnnbench", "run", *arguments]
+    if checkout is not None:
+        environment = {**(environment or {}), "PYTHONPATH": str(checkout)}
     started, clock = time.time(), time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", MEASURE_SCRIPT, *run], stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, check=True, env={**os.environ, **(environment or {})},
+        cwd=checkout,
     )  # fmt: skip
     wall_seconds = time.perf_counter() - clock
     line, core_seconds, peak = json.loads(done.stdout)
@@ -108,6 +123,32 @@ def job_rows(outputs: Path) -> Iterator[Row]:
         share = search["suggest_seconds"].sum() / splits["total_seconds"].sum()
         yield {"measurement": "share of search suggestions", "value": 100 * share, "unit": "%"}
         yield {"measurement": "test RMSE of this run", "value": rmse, "unit": "1000 USD"}
+
+
+def reference_rows(outputs: Path) -> Iterator[Row]:
+    """Measure the main job with one worker, by the reference commit and by this code in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkout = Path(folder) / "reference"
+        git = ["git", "-C", str(Path(__file__).parent), "worktree"]
+        add = [*git, "add", "--detach", str(checkout), REFERENCE_COMMIT]
+        subprocess.run(add, check=True, capture_output=True)
+        try:
+            seconds: dict[Path | None, float] = {checkout: math.inf, None: math.inf}
+            for _ in range(2):
+                for code in seconds:
+                    place = empty_outputs((outputs / "reference").absolute())
+                    result = bnnbench(
+                        "method=vadam", "dataset=boston", "workers=1", place, checkout=code
+                    )
+                    seconds[code] = min(seconds[code], result.core_seconds)
+        finally:
+            subprocess.run([*git, "remove", "--force", str(checkout)], check=True)
+    yield {
+        "measurement": f"vadam on boston, one worker, core time; ratio: commit {REFERENCE_COMMIT}",
+        "value": seconds[None],
+        "unit": "s",
+        "ratio": seconds[checkout] / seconds[None],
+    }
 
 
 def start_rows(outputs: Path) -> Iterator[Row]:

@@ -1,11 +1,11 @@
 """Speed and memory, as ratios within one run: `make bench`.
 
 Compares stacked training with a straightforward loop (one network, one weight sample at a time,
-`torch.nn`, autograd and a DataLoader), HMC's leapfrog steps with numpyro's, and hand-derived
-gradients of autoencoders with autograd. Times the main job, every method with and without native
-code, a start without caches, a sweep of short runs, composing a sweep, and growth with rows, width,
-depth and workers. Measures memory by data set. Writes `speed.csv`, `scaling.csv` and `scaling.png`
-to `outputs/bench`.
+`torch.nn`, autograd and a DataLoader), its native steps with numpy's product of matrices, HMC's
+leapfrog steps with numpyro's, and hand-derived gradients of autoencoders with autograd. Times the
+main job, also by a reference commit, every method with and without native code, a start without
+caches, a sweep of short runs, composing a sweep, and growth with rows, width, depth and workers.
+Measures memory by data set. Writes `speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
 
 To repeat one part and leave the other numbers unchanged:
 `python tests/benchmarks/speed.py --only scaling`.
@@ -26,21 +26,30 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pandas as pd
 import torch
 from benchmarks.autoencoders import autoencoder_rows
-from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows, sweep_rows
+from benchmarks.commands import (
+    job_rows,
+    memory_rows,
+    method_rows,
+    reference_rows,
+    start_rows,
+    sweep_rows,
+)
 from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
-from benchmarks.training import Row, pbp_rows, tagi_rows, training_rows
+from benchmarks.training import Row, kernel_rows, pbp_rows, tagi_rows, training_rows
 
 
 def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row]]]:
     """Return the parts of the benchmark, each of which yields rows."""
     return {
         "steps": partial(training_rows, repeats),
+        "kernel": partial(kernel_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
         "tagi": partial(tagi_rows, repeats),
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
         "autoencoders": partial(autoencoder_rows, repeats),
         "job": partial(job_rows, outputs),
+        "reference": partial(reference_rows, outputs),
         "start": partial(start_rows, outputs),
         "sweep": partial(sweep_rows, outputs),
         "methods": partial(method_rows, outputs),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
@@ -18,6 +21,7 @@ from bnnbench.methods.pbp import PBP
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.tagi import TAGI
 from bnnbench.methods.vadam import Vadam
+from bnnbench.native.networks import NativeTrainer
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet
@@ -99,13 +103,14 @@ def stacked_fit(
     network: Network | None = None,
     epochs: int = EPOCHS,
     method: Method | None = None,
+    batch: int = BATCH,
 ) -> Workload:
     """Return the fit of a stack; 40 epochs of five folds are one evaluation of the search."""
     hyper = {
         "noise_precision": torch.full((data.replicas, 1), NOISE),
         "prior_precision": torch.full((data.replicas, 1), PRIOR),
     }
-    training = Training(epochs=epochs, batch_size=BATCH, samples=SAMPLES)
+    training = Training(epochs=epochs, batch_size=batch, samples=SAMPLES)
     chosen = method or Vadam(label="vadam")
 
     def fit() -> None:
@@ -193,6 +198,60 @@ def training_rows(repeats: int) -> Iterator[Row]:
             "unit": "us",
             "ratio": minima["compiled"] / minima["native"],
         }
+
+
+def floating_point_operations(features: int, width: int) -> int:
+    """Return the operations of a gradient, per row, of a network with one hidden layer."""
+    hidden, head = (features + 1) * width, width + 1
+    return 2 * (2 * hidden + 2 * head) + 2 * width
+
+
+def product_speed(repeats: int, size: int = 256) -> float:
+    """Return the speed of numpy's product of matrices in single precision, in operations/s."""
+    matrix = np.random.default_rng(0).random((size, size), np.float32)
+    products = 20
+    run = {"products": lambda: [matrix @ matrix for _ in range(products)]}
+    return 2 * size**3 * products / core_seconds(run, 5 * repeats)["products"]
+
+
+def step_seconds(fit: Workload, repeats: int) -> float:
+    """Return the least core time that a fit spends in native steps."""
+    take_steps, spent = NativeTrainer.take_steps, [0.0]
+
+    def timed(trainer: NativeTrainer, *arguments: Any) -> None:
+        started = time.thread_time()
+        take_steps(trainer, *arguments)
+        spent[-1] += time.thread_time() - started
+
+    with patch.object(NativeTrainer, "take_steps", timed):
+        for _ in range(5 * repeats):
+            fit()
+            spent.append(0.0)
+    return min(spent[:-1])
+
+
+def kernel_rows(repeats: int) -> Iterator[Row]:
+    """Measure native steps of Vadam, which include random numbers and the update.
+
+    The ratio is their speed over that of numpy's product of matrices.
+    """
+    if library().code is None:
+        return
+    width, speed = 50, product_speed(repeats)
+    for features in (13, 8):
+        data = synthetic_data(features=features)
+        for batch, folds in itertools.product((32, 128), (FOLDS, 1)):
+            fit = stacked_fit(replicate(data, folds), epochs=EPOCHS // 4, batch=batch)
+            rows = ROWS * folds * SAMPLES * (EPOCHS // 4)
+            operations = rows * floating_point_operations(features, width)
+            found = operations / step_seconds(fit, repeats)
+            stack = "five folds" if folds == FOLDS else "one network"
+            yield {
+                "measurement": f"native steps, {features}-{width}-1, {stack}, batch {batch}",
+                "value": found / 1e9,
+                "unit": "GFLOP/s",
+                "ratio": found / speed,
+            }
 
 
 def pbp_rows(repeats: int) -> Iterator[Row]:

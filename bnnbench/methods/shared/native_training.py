@@ -6,19 +6,16 @@ Uses the same random numbers as the torch trainer, so that results differ only b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from bnnbench.cpp.counter_rng import counters_used
 from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, State
 from bnnbench.methods.shared.records import Snapshots
 from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Request
-
-MAX_NOISE_NUMBERS = 4_000_000  # drawn at once, for all groups: 16 MB of float32
 
 
 def train_natively(
@@ -43,28 +40,34 @@ def train_natively(
     rows = data.inputs.shape[1]
     starts = range(0, rows, size)
     sizes = [min(size, rows - start) for start in starts]
-    requests_by_size = {count: _noise_requests(method, task, count) for count in {*sizes}}
-    requests = [requests_by_size[count] for count in sizes]
+    drawn_by_size = {count: _numbers_drawn(method, task, count) for count in {*sizes}}
+    drawn = [drawn_by_size[count] for count in sizes]
+    counters = [sum(map(counters_used, one_step)) for one_step in drawn]
     kl_weights = [method.kl_weight(index, len(starts)) for index in range(len(starts))]
     state = {name: value.clone() for name, value in state.items()}
     hyper = method.effective_hyper(state, task.hyper)
     trainer = NativeTrainer(
-        native_update, task.mlp, data, hyper, task.training, kl_weights, state, alive,
-        streams.groups,
-    )  # fmt: skip
+        native_update,
+        task.mlp,
+        data,
+        hyper,
+        task.training,
+        kl_weights,
+        state,
+        alive,
+        streams,
+        drawn,
+    )
     for epoch in range(task.epochs):
         before, was_alive = {name: value.clone() for name, value in state.items()}, alive.clone()
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
         first, rate = 0, task.training.at_epoch(epoch, task.epochs).learning_rate
         while first < len(starts):
-            steps = _steps_that_fit(requests[first:], MAX_NOISE_NUMBERS // streams.size)
-            numbers = streams.draw_ahead([request for one_step in steps for request in one_step])
-            noise = numbers.addresses.view(len(steps), len(steps[0]), streams.size)
-            while len(noise):
-                count = int(min(len(noise), snapshots.steps_until_next(step)))
-                trainer.take_steps(epoch, first, order, noise[:count], rate)
-                noise, first, step = noise[count:], first + count, step + count
-                snapshots.record(step, state["loc"])
+            end = int(min(len(starts), first + snapshots.steps_until_next(step)))
+            place = streams.reserve(sum(counters[first:end]))
+            trainer.take_steps(epoch, range(first, end), order, place, rate)
+            step, first = step + end - first, end
+            snapshots.record(step, state["loc"])
         if not torch.equal(alive, was_alive):
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
@@ -72,13 +75,8 @@ def train_natively(
         yield state, alive
 
 
-def _noise_requests(method: MinibatchMethod, task: FitTask, rows: int) -> list[Request]:
-    """Return the random numbers drawn by a step on a minibatch of `rows` rows."""
-    samples = task.training.samples
-    return task.streams.record_requests(lambda s: method.sample_noise(task.mlp, rows, samples, s))
-
-
-def _steps_that_fit(requests: Sequence[list[Request]], limit: int) -> Sequence[list[Request]]:
-    """Return the first steps that together draw at most `limit` numbers, but at least one step."""
-    totals = accumulate(sum(math.prod(shape) for _, shape in step) for step in requests)
-    return requests[: max(1, sum(total <= limit for total in totals))]
+def _numbers_drawn(method: MinibatchMethod, task: FitTask, rows: int) -> list[int]:
+    """Return how many random numbers each draw of a step on a minibatch of `rows` rows has."""
+    samples, sample = task.training.samples, method.sample_noise
+    requests = task.streams.record_requests(lambda s: sample(task.mlp, rows, samples, s))
+    return [math.prod(shape) for _, shape in requests]
