@@ -648,7 +648,7 @@ class Trainer {
   Floats mean_, second_, scale_, spare_, centre_;
   Floats ratios_, weights_;             // of the samples
   std::vector<float *> own_;            // the tensors of the current network
-  std::vector<std::vector<Size>> rows_; // of every training set, in order
+  std::vector<std::vector<Size>> rows_;  // of every training set, in order
   Floats noise_;                        // of the current minibatch
   std::vector<const float *> pieces_;   // of this noise
   std::vector<const float *> numbers_;  // of the masks, per sample and layer

@@ -151,8 +151,8 @@ class Network {
 
   Rows room_for(Size rows) const {
     const Size in = layers_[0].in, stride = rows + SLACK;
-    return {rows, stride, Floats(rows * in + SLACK, 1.0f), Floats(in * stride, 1.0f), Floats(stride),
-            Floats(stride)};
+    return {rows, stride, Floats(rows * in + SLACK, 1.0f), Floats(in * stride, 1.0f),
+            Floats(stride), Floats(stride)};
   }
 
   // Writes the gradient to `out` [n_weights], which like `w` is followed by SLACK numbers. Returns

@@ -26,7 +26,8 @@ constexpr int TALLEST = LANE == 8 ? 6 : 2, MOST_CHUNKS = 1;
 constexpr int MOST_INPUTS = 4, MOST_LANES = 2;
 #endif
 
-// Some rows of a minibatch, with a column of ones appended to the inputs.
+// Some rows of a minibatch, with a column of ones appended to the inputs. The arrays are followed
+// by SLACK numbers.
 struct Block {
   Size count;
   const float *inputs;  // [count, in]
@@ -236,7 +237,7 @@ class Shallow {
     bias = (add ? bias : 0) + tail_gradient_[tail_ * row + in_ - 1];
   }
 
-  Size in_, width_, full_, tail_;  // numbers of inputs and units; of units in chunks and in the tail
+  Size in_, width_, full_, tail_;  // numbers of inputs, units, units in chunks and in the tail
   Size room_;                      // for rows
   Floats top_, parts_, sums_;      // activations [rows, full], partial sums [rows, 16], their sums
   Floats tail_top_, tail_delta_;   // [tail, rows]; a last row has the slopes of the outputs
