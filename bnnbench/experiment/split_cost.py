@@ -34,7 +34,7 @@ def max_stacked_replicas(network: Network, training: Training, predicted: int = 
 # Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv.
 PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
 PREDICTION_SECONDS = 1e-9  # per test sample, row and hidden unit
-EVALUATION_SECONDS = 0.03  # per evaluation of the search, besides training and predicting
+EVALUATION_SECONDS = 0.015  # per evaluation of the search, besides training and predicting
 COMPILATION_SECONDS = 2.0  # per process that compiles the step
 
 EAGER_STEP_SECONDS = 6e-4
@@ -54,7 +54,7 @@ def step_seconds(
     pairs = sum(a * b for a, b in pairwise(widths))
     # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
     units = batch * (sum(widths) or 1) + 2.5 * pairs
-    launched, computed = (2.2e-5, 1e-9) if native else (1.5e-4, 3.5e-9)
+    launched, computed = (1.2e-5, 0.5e-9) if native else (1.5e-4, 3.5e-9)
     if not native and training.compile != "always":
         launched = EAGER_STEP_SECONDS
     return launched + training.samples * replicas * (

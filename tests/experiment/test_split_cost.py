@@ -58,9 +58,9 @@ def test_estimates_are_within_a_factor_of_two(method: str) -> None:
     assert 0.5 < experiment.cost(1) / MEASURED.loc[f"one Boston split, {method}", "value"] < 2
 
 
-def test_the_books_protocol_on_boston_takes_three_seconds_a_split() -> None:
-    """Measured: 2.6 s, including the suggestions of the search."""
-    assert 2 < seconds(30) < 4
+def test_the_books_protocol_on_boston_takes_over_a_second_a_split() -> None:
+    """Measured: 1.4 s, including the suggestions of the search."""
+    assert 1 < seconds(30) < 2
 
 
 def test_a_stack_of_large_networks_is_small() -> None:
