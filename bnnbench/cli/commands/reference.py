@@ -84,7 +84,9 @@ def run(given: argparse.Namespace) -> int:
     console.print(_tracks(results))
     machines = pd.DataFrame(list(results.runs["environment"]))[["commit", "device"]].fillna("?")
     for (commit, device), runs in machines.groupby(["commit", "device"]):
-        console.print(f"{len(runs)} runs of commit {commit[:7]} on {device}", highlight=False)
+        edited = " with edits" * commit.endswith("+")
+        origin = f"commit {commit[:7]}{edited} on {device}"
+        console.print(f"{len(runs)} runs of {origin}", highlight=False)
     cells = cells_of(results)
     table = cells.table.rename_axis("method").reset_index()
     console.print(_table("splits under the published protocol", table))
