@@ -36,7 +36,7 @@ class ImageExperiment(StackExperiment[StackT]):
     """
 
     images: ImageSource
-    repetitions: Annotated[int, Whole(2, 1000)]
+    repetitions: Annotated[int, Whole(1, 1000)]
     unit_noun: ClassVar[str] = "setting"
     columns: ClassVar[tuple[str, ...]] = ()
 
