@@ -42,6 +42,23 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.usefixtures("tools")
+def test_every_published_score_counts_once() -> None:
+    from published_scores import NUMBER, comparisons, explanation
+    from stored_results import table
+
+    rows = comparisons()
+    assert not rows.duplicated(list(NUMBER)).any()
+    numbers = rows.groupby(["source", "dataset", "metric"])["published"].nunique()
+    assert (numbers[~numbers.index.get_level_values("source").str.startswith("Li &")] == 1).all()
+    stored = table("book_uci").set_index(["method", "dataset"])["rmse_z"]
+    assert {"bbb_x1", "bbb_x2"} <= set(stored.dropna().index.get_level_values("method"))
+    assert "bbb_x1" not in set(rows["method"])
+    assert set(rows["verdict"]) == {"agrees", "better", "worse"}
+    differ = rows[rows["verdict"] != "agrees"].to_dict("records")
+    assert set(table(".", "explanations")["reason"]) <= {explanation(run) for run in differ}
+
+
 @pytest.mark.ci
 @pytest.mark.usefixtures("tools")
 def test_generated_numbers_are_up_to_date() -> None:

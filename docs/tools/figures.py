@@ -22,7 +22,8 @@ from downstream import FIGURES as DOWNSTREAM
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
-from stored_results import comparisons, scored, stored_runs, table
+from published_scores import comparisons
+from stored_results import SCORES, scored, stored_runs, table
 
 from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.report.figures.points import points_figure
@@ -48,38 +49,45 @@ DPI = 110
 
 
 def agreement() -> Figure:
-    """Our scores against published ones with the same settings, on two panels."""
+    """Our scores against published ones with the same settings, on two panels.
+
+    Scores of ours far outside the range of the published ones are triangles at the edge.
+    """
     rows = comparisons()
-    figure = Figure(figsize=(8.2, 3.9), layout="constrained")
+    figure = Figure(figsize=(8.2, 4.6), layout="constrained")
     panels = figure.subplots(1, 2)
-    colours = dict(zip(sorted(rows["source"].unique()), PALETTE, strict=False))
     scale = rows.groupby(["dataset", "metric"])["published"].transform("mean")
     scale = scale.where(rows["metric"] == "rmse", 1.0)
-    for axes, metric in zip(panels, ("rmse", "log_likelihood"), strict=True):
-        own = rows[rows["metric"] == metric]
-        for source, points in own.groupby("source"):
-            factor = scale[points.index]
-            axes.errorbar(
-                points["published"] / factor,
-                points["ours"] / factor,
-                xerr=points["published_stderr"] / factor,
-                yerr=points["stderr"] / factor,
-                fmt="o",
-                markersize=4,
-                elinewidth=0.8,
-                color=colours[source],
-                label=source,
-            )
-        low = min(axes.get_xlim()[0], axes.get_ylim()[0])
-        high = max(axes.get_xlim()[1], axes.get_ylim()[1])
+    relative = rows[["published", "ours", "published_stderr", "stderr"]].div(scale, axis=0)
+    for axes, metric in zip(panels, SCORES, strict=True):
+        own = relative[rows["metric"] == metric]
+        low, high = own["published"].min(), own["published"].max()
+        margin = 0.08 * (high - low)
+        low, high = low - margin, high + margin
         axes.plot([low, high], [low, high], color="grey", linewidth=0.8, zorder=0)
+        for colour, (source, group) in zip(PALETTE, rows.groupby("publication"), strict=False):
+            points = own.loc[own.index.intersection(group.index)]
+            inside = points["ours"].between(low, high)
+            x, y, x_error, y_error = points[inside].to_numpy().T
+            kwargs = {"markersize": 4, "color": colour}
+            axes.errorbar(x, y, y_error, x_error, "o", elinewidth=0.8, label=source, **kwargs)
+            outside = points[~inside].clip(low + margin / 4, high - margin / 4)
+            axes.scatter(
+                *outside[["published", "ours"]].to_numpy().T, 16, colour, marker="^", zorder=3
+            )
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         name = BY_KEY[metric].inline_title
         unit = "relative" if metric == "rmse" else "nats per point"
         axes.set_xlabel(f"published {name} [{unit}]")
         axes.set_ylabel(f"bnnbench {name} [{unit}]")
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].legend(frameon=False, fontsize="small", loc="lower right")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        ncols=3,
+        loc="outside lower center",
+        frameon=False,
+        fontsize="small",
+    )
     return figure
 
 

@@ -17,10 +17,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from downstream import chains, repetitions
 from page_blocks import BLOCKS
+from published_scores import compared, verdicts
 from scores import share_in_band
 from stored_results import VALUES
 
 INLINE = VALUES | {
+    "compared": compared,
+    "verdicts": verdicts,
     "downstream_chains": chains,
     "downstream_repetitions": repetitions,
     "share_in_band": share_in_band,

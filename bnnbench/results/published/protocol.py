@@ -1,6 +1,6 @@
 """The protocol behind published values, and how a run deviates from it.
 
-Splits and widths are those of Hernandez-Lobato & Adams (2015), minibatches and search those of
+Splits and widths are those of Hernández-Lobato & Adams (2015), minibatches and search those of
 Khan et al. (2018; their code; book, sections 4.7.3 and 4.7.4). `counterparts` lists the known
 settings of single published methods.
 """

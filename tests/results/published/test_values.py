@@ -112,7 +112,7 @@ def test_a_run_is_compared_with_the_value_of_its_method(runs: Runs) -> None:
     table = with_published(runs).set_index("method")
     assert table.loc["vadam", "rmse_published"] == 4.5
     assert table.loc["vadam", "rmse_source"] == "Smith 2024: vadam"
-    assert table.loc["pbp", "rmse_source"].startswith("Hernandez-Lobato")
+    assert table.loc["pbp", "rmse_source"].startswith("Hernández-Lobato")
     error = math.hypot(table.loc["vadam", "rmse_stderr"], 0.3)
     assert table.loc["vadam", "rmse_z"] == pytest.approx((5 - 4.5) / error)
     assert table.loc["vadam", "rmse_differs"] == "unknown"
