@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
@@ -25,7 +24,7 @@ from bnnbench.results.reference.comparison import (
     over_datasets,
     reference_rankings,
 )
-from bnnbench.results.signed_rank import signed_rank_test
+from bnnbench.results.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
 from bnnbench.results.significance import (
     DECISION_PROBABILITY,
     SIGNIFICANCE_LEVEL,
@@ -41,9 +40,6 @@ VERDICTS = {
 
 UNRANKED, DIVERGED = " *", " †"
 """Marks of methods that are not ranked, and of pairs in which one run diverged."""
-
-FEW_DATASETS = 5
-"""With fewer data sets, tests over data sets say little."""
 
 
 def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
@@ -82,9 +78,8 @@ STATEMENT = (
     "power."
 )
 
-OVERALL_STATEMENT = (
-    "A data set is won or lost by its verdict; a run that alone diverged on some split loses. "
-    "Better, equal, worse: probabilities by the Bayesian signed-rank test over data sets."
+WINS_STATEMENT = (
+    "A data set is won or lost by its verdict; a run that alone diverged on some split loses."
 )
 
 DATASET_COLUMNS = blocks.columns(
@@ -98,16 +93,9 @@ DATASET_COLUMNS = blocks.columns(
     },
 )
 
-OVERALL_COLUMNS = blocks.columns(
-    {"Method": "{b}"},
-    {
-        "Data sets": "{datasets}",
-        "Wins": "{wins}",
-        "Ties": "{ties}",
-        "Losses": "{losses}",
-        **PROBABILITY_COLUMNS,
-    },
-)
+WINS = {"Data sets": "{datasets}", "Wins": "{wins}", "Ties": "{ties}", "Losses": "{losses}"}
+WINS_COLUMNS = blocks.columns({"Method": "{b}"}, WINS)
+OVERALL_COLUMNS = blocks.columns({"Method": "{b}"}, {**WINS, **PROBABILITY_COLUMNS})
 
 POWER_COLUMNS = blocks.columns(
     {"Data set": "{dataset}"},
@@ -199,10 +187,10 @@ def overall(
         return
     for metric, rows in tables:
         yield blocks.Heading(f"Over data sets, {metric.inline_title}", 3)
-        yield blocks.fill(OVERALL_COLUMNS, rows)
-    yield blocks.Paragraph(
-        OVERALL_STATEMENT + few_datasets(by_metric[0][1]["dataset"].nunique(), comparison.rope)
-    )
+        tested = rows["p_better"].notna().any()
+        yield blocks.fill(OVERALL_COLUMNS if tested else WINS_COLUMNS, rows)
+    most = max(rows["datasets"].max() for _, rows in tables)
+    yield blocks.Paragraph(f"{WINS_STATEMENT} {signed_rank_statement(int(most))}")
     yield blocks.Paragraph(mean_rank(comparison, name, [metric for metric, _ in by_metric]))
 
 
@@ -228,14 +216,18 @@ def mean_rank(comparison: ReferenceComparison, name: str, metrics: Sequence[Metr
     )
 
 
-def few_datasets(n: int, rope: float) -> str:
-    """Say how little the signed-rank test requires on few data sets; empty for more."""
-    if n >= FEW_DATASETS:
-        return ""
-    certainty = signed_rank_test(np.ones(n), rope)[0]
+def signed_rank_statement(n: int) -> str:
+    """Say what the signed-rank test over `n` data sets gives, or why it is left out."""
+    if n < MIN_SIGNED_RANK_DATASETS:
+        return (
+            f"The signed-rank test over data sets needs {MIN_SIGNED_RANK_DATASETS}: with fewer, "
+            "it is often certain of differences that are chance."
+        )
+    rate = ERROR_RATES[min(n, max(ERROR_RATES))]
     return (
-        f" With {n} data sets this is weak evidence: if all agree, the signed-rank test gives "
-        f"{certainty:.2f}, however uncertain each difference is."
+        "Better, equal, worse: probabilities by the Bayesian signed-rank test over data sets. With "
+        f"{n} data sets, one of two equal methods is better with a probability above 0.95 in "
+        f"{rate:.0%} of cases (simulated)."
     )
 
 

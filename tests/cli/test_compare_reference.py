@@ -51,7 +51,7 @@ def test_verdicts_tables_and_power_at_80_columns(
     assert text.index("boston, RMSE [1000 USD]") < text.index("Over data sets, RMSE")
     assert text.index("Over data sets, RMSE") < text.index("Power, RMSE")
     assert "Mean rank of mine among 5 methods on 2 data sets" in text
-    assert "With 2 data sets this is weak evidence" in text
+    assert "The signed-rank test over data sets needs 6" in text
     lines = [line for line in out.splitlines() if line.startswith("  vadam")]
     assert len(lines) == 2 * 2 + 2 and all(len(line.rstrip()) <= 80 for line in lines)
 

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from baycomp import SignedRankTest
 
-from bnnbench.results.signed_rank import signed_rank_test
+from bnnbench.results.signed_rank import (
+    ERROR_RATES,
+    MIN_SIGNED_RANK_DATASETS,
+    signed_rank_test,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -36,3 +40,11 @@ def test_the_sign_and_the_region_decide() -> None:
 
 def test_two_data_sets_that_agree_are_enough_for_a_high_probability() -> None:
     assert 0.95 < signed_rank_test(np.ones(2), 0.01)[0] < signed_rank_test(np.ones(5), 0.01)[0]
+
+
+@pytest.mark.parametrize("n_datasets", [MIN_SIGNED_RANK_DATASETS, max(ERROR_RATES)])
+def test_error_rates_are_those_of_a_simulation(n_datasets: int) -> None:
+    differences = np.random.default_rng(1).standard_normal((400, n_datasets))
+    chances = np.array([signed_rank_test(row, 0.0) for row in differences])
+    rate = (chances[:, [0, 2]].max(1) > 0.95).mean()
+    assert rate == pytest.approx(ERROR_RATES[n_datasets], abs=0.045)

@@ -35,8 +35,8 @@ rows, whatever its number. At least three common splits are needed.
 
 With --with reference, every run is compared with the reference results of its track (runs under the
 same protocol): p-values are corrected for the number of methods (Holm), and data sets are combined
-by wins, ties, losses, the Bayesian signed-rank test and mean ranks. Runs of other tracks are only
-subtracted.
+by wins, ties, losses and mean ranks, from six data sets on also by the Bayesian signed-rank test.
+Runs of other protocols are only subtracted.
 """
 
 EXAMPLES = """\

@@ -1,11 +1,12 @@
 """Compare runs with the reference runs of a track, split by split.
 
-Only methods of one track are ranked, counted as won or lost, and corrected for multiple tests.
-Across tracks there is only the paired difference.
+Only methods with one protocol are ranked, counted as won or lost, and corrected for multiple tests.
+Across protocols there is only the paired difference.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,9 +27,9 @@ from bnnbench.results.reference.results import (
     with_cpu_ratio,
     with_ranked,
 )
-from bnnbench.results.reference.tracks import TRACKS, track_of, tuning_of
+from bnnbench.results.reference.tracks import TRACKS, protocol_of, track_of, tuning_of
 from bnnbench.results.run_filter import NO_FILTER, RunFilter, filter_runs
-from bnnbench.results.signed_rank import signed_rank_test
+from bnnbench.results.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
 from bnnbench.results.significance import (
     compare_pairs,
     holm,
@@ -47,7 +48,7 @@ RATIO = "cpu_ratio"
 """CPU seconds of a split in multiples of a fixed fit on the same machine."""
 
 MIN_DATASETS = 2
-"""Data sets for the signed-rank test."""
+"""Data sets for which wins, ties and losses are counted."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,10 @@ class ReferenceComparison:
         reference: the runs of the track on these data sets.
         rope: as in `significance.rope_width`.
         pairs: a row for each run of mine, reference run and metric, with `significance.COLUMNS`,
-            the labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only
-            subtracted), `remark` (why the reference run is not ranked, or empty), `interval`,
-            `detectable` and `needed` (see `power`), `p_value`, and `p_holm`, adjusted over the
-            reference runs on the data set; missing if not counted.
+            the labels `a` (mine) and `b`, `counted` (whether both have one protocol, so that
+            the pair is tested, not only subtracted), `remark` (why the reference run is not ranked,
+            or empty), `interval`, `detectable` and `needed` (see `power`), `p_value`, and `p_holm`,
+            adjusted over the reference runs on the data set; missing if not counted.
     """
 
     track: str
@@ -149,9 +150,10 @@ def compare_with_reference(
 
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the track of each run to the rows of `Runs.scored`."""
-    tracks = [track_of(run, tuning_of(run)) for run in table.to_dict("records")]
-    return table.assign(track=tracks)
+    """Add the track and the protocol of each run to the rows of `Runs.scored`."""
+    runs = table.to_dict("records")
+    tracks = [track_of(run, tuning_of(run)) for run in runs]
+    return table.assign(track=tracks, protocol=[protocol_of(run) for run in runs])
 
 
 def select(reference: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
@@ -174,11 +176,13 @@ def describe_pairs(
     """Add the columns of `ReferenceComparison.pairs` that `compare_pairs` does not compute."""
     a, b = mine.loc[pairs["run_a"]], reference.loc[pairs["run_b"]]
     other_track = a["track"].to_numpy() != b["track"].to_numpy()
-    remark = np.where(other_track, "track " + b["track"], b["unranked"])
+    other_protocol = a["protocol"].to_numpy() != b["protocol"].to_numpy()
+    remark = np.where(other_protocol, "another protocol", b["unranked"])
+    remark = np.where(other_track, "track " + b["track"], remark)
     table = with_power(pairs).assign(
         a=labels(mine).loc[pairs["run_a"]].to_numpy(),
         b=labels(reference).loc[pairs["run_b"]].to_numpy(),
-        counted=~other_track,
+        counted=~other_protocol,
         remark=remark,
         p_value=p_values(pairs),
     )
@@ -199,7 +203,8 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
         rope: as in `significance.rope_width`.
 
     Returns:
-        Columns `b`, `datasets`, `wins`, `ties`, `losses`, `p_better`, `p_equivalent`, `p_worse`.
+        Columns `b`, `datasets`, `wins`, `ties`, `losses`, `p_better`, `p_equivalent`, `p_worse`;
+        probabilities are missing for fewer than `MIN_SIGNED_RANK_DATASETS` data sets.
     """
     unit = rope_width(metric, (pairs["mean_a"] + pairs["mean_b"]) / 2, 1.0)
     gains = -metric.sign * pairs["difference"] / unit
@@ -210,7 +215,9 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     results = outcomes(pairs)
     for name, group in pairs[pairs["counted"]].groupby("b", sort=False):
         if len(group) >= MIN_DATASETS:
-            chances = signed_rank_test(gains[group.index].to_numpy(float), rope)
+            enough = len(group) >= MIN_SIGNED_RANK_DATASETS
+            own = gains[group.index].to_numpy(float)
+            chances = signed_rank_test(own, rope) if enough else (math.nan,) * 3
             counts = [(results[group.index] == result).sum() for result in ("a", "tie", "b")]
             rows.append((name, len(group), *counts, *chances))
     columns = ["b", "datasets", "wins", "ties", "losses", "p_better", "p_equivalent", "p_worse"]
@@ -222,10 +229,15 @@ def reference_rankings(
 ) -> Rankings | None:
     """Rank mine and the reference methods, one of each family; None with too few of them.
 
-    My method represents its family in place of the reference one; its name ends in `MINE`.
+    My method represents its family in place of the reference one; its name ends in `MINE`. Of my
+    runs on a data set, those with the protocol of the first are ranked.
     """
     mine, reference = comparison.mine.scored, comparison.reference.scored
     mine = mine[(mine["unranked"] == "") & (mine["track"] == comparison.track)]
+    mine = mine[mine["protocol"] == mine.groupby("dataset")["protocol"].transform("first")]
+    if mine.empty:
+        return None
+    reference = reference[reference["protocol"].isin(mine["protocol"])]
     reference = reference[(reference["unranked"] == "") & ~reference["family"].isin(mine["family"])]
     return rank_experiment(comparison.track, joined(mine, reference), metrics)
 

@@ -13,9 +13,11 @@ from typing import Any
 from bnnbench.files import checksum
 from bnnbench.results.published.protocol import (
     NOISE_SETTINGS,
+    divergence_difference,
     noise_differences,
+    protocol_settings,
     published_settings,
-    setting_differences,
+    settings_differing_from,
     with_search,
 )
 
@@ -107,8 +109,21 @@ def has_fixed_precisions(settings: Mapping[str, Any]) -> bool:
 
 
 def follows_protocol(run: Mapping[str, Any]) -> bool:
-    """Return whether a run follows the published protocol, whatever its number of splits."""
-    return not noise_differences(run) and not setting_differences(run)
+    """Return whether a run follows the published protocol, whatever its number of splits.
+
+    A precision that the method determines by the evidence counts as searched.
+    """
+    if noise_differences(run) or divergence_difference(run):
+        return False
+    expected = protocol_settings(run)
+    if tuning_of(run) == "evidence":
+        expected = {n: value for n, value in expected.items() if not n.startswith("search")}
+    settings = {
+        name: value
+        for name, value in run["settings"].items()
+        if not (name in PRECISIONS and value in EVIDENCE_VALUES)
+    }
+    return not settings_differing_from({**run, "settings": settings}, expected)
 
 
 def protocol_of(run: Mapping[str, Any]) -> str:

@@ -31,7 +31,6 @@ from bnnbench.results.reference.results import (
     read_rows,
 )
 from bnnbench.results.reference.run_folders import Candidate, read_run_folders
-from bnnbench.results.reference.tracks import FREE, POSTERIOR
 from bnnbench.types import UserError
 
 Line = dict[str, Any]
@@ -129,7 +128,7 @@ def put(content: Content, candidate: Candidate) -> str:
         UserError: if a run of this digest was computed by other code.
     """
     rows = candidate.rows
-    line = {**candidate.line, "rows": rows_digest(rows), "track": final_track(content, candidate)}
+    line = {**candidate.line, "rows": rows_digest(rows)}
     run = line["run"]
     before = content.lines.get(run)
     scores = _scores(line, rows)
@@ -157,18 +156,6 @@ def _scores(line: Line, rows: pd.DataFrame) -> Scores:
     columns = ["fingerprint", "training_fingerprint", "rmse", "log_likelihood", "crps"]
     scores = frozenset(rows[columns].fillna("").itertuples(index=False, name=None))
     return line["record"]["metadata"]["method"], line["protocol"], scores
-
-
-def final_track(content: Content, candidate: Candidate) -> str:
-    """Return the track of a run: `FREE` if it fixes another model than those of `POSTERIOR`."""
-    line, dataset = candidate.line, candidate.line["record"]["metadata"]["dataset"]
-    models = {
-        other["protocol"]
-        for other in content.lines.values()
-        if other["track"] == POSTERIOR and other["record"]["metadata"]["dataset"] == dataset
-    }
-    other_model = line["track"] == POSTERIOR and models and line["protocol"] not in models
-    return FREE if other_model else str(line["track"])
 
 
 def rows_digest(rows: pd.DataFrame) -> str:

@@ -19,7 +19,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.reader import read_runs
-from bnnbench.results.reference import files
+from bnnbench.results.reference import comparison, files
 from bnnbench.results.reference.comparison import (
     MINE,
     RATIO,
@@ -178,8 +178,9 @@ def test_runs_of_another_track_are_only_subtracted(root: Path) -> None:
     assert ranked is None or not any(MINE in name for name in ranked.by_metric[0].ranks)
 
 
-def test_a_diverged_split_loses_its_data_set(root: Path) -> None:
+def test_a_diverged_split_loses_its_data_set(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`mine` is much better than vadam on the splits on which both finished."""
+    monkeypatch.setattr(comparison, "MIN_SIGNED_RANK_DATASETS", 2)
     before = compared(root)
     of_vadam = before.pairs[(before.pairs["b"] == "vadam") & (before.pairs["metric"] == "rmse")]
     assert outcomes(of_vadam).tolist() == ["a", "a"]
@@ -247,3 +248,23 @@ def test_track_and_folder_are_parsed(text: str, expected: tuple[str | None, str 
 def test_other_words_are_refused(text: str) -> None:
     with raises_user_error("--with", "syntax"):
         parse_reference(text)
+
+
+def test_only_pairs_with_one_protocol_are_tested_and_ranked(tmp_path: Path) -> None:
+    outputs = tmp_path / "out"
+    for variant, precision in (("one", 5.0), ("two", 6.0)):
+        settings = {"method__prior_precision": 2.0, "method__noise_precision": precision}
+        for method in ("map", "vadam", "pbp"):
+            own = {**settings, "search": None}
+            make(outputs, method, 1 + precision, variant=variant, settings=own)
+    add(tmp_path / "reference", outputs)
+    (found,) = compare_with_reference(
+        read_runs(outputs), f"reference@{tmp_path / 'reference'}", METRICS, 0.01
+    )
+    protocols = found.reference.scored["protocol"]
+    assert protocols.nunique() == 2
+    a, b = (protocols.loc[found.pairs[run]].to_numpy() for run in ("run_a", "run_b"))
+    assert (found.pairs["counted"] == (a == b)).all() and 0 < (a == b).sum() < len(a)
+    assert (found.pairs.loc[a != b, "remark"] == "another protocol").all()
+    ranked = reference_rankings(found, METRICS)
+    assert ranked is None or {protocols[run] for run in ranked.runs} == {protocols.iloc[0]}

@@ -122,18 +122,6 @@ def test_ranks_leave_out_presets_and_missing_splits(tmp_path: Path) -> None:
     assert set(runs[runs["unranked"] == ""]["method"]) == {"bbb_x1", "pbp"}
 
 
-def test_runs_of_another_fixed_model_are_not_in_its_track(tmp_path: Path) -> None:
-    outputs = tmp_path / "out"
-    for variant, precision in (("one", 5.0), ("two", 6.0)):
-        settings = {"method__prior_precision": 2.0, "method__noise_precision": precision}
-        for method in ("map", "vadam"):
-            own = {**settings, "search": None}
-            reference_run(outputs, variant, method=method, settings=own)
-    runs = results_of(outputs).runs
-    tracks = runs.groupby(runs["protocol"])["track"].agg(list).tolist()
-    assert sorted(tracks) == [["free", "free"], ["posterior", "posterior"]]
-
-
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     reference_run(tmp_path / "out")
     folder = results_of(tmp_path / "out").folder

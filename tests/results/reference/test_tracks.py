@@ -13,6 +13,10 @@ PRECISIONS = ("method.prior_precision=2", "method.noise_precision=5")
 CASES = {
     ("method=vadam",): ("folds", "book", 151),
     ("method=hmc",): ("evidence", "book", 1),
+    ("method=laplace_evidence",): ("evidence", "book", 1),
+    ("method=last_layer",): ("folds", "book", 151),
+    ("method=laplace_evidence", "network.width=7"): ("evidence", "free", 1),
+    ("method=pbp_200",): ("evidence", "free", 1),
     ("method=renyi_vi_2016",): ("authors", "fixed", 1),
     ("method=vadam", "network.width=7"): ("folds", "free", 151),
     ("method=hmc", *PRECISIONS): ("none", "posterior", 1),
@@ -30,4 +34,5 @@ def test_tracks_tunings_and_fits() -> None:
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
-    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 3
+    assert len(protocols["free"]) == 3
+    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 5
