@@ -1,14 +1,12 @@
 """Draw the figures of the documentation from the tables in `docs/results`.
 
-The site draws those of `DRAWN` when it is built. `python docs/tools/figures.py` stores the README's
-figure in `docs/figures`; `python docs/tools/figures.py REPORT/FIGURE.png NAME` stores a figure of a
-report whose data only the runs have.
+`python docs/tools/figures.py` stores all of them in `docs/figures`. `python docs/tools/figures.py
+REPORT/FIGURE.png NAME` stores a figure of a report whose data only the runs have.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -37,9 +35,6 @@ from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.ranking import rankings
 
 FIGURES = Path(__file__).parents[1] / "figures"
-
-MARK = re.compile(r"^<!-- figure (\w+): (.*?) -->$", re.MULTILINE)
-"""Where a page shows a figure: its name and its caption."""
 
 COLOURS = 128
 """Colours of a stored figure, which make it a third of its size."""
@@ -165,6 +160,7 @@ def ranks_and_times_figure(points: pd.DataFrame) -> Figure:
 
 
 DRAWN: dict[str, Callable[[], Figure]] = {
+    "agreement": agreement,
     "book_rmse": partial(means, "book_uci", "rmse"),
     "book_log_likelihood": partial(means, "book_uci", "log_likelihood"),
     "book_ranks": partial(ranks, "book_uci"),
@@ -179,7 +175,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "posterior_w1": nearest,
     **DOWNSTREAM,
 }
-"""Figures that the site draws when it is built."""
+"""Figures by name."""
 
 
 def png(figure: Figure) -> bytes:
@@ -189,16 +185,21 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def store(source: io.BytesIO | Path, name: str) -> None:
-    """Store a PNG in `docs/figures`, at most `MAX_WIDTH` wide and with a palette of `COLOURS`."""
+def small(source: io.BytesIO | Path) -> Image.Image:
+    """Return a PNG as an image at most `MAX_WIDTH` wide, with a palette of `COLOURS`."""
     image = Image.open(source).convert("RGB")
     image.thumbnail((MAX_WIDTH, image.height), Image.Resampling.LANCZOS)
-    image = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
-    image.save(FIGURES / f"{name}.png", optimize=True)
+    return image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+
+
+def store(source: io.BytesIO | Path, name: str) -> None:
+    """Store a PNG in `docs/figures`."""
+    small(source).save(FIGURES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         store(Path(sys.argv[1]), sys.argv[2])
     else:
-        store(io.BytesIO(png(agreement())), "agreement")
+        for name, draw in DRAWN.items():
+            store(io.BytesIO(png(draw())), name)

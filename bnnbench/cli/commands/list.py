@@ -44,7 +44,11 @@ bnnbench list GROUP         describe the options of a group, such as `bnnbench l
 bnnbench list OPTION        show one option with its settings, such as `bnnbench list vadam`
 bnnbench list suite NAME    show the experiments of a suite with their settings"""
 
-GLOSSARY_NOTE = "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report"
+FOOTNOTES = {
+    "method": "* results may differ between types of processors",
+    METRICS: "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report",
+}
+"""Printed below the options of a group."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -161,7 +165,7 @@ def _generic_experiments() -> list[str]:
 
 def _group(group: str) -> str:
     lines = [group, *_table(summaries(group))]
-    return "\n".join([*lines, *([GLOSSARY_NOTE] if group == METRICS else [])])
+    return "\n".join([*lines, *([FOOTNOTES[group]] if group in FOOTNOTES else [])])
 
 
 def _table(rows: dict[str, str]) -> list[str]:
