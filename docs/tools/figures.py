@@ -189,7 +189,7 @@ def small(source: io.BytesIO | Path) -> Image.Image:
     """Return a PNG as an image at most `MAX_WIDTH` wide, with a palette of `COLOURS`."""
     image = Image.open(source).convert("RGB")
     image.thumbnail((MAX_WIDTH, image.height), Image.Resampling.LANCZOS)
-    return image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+    return image.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
 
 
 def store(source: io.BytesIO | Path, name: str) -> None:

@@ -93,8 +93,8 @@ def directions(run: SavedRun) -> Figure:
 
 
 @figures(
-    "Mixture p (filled) and the Gaussian q that minimises the alpha-divergence (orange line), one "
-    "row per mixture and one column per order alpha"
+    "Density of a mixture p (filled) and of the Gaussian q that minimises the alpha-divergence "
+    "(orange line), one row per mixture and one column per order alpha"
 )
 def orders(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.12."""
@@ -106,7 +106,7 @@ def orders(run: SavedRun) -> Figure:
         grid = _draw_mixture(axes, p, fill=True)
         (best,) = _densities(run, grid, p, order, rank=0)
         axes.plot(grid, best, color=ORANGE, linewidth=1.6, label="best q")
-        axes.set_ylabel(p.name.replace(" + ", "\n+ "), fontsize="small")
+        axes.set_ylabel("density\n" + p.name.replace(" + ", "\n+ "), fontsize="small")
         axes.set_ylim(0, None)
     for axes, order in zip(panels, orders, strict=False):
         axes.set_title(f"alpha = {order:g}\n{ORDER_NAMES.get(order, '')}", fontsize="medium")
