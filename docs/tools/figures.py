@@ -104,9 +104,10 @@ def time(folder: str, metric: str) -> Figure:
     return time_figure(table(folder, "time_against_score"), BY_KEY[metric], "stderr")
 
 
-def boxes(folder: str, metric: str) -> Figure:
-    """Box plots over splits, by depth and data set."""
-    return spread_figure(losses_by_split(stored_runs(folder)), BY_KEY[metric])
+def boxes(folder: str, metric: str, *datasets: str) -> Figure:
+    """Box plots over splits, by depth and data set; more than two would not be legible."""
+    losses = losses_by_split(stored_runs(folder))
+    return spread_figure(losses[losses["dataset"].isin(datasets)], BY_KEY[metric])
 
 
 def orders() -> Figure:
@@ -165,8 +166,11 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "book_log_likelihood": partial(means, "book_uci", "log_likelihood"),
     "book_ranks": partial(ranks, "book_uci"),
     "book_time": partial(time, "timing", "rmse"),
-    "gvi_boxes_rmse": partial(boxes, "gvi_uci", "rmse"),
-    "gvi_boxes_log_likelihood": partial(boxes, "gvi_uci", "log_likelihood"),
+    **{
+        f"gvi_boxes_{metric}_{part}": partial(boxes, "gvi_uci", metric, *datasets)
+        for metric in SCORES
+        for part, datasets in ((1, ("boston", "concrete")), (2, ("energy", "yacht")))
+    },
     "gvi_orders": orders,
     "modern_rmse": partial(means, "modern_uci", "rmse"),
     "modern_log_likelihood": partial(means, "modern_uci", "log_likelihood"),
