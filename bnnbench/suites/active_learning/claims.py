@@ -68,7 +68,7 @@ def beats_random(table: pd.DataFrame, method: str) -> CheckResult:
 
 
 @claims(
-    "No network chooses better rows by its variance than the distance to labelled rows does",
+    "Distance to the labelled rows chooses rows at least as well as the variance of any network",
     source="bnnbench",
     rule=f"for no network: {RULE.format('rows chosen by distance')}",
 )
@@ -80,5 +80,5 @@ def none_beats_distance(table: pd.DataFrame) -> CheckResult:
         raise NotTestable("no runs of networks with epistemic variance")
     results = {str(name): check_positive(own, UNITS) for name, own in found.groupby("method")}
     better = [f"{name}: {evidence}" for name, (holds, evidence) in results.items() if holds]
-    evidence = f"{len(better)} of {len(results)} networks choose better rows"
+    evidence = f"{len(better)} of {len(results)} networks choose better rows than distance"
     return not better, "; ".join([evidence, *better])

@@ -35,18 +35,18 @@ def true_regions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @claims(
-    "Bayes by Backprop is no less certain in a gap than outside of it",
+    "Bayes by Backprop is more certain in a gap than outside of it",
     source=FOONG,
     rule=RULE.format("0.5 - AUROC of the epistemic variance > 0"),
     method="bbb",
 )
 @claims(
-    "Vadam is no less certain in a gap than outside of it",
+    "Vadam is more certain in a gap than outside of it",
     source=FOONG,
     rule=RULE.format("0.5 - AUROC of the epistemic variance > 0"),
     method="vadam",
 )
-def is_no_less_certain(table: pd.DataFrame, method: str) -> CheckResult:
+def is_more_certain(table: pd.DataFrame, method: str) -> CheckResult:
     """Check whether the AUROC of a method is below one half."""
     return check_positive(0.5 - _columns(table, "auroc.epistemic", method)[method], UNITS)
 

@@ -237,7 +237,7 @@ def forces_zeros(run: SavedRun) -> CheckResult:
     rows = _separated(run, rank=0)
     forcing = rows.loc[rows["order"] <= REVERSE, "mass_outside"]
     others = rows.loc[rows["order"] >= FORWARD, "mass_outside"]
-    evidence = f"at most {forcing.max():.2%}; at least {others.min():.0%} for orders from 1"
+    evidence = f"mass at most {forcing.max():.2%}; for orders from 1 at least {others.min():.0%}"
     return bool(forcing.max() <= MAX_MASS_OUTSIDE), evidence
 
 
@@ -251,8 +251,9 @@ def covers_all_components(run: SavedRun) -> CheckResult:
     rows, separated = run.rows(tables.FITS, rank=0), _separated(run, rank=0)
     avoiding = rows.loc[rows["order"] >= FORWARD, "min_component_mass"]
     forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
-    evidence = f"at least {avoiding.min():.1%}; at most {forcing.max():.2%} for orders up to -1"
-    return bool(avoiding.min() >= MIN_COMPONENT_MASS), f"{evidence} at the largest separation"
+    evidence = f"mass at least {avoiding.min():.1%}; for orders up to -1 at the largest separation "
+    evidence += f"at most {forcing.max():.2%}"
+    return bool(avoiding.min() >= MIN_COMPONENT_MASS), evidence
 
 
 @claims(
@@ -281,7 +282,10 @@ def widens_with_order(run: SavedRun, **components: float) -> CheckResult:
             alpha = decrease.idxmax()
             exceptions.append(f"; {name}: decreases by {decrease.max():.1%} at alpha = {alpha:g}")
     n_increasing = n_mixtures - len(exceptions)
-    return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
+    return (
+        not exceptions,
+        f"increases in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}",
+    )
 
 
 def _separated(run: SavedRun, **values: float) -> pd.DataFrame:
