@@ -42,6 +42,9 @@ FORMULA = re.compile(r"^```math\n(.*?)^```$|(?<![`$\w])\$(?!\s)([^$`\n]+)\$(?![\
 MIN_CAPTION = 30
 """Letters of a caption that explains its figure."""
 
+FIGURES_AND_CAPTION = r"((?:^!\[[^\n]*\n\n)+)(?:\*(.*?)\*$)?"
+"""Figures on lines of their own, and the caption below them."""
+
 PAGES = [
     *ROOT.glob("*.md"),
     *DOCS.rglob("*.md"),
