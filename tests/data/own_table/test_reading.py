@@ -178,7 +178,7 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with raises_user_error(
-        "dataset.path", "missing_library", mentions=["pyarrow", "bnnbench[tables]"]
+        "dataset.path", "missing_library", mentions=["pyarrow", ".[tables]"]
     ):
         OwnTable(path=str(path), target="ja").load()
 
