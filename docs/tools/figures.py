@@ -36,7 +36,7 @@ from bnnbench.results.ranking import rankings
 
 FIGURES = Path(__file__).parents[1] / "figures"
 
-COLOURS = 128
+COLOURS = 64
 """Colours of a stored figure, which make it a third of its size."""
 
 MAX_WIDTH = 1500  # pixels of a stored figure
@@ -193,7 +193,8 @@ def small(source: io.BytesIO | Path) -> Image.Image:
     """Return a PNG as an image at most `MAX_WIDTH` wide, with a palette of `COLOURS`."""
     image = Image.open(source).convert("RGB")
     image.thumbnail((MAX_WIDTH, image.height), Image.Resampling.LANCZOS)
-    return image.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
+    # Other methods merge the colours of thin lines, which few pixels have.
+    return image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=1)
 
 
 def store(source: io.BytesIO | Path, name: str) -> None:
