@@ -160,6 +160,17 @@ def test_every_link_resolves_in_the_repository(page: Path) -> None:
         assert not anchor or anchor in anchors(target), address
 
 
+def test_files_that_contributors_are_told_about_exist() -> None:
+    pages = [ROOT / "CONTRIBUTING.md", DOCS / "explanation" / "architecture.md"]
+    parts = [part for page in pages for _, parts in inline_parts(page) for part in parts]
+    code = [part.content for part in parts if part.type == "code_inline"]
+    names = [n for n in code if re.fullmatch(r"[\w./]+\.(py|cpp|h|yaml|sh)|\w+/[\w./]+\.json", n)]
+    folders = (ROOT, PACKAGE, ROOT / "tests")
+    missing = {name for name in names if not any((folder / name).exists() for folder in folders)}
+    bare = {path.name for folder in (PACKAGE, DOCS / "tools") for path in folder.rglob("*.*")}
+    assert names and missing <= bare
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_generated_block_is_empty_and_every_figure_has_a_caption(page: Path) -> None:
     text = markdown_of(page)
