@@ -64,7 +64,7 @@ def beats_random(table: pd.DataFrame, method: str) -> CheckResult:
     found = gains(table[table["method"] == method], RANDOM)
     if found.empty:
         raise NotTestable(f"no runs of {method}")
-    return check_positive(found, UNITS)
+    return check_positive(found, UNITS, f"gain of {method}")
 
 
 @claims(
@@ -78,7 +78,9 @@ def none_beats_distance(table: pd.DataFrame) -> CheckResult:
     found = gains(networks, DISTANCE)
     if found.empty:
         raise NotTestable("no runs of networks with epistemic variance")
-    results = {str(name): check_positive(own, UNITS) for name, own in found.groupby("method")}
-    better = [f"{name}: {evidence}" for name, (holds, evidence) in results.items() if holds]
+    results = [
+        check_positive(own, UNITS, f"gain of {name}") for name, own in found.groupby("method")
+    ]
+    better = [evidence for holds, evidence in results if holds]
     evidence = f"{len(better)} of {len(results)} networks choose better rows than distance"
     return not better, "; ".join([evidence, *better])

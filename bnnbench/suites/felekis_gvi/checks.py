@@ -338,9 +338,7 @@ def best_calibrated(names: Names, depth: int) -> Rule:
         )
         is_named = difference.index.isin(names)
         limit = min(WELL_CALIBRATED, difference[~is_named].min())
-        return bool(
-            difference[is_named].max() <= limit
-        ), f"difference of coverage: {evidence}"
+        return bool(difference[is_named].max() <= limit), f"difference of coverage: {evidence}"
 
     return Rule(
         f"of {len(DIVERGENCES)} divergences, these have the smallest differences between "
