@@ -90,12 +90,14 @@ class Suite:
 
     Attributes:
         name: of its folder, and the argument of `bnnbench reproduce`.
-        summary: one line, with the time it takes.
+        summary: one line.
         sweeps: in the order in which they run.
         single_report: whether there is one report over all sweeps, in a folder named after the
             suite, instead of one for each experiment.
         further_kinds: kinds of experiments, besides the experiments of the sweeps, whose runs
             `page` presents; `splits` for any run on train/test splits.
+        minutes: of each of `SIZES` on two idle cores, as `reproduce --dry-run` estimates them from
+            measured times; empty if unknown.
     """
 
     name: str
@@ -103,11 +105,27 @@ class Suite:
     sweeps: tuple[Sweep, ...]
     single_report: bool = False
     further_kinds: tuple[str, ...] = ()
+    minutes: tuple[float, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """The summary, with the time of each size that has runs."""
+        known = zip(SIZES, self.minutes, strict=False)
+        times = {size: time_text(value) for size, value in known if value}
+        texts = set(times.values())
+        if len(texts) > 1:
+            texts = {", ".join(f"{size}: {text}" for size, text in times.items())}
+        return " ".join([self.summary, *(f"({text})" for text in texts)])
 
     def presents(self, experiments: Collection[str]) -> bool:
         """Return whether `page` presents runs of any of these kinds or labels of experiments."""
         own = {*self.further_kinds, *(sweep.experiment for sweep in self.sweeps)}
         return not own.isdisjoint(experiments)
+
+
+def time_text(minutes: float) -> str:
+    """Format `1 min`, `43 min` or `2.6 h`."""
+    return f"{minutes / 60:.2g} h" if minutes >= 60 else f"{max(1, round(minutes))} min"
 
 
 def project() -> Project | None:

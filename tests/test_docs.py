@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import numpy as np
 import pandas as pd
 import pytest
 from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from PIL import Image
 from support.runs import make_run
 
 import bnnbench
@@ -33,6 +41,19 @@ FORMULA = re.compile(r"^```math\n(.*?)^```$|(?<![`$\w])\$(?!\s)([^$`\n]+)\$(?![\
 
 MIN_CAPTION = 30
 """Letters of a caption that explains its figure."""
+
+FIGURES_AND_CAPTION = r"((?:^!\[[^\n]*\n\n)+)(?:\*(.*?)\*$)?"
+"""Figures on lines of their own, and the caption below them."""
+
+PAGES = [
+    *ROOT.glob("*.md"),
+    *DOCS.rglob("*.md"),
+    *DOCS.rglob("*.ipynb"),
+    *ROOT.glob("data/**/*.md"),
+]
+
+VISIBLE, MAX_PIXELS = 64, 20
+"""Difference of two grey values that one sees, and the pixels that may differ so much."""
 
 
 @pytest.fixture
@@ -84,17 +105,78 @@ def test_the_code_of_the_scikit_learn_page_runs(
     assert len(names["run"].splits) == 5
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("tools")
-def test_every_figure_of_the_results_can_be_drawn() -> None:
-    from figures import DRAWN, MARK
+def test_stored_figures_show_the_stored_results() -> None:
+    from figures import DRAWN, FIGURES, png, small
 
-    shown = [
-        (name, caption)
-        for page in (DOCS / "results").glob("*.md")
-        for name, caption in MARK.findall(page.read_text())
+    for name, draw in DRAWN.items():
+        fresh = small(io.BytesIO(png(draw())))
+        stored = Image.open(FIGURES / f"{name}.png")
+        assert stored.size == fresh.size, name
+        differs = abs(np.asarray(stored.convert("L"), int) - np.asarray(fresh.convert("L")))
+        assert (differs > VISIBLE).sum() < MAX_PIXELS, f"{name}: run docs/tools/figures.py"
+
+
+def markdown_of(page: Path) -> str:
+    """Return the text of a page, or the text cells of a notebook."""
+    if page.suffix == ".md":
+        return page.read_text()
+    cells = json.loads(page.read_text())["cells"]
+    return "\n\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
+
+
+@cache
+def inline_parts(page: Path) -> list[tuple[str, list[Token]]]:
+    """Return paragraphs, cells and headings of a page: `h2` or another tag, and their parts."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown_of(page))
+    return [
+        (before.tag, token.children or [])
+        for before, token in pairwise(tokens)
+        if token.type == "inline"
     ]
-    assert {name for name, _ in shown} == set(DRAWN)
-    assert all(len(caption) > MIN_CAPTION for _, caption in shown)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    found: dict[str, int] = {}
+    for tag, parts in inline_parts(page):
+        if re.fullmatch(r"h\d", tag):
+            text = "".join(part.content for part in parts).lower()
+            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            found[slug] = found.get(slug, -1) + 1
+    return {f"{slug}-{k}" if k else slug for slug, most in found.items() for k in range(most + 1)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_resolves_in_the_repository(page: Path) -> None:
+    parts = [part for _, parts in inline_parts(page) for part in parts]
+    for address in filter(None, (part.attrs.get("href", part.attrs.get("src")) for part in parts)):
+        file, _, anchor = unquote(str(address)).partition("#")
+        if re.match(r"\w+:", file):
+            continue
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists() and target.is_relative_to(ROOT), address
+        assert not anchor or anchor in anchors(target), address
+
+
+def test_files_that_contributors_are_told_about_exist() -> None:
+    pages = [ROOT / "CONTRIBUTING.md", DOCS / "explanation" / "architecture.md"]
+    parts = [part for page in pages for _, parts in inline_parts(page) for part in parts]
+    code = [part.content for part in parts if part.type == "code_inline"]
+    names = [n for n in code if re.fullmatch(r"[\w./]+\.(py|cpp|h|yaml|sh)|\w+/[\w./]+\.json", n)]
+    folders = (ROOT, PACKAGE, ROOT / "tests")
+    missing = {name for name in names if not any((folder / name).exists() for folder in folders)}
+    bare = {path.name for folder in (PACKAGE, DOCS / "tools") for path in folder.rglob("*.*")}
+    assert names and missing <= bare
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_generated_block_is_empty_and_every_figure_has_a_caption(page: Path) -> None:
+    text = markdown_of(page)
+    assert not re.search(r"^<!-- (\w+) -->\s*<!-- /\1 -->$|^:::", text, re.M)
+    for figures, caption in re.findall(FIGURES_AND_CAPTION, text, re.M | re.S):
+        assert len(caption) > MIN_CAPTION and "![]" not in figures, figures
 
 
 @pytest.mark.parametrize(

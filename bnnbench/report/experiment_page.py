@@ -125,7 +125,7 @@ def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> 
     labels = ["quantity", "approximation", *(["setting"] if answers["setting"].any() else [])]
     heads = blocks.columns(
         {name: f"{{{name}}}" for name in labels},
-        {"value": _value, **{name: f"{{{name}:{NUMBER_FORMAT}}}" for name in optional}},
+        {"value": _value, **{name: partial(_known, name) for name in optional}},
     )
     return blocks.fill(heads, answers, title=title, caption=caption)
 
@@ -135,6 +135,11 @@ def _value(row: blocks.Row) -> str:
     if row["standard_error"] > 0:
         return plus_minus(row["value"], row["standard_error"])
     return format_number(row["value"], NUMBER_FORMAT)
+
+
+def _known(name: str, row: blocks.Row) -> str:
+    """Return a value, or nothing: rows that are exact have no exact value next to them."""
+    return format_number(row[name], NUMBER_FORMAT) if pd.notna(row[name]) else ""
 
 
 def make_section(pages: Sequence[ExperimentPage]) -> blocks.SectionFunction:

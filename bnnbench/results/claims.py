@@ -144,12 +144,13 @@ def _describe(rule: Rule, theirs: Any | None) -> str:
     return "" if holds is None else f"{VERDICTS[holds]}: {evidence}"
 
 
-def check_positive(values: pd.Series, units: str) -> CheckResult:
+def check_positive(values: pd.Series, units: str, name: str) -> CheckResult:
     """Check by a t-test whether the mean of independent values is positive.
 
     Args:
         values: missing ones are left out.
         units: what the values are of, such as `repetitions`.
+        name: of the values, such as `AUROC of hmc - bbb`.
 
     Raises:
         NotTestable: with fewer than three values.
@@ -159,7 +160,9 @@ def check_positive(values: pd.Series, units: str) -> CheckResult:
         raise NotTestable(f"{units}: {len(values)}; a test needs 3")
     mean, stderr = float(values.mean()), float(values.sem())
     probability = float(stdtr(len(values) - 1, mean / stderr)) if stderr > 0 else float(mean > 0)
-    evidence = f"{mean:.3g} ± {stderr:.2g} over {len(values)} {units}, P = {probability:.3f}"
+    evidence = (
+        f"{name}: {mean:.3g} ± {stderr:.2g} over {len(values)} {units}, P = {probability:.3f}"
+    )
     return probability > CLAIM_LEVEL, evidence
 
 

@@ -1,14 +1,12 @@
 """Draw the figures of the documentation from the tables in `docs/results`.
 
-The site draws those of `DRAWN` when it is built. `python docs/tools/figures.py` stores the README's
-figure in `docs/figures`; `python docs/tools/figures.py REPORT/FIGURE.png NAME` stores a figure of a
-report whose data only the runs have.
+`python docs/tools/figures.py` stores all of them in `docs/figures`. `python docs/tools/figures.py
+REPORT/FIGURE.png NAME` stores a figure of a report whose data only the runs have.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -38,10 +36,7 @@ from bnnbench.results.ranking import rankings
 
 FIGURES = Path(__file__).parents[1] / "figures"
 
-MARK = re.compile(r"^<!-- figure (\w+): (.*?) -->$", re.MULTILINE)
-"""Where a page shows a figure: its name and its caption."""
-
-COLOURS = 128
+COLOURS = 64
 """Colours of a stored figure, which make it a third of its size."""
 
 MAX_WIDTH = 1500  # pixels of a stored figure
@@ -109,9 +104,10 @@ def time(folder: str, metric: str) -> Figure:
     return time_figure(table(folder, "time_against_score"), BY_KEY[metric], "stderr")
 
 
-def boxes(folder: str, metric: str) -> Figure:
-    """Box plots over splits, by depth and data set."""
-    return spread_figure(losses_by_split(stored_runs(folder)), BY_KEY[metric])
+def boxes(folder: str, metric: str, *datasets: str) -> Figure:
+    """Box plots over splits, by depth and data set; more than two would not be legible."""
+    losses = losses_by_split(stored_runs(folder))
+    return spread_figure(losses[losses["dataset"].isin(datasets)], BY_KEY[metric])
 
 
 def orders() -> Figure:
@@ -165,12 +161,16 @@ def ranks_and_times_figure(points: pd.DataFrame) -> Figure:
 
 
 DRAWN: dict[str, Callable[[], Figure]] = {
+    "agreement": agreement,
     "book_rmse": partial(means, "book_uci", "rmse"),
     "book_log_likelihood": partial(means, "book_uci", "log_likelihood"),
     "book_ranks": partial(ranks, "book_uci"),
     "book_time": partial(time, "timing", "rmse"),
-    "gvi_boxes_rmse": partial(boxes, "gvi_uci", "rmse"),
-    "gvi_boxes_log_likelihood": partial(boxes, "gvi_uci", "log_likelihood"),
+    **{
+        f"gvi_boxes_{metric}_{part}": partial(boxes, "gvi_uci", metric, *datasets)
+        for metric in SCORES
+        for part, datasets in ((1, ("boston", "concrete")), (2, ("energy", "yacht")))
+    },
     "gvi_orders": orders,
     "modern_rmse": partial(means, "modern_uci", "rmse"),
     "modern_log_likelihood": partial(means, "modern_uci", "log_likelihood"),
@@ -179,7 +179,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "posterior_w1": nearest,
     **DOWNSTREAM,
 }
-"""Figures that the site draws when it is built."""
+"""Figures by name."""
 
 
 def png(figure: Figure) -> bytes:
@@ -189,16 +189,22 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def store(source: io.BytesIO | Path, name: str) -> None:
-    """Store a PNG in `docs/figures`, at most `MAX_WIDTH` wide and with a palette of `COLOURS`."""
+def small(source: io.BytesIO | Path) -> Image.Image:
+    """Return a PNG as an image at most `MAX_WIDTH` wide, with a palette of `COLOURS`."""
     image = Image.open(source).convert("RGB")
     image.thumbnail((MAX_WIDTH, image.height), Image.Resampling.LANCZOS)
-    image = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
-    image.save(FIGURES / f"{name}.png", optimize=True)
+    # Other methods merge the colours of thin lines, which few pixels have.
+    return image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=1)
+
+
+def store(source: io.BytesIO | Path, name: str) -> None:
+    """Store a PNG in `docs/figures`."""
+    small(source).save(FIGURES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         store(Path(sys.argv[1]), sys.argv[2])
     else:
-        store(io.BytesIO(png(agreement())), "agreement")
+        for name, draw in DRAWN.items():
+            store(io.BytesIO(png(draw())), name)

@@ -1,9 +1,8 @@
 """Store the tables of finished runs: `python docs/tools/gather_results.py OUTPUTS [FOLDER]`.
 
 For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives the tables of its
-report, every split of every run by data set, and the environment of one run. Figures are drawn
-from these tables when the site is built; tables too large for git are left out. Run
-`docs/tools/update_pages.py` next.
+report, every split of every run by data set, and the environment of one run. Tables too
+large for git are left out. Run `docs/tools/update_pages.py` and `docs/tools/figures.py` next.
 
 Runs of code that was not committed are refused, because nobody could repeat them.
 """

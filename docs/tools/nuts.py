@@ -3,7 +3,7 @@
 RUN is a finished run of HMC with its predictive mixtures, of which 1,000 draws are compared. The
 same model is written for numpyro, in float64, and its NUTS (Hoffman & Gelman 2014) runs on the
 first split, chain by chain. Chains are stored in FOLDER and not run again. Needs
-`pip install bnnbench[nuts]` and the UCI sets.
+`pip install '.[nuts]'` and the UCI sets.
 
 NUTS shares no code with `method=hmc`: model, gradients, integrator, adaptation and starts are
 numpyro's. The standardised data, the diagnostics and the distances are ours.

@@ -22,6 +22,7 @@ from stored_results import (
     table,
 )
 
+from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
 from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus
@@ -42,6 +43,14 @@ SMALL_MEAN = 0.2
 def to_markdown(rows: list[dict[str, str]] | pd.DataFrame) -> str:
     """Return a Markdown table whose cells are printed as they are."""
     return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
+
+
+def options_table(group: str) -> str:
+    """Return a table of a group's options."""
+    head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
+    rows = [f"| `{name}` | {summary} |" for name, summary in summaries(group).items()]
+    footnote = ["", FOOTNOTES[group].replace("*", "\\*")] if group in FOOTNOTES else []
+    return "\n".join([f"| {head} | |", "|:--|:--|", *rows, *footnote])
 
 
 def session() -> str:
@@ -458,6 +467,13 @@ BLOCKS: dict[str, Callable[[], str]] = {
         distorted_forecasts, best_methods, conformal_coverage,
     )
 } | {
+    **{
+        f"list_{group}": partial(options_table, group)
+        for group in (
+            "method", "dataset", "divergence", "prior", "likelihood", "loss", "search", "images",
+            SUITES,
+        )
+    },
     "book_comparison": partial(comparison, "book_uci"),
     "search_bounds": partial(search_bounds, "book_uci"),
     "modern_bounds": partial(search_bounds, "modern_uci"),

@@ -1,12 +1,16 @@
-"""The pages of the reference results: tables, a page per data set, and a page per method."""
+"""The pages of the reference results: tables, a page per data set, and a page per method.
+
+Only the documentation site has them, because their tables are sorted by a script.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +23,12 @@ from bnnbench.cli.reference_cells import cells_of
 from bnnbench.report import templates
 from bnnbench.report.blocks import MISSING, format_number, plus_minus
 from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.reference.results import ReferenceResults, read_reference_results
+from bnnbench.results.reference.results import ReferenceResults
+
+TEMPLATES = Path(__file__).parent / "reference_results"
+
+REFERENCE = re.compile(r"<!-- reference (\w+) -->")
+"""Where the main page shows a part of the results."""
 
 WIDE = "---\nhide:\n  - toc\n---"
 """Front matter of pages with wide tables."""
@@ -41,17 +50,15 @@ Cells = Mapping[str, str]
 """Cells of a row in HTML, by heading."""
 
 
-@cache
-def shipped() -> ReferenceResults:
-    """Return the reference results of the package."""
-    return read_reference_results()
-
-
 def pages(results: ReferenceResults) -> dict[str, str | bytes]:
     """Return the generated files of reference results, by path."""
     found = tracks(results)
     names = {part: sorted(results.runs[part].unique()) for part in ("dataset", "method")}
+    parts = main_page(results, found)
+    index = (TEMPLATES / "index.template").read_text()
     made: dict[str, str | bytes] = {
+        "index.md": REFERENCE.sub(lambda match: parts[match[1]], index),
+        "reference_results.css": (TEMPLATES / "reference_results.css").read_text(),
         "reference_results.json": json.dumps(as_json(found), indent=1),
         "sort.js": (files(templates) / "sort.js").read_text("utf-8") + SORT,
         **{f"data/{name}.md": dataset_page(name, found) for name in names["dataset"]},
@@ -103,10 +110,9 @@ def link(address: str, name: str) -> str:
     return f'<a href="{escape(address)}/">{escape(name)}</a>'
 
 
-def main_page() -> dict[str, str]:
+def main_page(results: ReferenceResults, found: list[Track]) -> dict[str, str]:
     """Return what the marks `<!-- reference NAME -->` of the main page stand for."""
-    results = shipped()
-    parts = [part for track in tracks(results) for part in track_parts(track)]
+    parts = [part for track in found for part in track_parts(track)]
     return {
         "tracks": "\n\n".join(parts),
         "missing": "\n\n".join(missing_cells(results)),

@@ -1,13 +1,10 @@
-"""MkDocs hook: pages and figures that the site generates when it is built.
+"""MkDocs hook: pages that the site generates when it is built.
 
 - README, CONTRIBUTING and CHANGELOG become pages, and so do the notebooks.
 - Every module gets a page with its docstrings.
 - The command-line and configuration references come from the argument parsers and the YAML files.
-- `<!-- reference NAME -->` becomes a part of the page of the reference results; each of their data
-  sets and methods gets a page.
-- `<!-- list GROUP -->` becomes the table that `bnnbench list GROUP` prints.
+- The reference results get a page, and so does each of their data sets and methods.
 - `$...$` and `math` blocks become MathML.
-- `<!-- figure NAME: CAPTION -->` becomes a figure drawn from the stored tables.
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +25,13 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import reference_pages
-from figures import DRAWN, MARK, png
 from notebook import page as notebook_page
+from page_blocks import options_table
+from reference_pages import navigation, pages
 
-from bnnbench.cli.commands.list import SUITES, summaries
 from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import GROUPS, find_options
+from bnnbench.results.reference.results import read_reference_results
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,12 +44,8 @@ TOP_LEVEL = {
 
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
-REFERENCE = re.compile(r"<!-- reference (\w+) -->")
-
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 """A formula as pymdownx.arithmatex marks it."""
-
-LIST = re.compile(r"^<!-- list (\w+) -->$", re.MULTILINE)
 
 
 def modules() -> dict[str, list[str]]:
@@ -66,6 +60,12 @@ def modules() -> dict[str, list[str]]:
         if len(words) > 1:
             parts.setdefault(words[1], []).append(".".join(words))
     return parts
+
+
+@cache
+def reference_results() -> dict[str, str | bytes]:
+    """Return the pages of the reference results of the package."""
+    return pages(read_reference_results())
 
 
 def page_of(module: str) -> str:
@@ -83,13 +83,12 @@ def on_config(config: MkDocsConfig) -> None:
         if len(names) > 1
     ]
     assert config.nav is not None
-    reference = reference_pages.pages(reference_pages.shipped())
-    config.nav.insert(-2, {"Reference results": reference_pages.navigation(reference)})
+    config.nav.insert(-2, {"Reference results": navigation(reference_results())})
     config.nav.append({"API reference": [*several, *single]})
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the generated pages and figures."""
+    """Add the generated pages."""
 
     def add(name: str, content: str | bytes) -> None:
         files.append(File.generated(config, name, content=content))
@@ -107,24 +106,20 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
             add(f"tutorials/{name}", picture)
     add("reference/cli.md", command_line())
     add("reference/configuration.md", configuration())
-    for name, content in reference_pages.pages(reference_pages.shipped()).items():
+    for name, content in reference_results().items():
         add(name, content)
-    for name, draw in DRAWN.items():
-        add(f"results/figures/{name}.png", png(draw()))
 
 
 def moved(text: str) -> str:
     """Return a page of the top level with its links turned to those of the site."""
-    for source, page in TOP_LEVEL.items():
+    for source, page in {**TOP_LEVEL, "docs/)": "index.md)", "docs/": ""}.items():
         text = text.replace(f"]({source}", f"]({page}")
-    return text.replace("](docs/", "](")
+    return text
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Fill in tables of options and figures."""
-    shown = MARK.sub(r"[![\2](figures/\1.png)](figures/\1.png)\n\n*\2*\n", markdown)
-    shown = REFERENCE.sub(lambda match: reference_pages.main_page()[match[1]], shown)
-    return LIST.sub(lambda match: options_table(match[1]), shown)
+    """Turn links to notebooks into links to their pages."""
+    return markdown.replace(".ipynb)", ".md)")
 
 
 def on_page_content(content: str, **_: Any) -> str:
@@ -136,13 +131,6 @@ def mathml(match: re.Match[str]) -> str:
     """Return a formula of the text, or one on its own line, as MathML."""
     display = "inline" if match[1] == "span" else "block"
     return convert(html.unescape(match[2]).strip(), display=display)
-
-
-def options_table(group: str) -> str:
-    """Return a table of a group's options."""
-    head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
-    rows = [f"| `{name}` | {summary} |" for name, summary in summaries(group).items()]
-    return "\n".join([f"| {head} | |", "|:--|:--|", *rows])
 
 
 def command_line() -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from bnnbench.discovery import built_in_suites, time_text
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.power import detectable_differences, limit_ratio
@@ -196,10 +197,16 @@ def detectable(test_fraction: float, splits: int | None = None) -> str:
     return f"{detectable_differences(pairs).item():.2f}"
 
 
+def takes(name: str) -> str:
+    """Return the time that a suite takes on two idle cores, such as `43 min`."""
+    (suite,) = (suite for suite in built_in_suites() if suite.name == name)
+    return time_text(suite.minutes[-1])
+
+
 VALUES = {
     function.__name__: function
     for function in (
-        minutes, book_hours, score, published,
+        minutes, takes, book_hours, score, published,
         distance, converged, count, ensembles_within, pbp_authors, paired_within, renyi_within,
         published_within, detectable,
     )

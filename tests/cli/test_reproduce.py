@@ -8,8 +8,11 @@ import pytest
 from support.command import Command
 
 from bnnbench.cli.commands import reproduce
+from bnnbench.config.assemble import build_runs
+from bnnbench.config.compose import sweep_jobs
 from bnnbench.config.configs import options
-from bnnbench.discovery import Suite, Sweep, suites
+from bnnbench.discovery import SIZES, Suite, Sweep, built_in_suites, suites
+from bnnbench.experiment.progress import seconds_left
 
 SHORT = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
 
@@ -63,6 +66,21 @@ def test_a_dry_run_prints_counts_and_times_and_writes_nothing(
         assert code == 0 and line.split()[:3] == ["linear_regression", "1", "runs,"]
         assert "2 runs, 0 finished, about " in sweep and "3 runs" in total
     assert not Path("o").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", built_in_suites(), ids=lambda suite: suite.name)
+def test_listed_times_are_those_of_a_dry_run(suite: Suite, tmp_path: Path) -> None:
+    for size, minutes in zip(SIZES, suite.minutes, strict=True):
+        words = [
+            [f"experiment={sweep.experiment}", *sweep.overrides.split(), "workers=2"]
+            for sweep in suite.sweeps
+            if size in sweep.sizes
+        ]
+        jobs = [sweep_jobs([*own, f"outputs_dir={tmp_path}"]) for own in words]
+        runs = {r.folder.root: r for j in jobs for r in build_runs(j, unused_allowed=True)}
+        estimate = sum(map(seconds_left, runs.values())) / 60
+        assert minutes == pytest.approx(estimate, rel=0.25, abs=0.5), size
 
 
 @pytest.mark.ci

@@ -44,7 +44,12 @@ bnnbench list GROUP         describe the options of a group, such as `bnnbench l
 bnnbench list OPTION        show one option with its settings, such as `bnnbench list vadam`
 bnnbench list suite NAME    show the experiments of a suite with their settings"""
 
-GLOSSARY_NOTE = "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report"
+FOOTNOTES = {
+    "method": "* results may differ between types of processors",
+    SUITES: "times: two idle cores; for this machine, see `bnnbench reproduce NAME --dry-run`",
+    METRICS: "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report",
+}
+"""Printed below the options of a group."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -161,7 +166,7 @@ def _generic_experiments() -> list[str]:
 
 def _group(group: str) -> str:
     lines = [group, *_table(summaries(group))]
-    return "\n".join([*lines, *([GLOSSARY_NOTE] if group == METRICS else [])])
+    return "\n".join([*lines, *([FOOTNOTES[group]] if group in FOOTNOTES else [])])
 
 
 def _table(rows: dict[str, str]) -> list[str]:
@@ -183,7 +188,7 @@ def _suite(name: str) -> str:
     found = find_options("experiment")
     experiments = [one for one in dict.fromkeys(s.experiment for s in suite.sweeps) if one in found]
     table = _table({experiment: found[experiment].summary for experiment in experiments})
-    head = f"suite {name}: {suite.summary}\nbnnbench reproduce {name}"
+    head = f"suite {name}: {suite.description}\nbnnbench reproduce {name}"
     settings = (describe_option("experiment", one, found[one]) for one in experiments)
     return "\n\n".join([head, "\n".join(["experiments", *table]), *settings]) + "\n"
 
@@ -191,7 +196,7 @@ def _suite(name: str) -> str:
 def summaries(group: str) -> dict[str, str]:
     """Return the summary of each option, suite or metric; it names the owner if that is not us."""
     if group == SUITES:
-        return {suite.name: suite.summary for suite in suites()}
+        return {suite.name: suite.description for suite in suites()}
     if group == METRICS:
         return metrics()
     return {

@@ -42,7 +42,7 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in built_in_suites())
+    lines = "\n".join(f"  {suite.name:18} {suite.description}" for suite in built_in_suites())
     parser.description = DESCRIPTION.format(small=SMALL, all=ALL, suites=lines)
     parser.add_argument(
         "name",

@@ -36,7 +36,7 @@ EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow")
 DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 """Errors raised when a file cannot be read or unpacked."""
 
-EXTRA = "bnnbench[tables]"
+EXTRA = ".[tables]"
 """The optional dependencies for files other than text."""
 
 
@@ -77,7 +77,7 @@ def read_frame(
             "path",
             "missing_library",
             f"reading {path} requires {error.name or 'an optional library'}; install "
-            f"it with `pip install '{EXTRA}'`.",
+            f"it with `pip install '{EXTRA}'` in a clone of bnnbench.",
         ) from None
     except (LookupError, UnicodeError) as error:
         raise invalid(

@@ -49,7 +49,7 @@ class Dask(EngineSettings):
                 "engine.address",
             )
         if find_spec("distributed") is None:
-            raise UserError("engine=dask needs Dask; install bnnbench[dask].", "engine")
+            raise UserError("engine=dask needs Dask: `pip install distributed`.", "engine")
 
     def create_engine(self, workers: int, outputs: Path) -> Engine:
         """Connect to the cluster.

@@ -140,7 +140,7 @@ class Slurm(EngineSettings):
 
     def check(self) -> None:
         if find_spec("submitit") is None:
-            raise UserError("engine=slurm needs submitit; install bnnbench[slurm].", "engine")
+            raise UserError("engine=slurm needs submitit: `pip install submitit`.", "engine")
         if shutil.which("sbatch") is None:
             raise UserError(
                 "engine=slurm needs the command sbatch; use a login node of the cluster.",

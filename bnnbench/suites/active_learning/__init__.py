@@ -8,7 +8,8 @@ from bnnbench.discovery import Suite, Sweep
 
 SUITE = Suite(
     name="active_learning",
-    summary="rows labelled by the largest variance compared with random rows (minutes)",
+    summary="rows labelled by the largest variance compared with random rows",
+    minutes=(0.5, 7),
     sweeps=(
         Sweep("active_learning", "dataset=yacht method=linear,gp,bbb", ("small",)),
         Sweep("active_learning", "dataset=yacht,concrete,energy method=linear,gp,bbb,laplace,"

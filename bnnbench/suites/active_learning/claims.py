@@ -64,11 +64,11 @@ def beats_random(table: pd.DataFrame, method: str) -> CheckResult:
     found = gains(table[table["method"] == method], RANDOM)
     if found.empty:
         raise NotTestable(f"no runs of {method}")
-    return check_positive(found, UNITS)
+    return check_positive(found, UNITS, f"gain of {method}")
 
 
 @claims(
-    "No network chooses better rows by its variance than the distance to labelled rows does",
+    "Distance to the labelled rows chooses rows at least as well as the variance of any network",
     source="bnnbench",
     rule=f"for no network: {RULE.format('rows chosen by distance')}",
 )
@@ -78,7 +78,9 @@ def none_beats_distance(table: pd.DataFrame) -> CheckResult:
     found = gains(networks, DISTANCE)
     if found.empty:
         raise NotTestable("no runs of networks with epistemic variance")
-    results = {str(name): check_positive(own, UNITS) for name, own in found.groupby("method")}
-    better = [f"{name}: {evidence}" for name, (holds, evidence) in results.items() if holds]
-    evidence = f"{len(better)} of {len(results)} networks choose better rows"
+    results = [
+        check_positive(own, UNITS, f"gain of {name}") for name, own in found.groupby("method")
+    ]
+    better = [evidence for holds, evidence in results if holds]
+    evidence = f"{len(better)} of {len(results)} networks choose better rows than distance"
     return not better, "; ".join([evidence, *better])

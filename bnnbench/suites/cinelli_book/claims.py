@@ -62,8 +62,9 @@ def time_ratio(
             raise NotTestable(f"no data set has runs of {join_names([base, *others])}")
         relative = geometric_mean(ours.div(ours[base], axis=0))[list(others)]
         value = relative.min() if pick == "fastest" else relative.max()
-        evidence = f"{join_values(relative.sort_values(), '.3g')} ({count_datasets(len(ours))})"
-        return bool(low < value < high), evidence
+        values = join_values(relative.sort_values(), ".3g")
+        evidence = f"{seconds} time relative to {CONFIGURATIONS[base]}: {values}"
+        return bool(low < value < high), f"{evidence} ({count_datasets(len(ours))})"
 
     subject = f"the {pick} of the others" if len(others) > 1 else join_names(others)
     return Rule(
@@ -106,7 +107,7 @@ def has_rank(name: str, rank: int) -> Rule:
                 ascending=False, kind="stable"
             )
             ranks += [net_wins.rank(ascending=False, method=m)[name] for m in ("min", "max")]
-            parts.append(f"{SCORES[str(metric)]}: {join_values(net_wins, '+d')}")
+            parts.append(f"{SCORES[str(metric)]}, won - lost: {join_values(net_wins, '+d')}")
         basis = f"{count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)}"
         return all(own == rank for own in ranks), f"{'; '.join(parts)} ({basis})"
 

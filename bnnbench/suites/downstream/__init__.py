@@ -25,8 +25,8 @@ BANDIT = "method=linear,map,laplace,deep_ensemble,bbb"
 
 SUITE = Suite(
     name="downstream",
-    summary="what the uncertainty is good for: gaps, shifts, active learning, bandits (small: ten "
-    "minutes, full: hours)",
+    summary="what the uncertainty is good for: gaps, shifts, active learning, bandits",
+    minutes=(3, 157),
     sweeps=(
         Sweep("region_posterior", f"{NETWORKS} dataset=yacht,boston", ("small",)),
         Sweep("region_posterior", f"{NETWORKS} dataset=boston {TAIL}", ("small",)),

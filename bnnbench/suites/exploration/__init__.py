@@ -9,7 +9,8 @@ METHODS = "method=linear,map,laplace,deep_ensemble,bbb"
 
 SUITE = Suite(
     name="exploration",
-    summary="actions chosen by draws from a posterior or by its mean (small: minutes, full: hours)",
+    summary="actions chosen by draws from a posterior or by its mean",
+    minutes=(1, 90),
     sweeps=(
         Sweep("bandit", f"{METHODS} experiment.delta=0.5 experiment.steps=500 "
               "experiment.batch=25", ("small",)),

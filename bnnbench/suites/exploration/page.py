@@ -142,7 +142,7 @@ def has_less_regret(table: pd.DataFrame, method: str) -> CheckResult:
     gains = -own.groupby("repetition")["difference"].mean()
     if len(gains) < MIN_REPETITIONS:
         raise NotTestable(f"{len(gains)} repetitions of such wheels; {MIN_REPETITIONS} needed")
-    return check_positive(gains, "repetitions")
+    return check_positive(gains, "repetitions", "regret of greedy choices - draws")
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

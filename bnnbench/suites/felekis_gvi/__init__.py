@@ -10,7 +10,8 @@ FULL = ("full",)
 
 SUITE = Suite(
     name="felekis_gvi",
-    summary="the GVI thesis's toy example, grid of alpha, comparisons and claims (forty minutes)",
+    summary="the GVI thesis's toy example, grid of alpha, comparisons and claims",
+    minutes=(0, 63),
     sweeps=(
         Sweep("gp_toy", sizes=FULL),
         Sweep("gvi_alpha", sizes=FULL),

@@ -112,10 +112,11 @@ def is_not_worse(names: Names, b: str, depth: int) -> Rule:
             tests, won, lost = head_to_head(rows, name, b)
             if tests.empty:
                 raise missing_runs((*names, b), depth)
-            parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(tests)}")
+            parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(tests)} t-tests")
             holds.append(won >= lost)
         compared = rows[rows[["a", "b"]].isin([*names, b]).all(axis=1)]
-        return all(holds), f"{'; '.join(parts)} ({describe_shared_splits(compared)})"
+        evidence = f"against {NAMES[b]}: {'; '.join(parts)} ({describe_shared_splits(compared)})"
+        return all(holds), evidence
 
     return Rule(f"each loses no more t-tests against {NAMES[b]} than it wins (RMSE and NLL)", check)
 
@@ -178,7 +179,8 @@ def improves(names: Names, depth: int, metrics: Names = SCORES, *, spread: bool 
         holds = (change > 0) if spread else (change < 0)
         total = int(holds.to_numpy().sum())
         by_name = ", ".join(f"{NAMES[name]} {holds[name].sum()}" for name in names)
-        evidence = f"{total} of {holds.size}" + f": {by_name}" * (len(names) > 1)
+        evidence = f"{'larger' if spread else 'better'} in {total} of {holds.size}"
+        evidence += f": {by_name}" * (len(names) > 1)
         return total >= MAJORITY * holds.size, evidence
 
     condition = "standard deviation over splits is larger" if spread else "median is better"
@@ -220,7 +222,9 @@ def is_best(names: Names, rivals: Names, depth: int) -> Rule:
     def check(suite: ThesisRuns) -> CheckResult:
         mean, evidence = rank_medians(scores_at_depth(suite.medians, (*names, *rivals), depth))
         together = mean[list(names)].mean()
-        return bool(together < mean[list(rivals)].min()), f"average {together:.1f}; {evidence}"
+        return bool(
+            together < mean[list(rivals)].min()
+        ), f"{join_names(names)} {together:.1f} on average; {evidence}"
 
     return Rule(
         f"the mean rank of {join_names(names)} is better than that of each of "
@@ -240,9 +244,9 @@ def gets_closer(names: Names, to: Names, depth: int) -> Rule:
             gaps.append(gap.droplevel(1))
         before, after = gaps
         common = before.index.intersection(after.index)
-        evidence = ", ".join(f"{d} {before[d]:+.2f} to {after[d]:+.2f}" for d in common)
+        evidence = ", ".join(f"{d} from {before[d]:+.2f} to {after[d]:+.2f}" for d in common)
         nearer = (after[common].abs() < before[common].abs()).sum()
-        return bool(nearer >= MAJORITY * len(common)), f"differences: {evidence}"
+        return bool(nearer >= MAJORITY * len(common)), f"difference of RMSE: {evidence}"
 
     return Rule(
         "in three quarters of data sets the mean of the median RMSE of "
@@ -296,7 +300,8 @@ def best_order_is_between(low: float, high: float) -> Rule:
             raise NotTestable("in no family does the order matter")
         inside, excluded = sum(low <= order <= high for order in best), len(scores) - len(best)
         middle = pd.Series(best).median()
-        evidence = f"{inside} of {len(best)}; median best order {middle:g}; {excluded} left out"
+        evidence = f"best order inside in {inside} of {len(best)}, median {middle:g}; "
+        evidence += f"{excluded} left out"
         return inside >= MAJORITY * len(best), evidence
 
     return Rule(
@@ -333,7 +338,7 @@ def best_calibrated(names: Names, depth: int) -> Rule:
         )
         is_named = difference.index.isin(names)
         limit = min(WELL_CALIBRATED, difference[~is_named].min())
-        return bool(difference[is_named].max() <= limit), f"differences: {evidence}"
+        return bool(difference[is_named].max() <= limit), f"difference of coverage: {evidence}"
 
     return Rule(
         f"of {len(DIVERGENCES)} divergences, these have the smallest differences between "
@@ -354,7 +359,8 @@ def coverage_rises(names: Names, *, falls: bool = False) -> Rule:
             f"{NAMES[str(name)]} {', '.join(f'{coverage:.2f}' for coverage in row)}"
             for name, row in zip(table.index, table.to_numpy(), strict=True)
         )
-        return n_holds >= MAJORITY * len(table), f"{n_holds} of {len(table)}: {evidence}"
+        word = "lower" if falls else "higher"
+        return n_holds >= MAJORITY * len(table), f"{word} in {n_holds} of {len(table)}: {evidence}"
 
     most = " for three quarters of them" if len(names) > 1 else ""
     return Rule(
@@ -377,7 +383,8 @@ def small_intervals_fail() -> Rule:
         if not low:
             raise missing_runs(DIVERGENCES, 1)
         evidence = ", ".join(
-            f"{sum(is_low)} of {len(is_low)} at depth {d}" for d, is_low in low.items()
+            f"too narrow in {sum(is_low)} of {len(is_low)} at depth {d}"
+            for d, is_low in low.items()
         )
         all_low = pd.concat(low)
         return bool(all_low.sum() >= MAJORITY * len(all_low)), evidence

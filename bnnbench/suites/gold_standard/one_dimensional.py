@@ -152,6 +152,8 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
                 panel_axes.plot(grid["input"], end, color="black", linewidth=0.8, label=label)
         near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
         panel_title(panel_axes, panel.name + near, 2.6)
+    figure.supxlabel("x", fontsize="small")
+    figure.supylabel("y", fontsize="small")
     legend(figure, axes, columns=3, title=dataset)
     return figure
 

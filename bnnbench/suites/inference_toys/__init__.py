@@ -9,7 +9,8 @@ from bnnbench.discovery import Suite, Sweep
 
 SUITE = Suite(
     name="inference_toys",
-    summary="approximate inference compared with exact answers on eight toy problems (two minutes)",
+    summary="approximate inference compared with exact answers on eight toy problems",
+    minutes=(1, 1),
     sweeps=(
         Sweep("conjugate_pairs"),
         Sweep("em_factory"),

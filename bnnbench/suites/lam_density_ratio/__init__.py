@@ -32,7 +32,8 @@ QUICK, UNDERTRAINED, OPTIMAL = (
 
 SUITE = Suite(
     name="lam_density_ratio",
-    summary="the density-ratio thesis's sprinkler, images, theory and claims (a night)",
+    summary="the density-ratio thesis's sprinkler, images, theory and claims",
+    minutes=(4, 400),
     sweeps=(
         Sweep("estimator_parametrisations"),
         Sweep("adversarial_vb"),

@@ -8,7 +8,8 @@ from bnnbench.discovery import Suite, Sweep
 
 SUITE = Suite(
     name="latent_models",
-    summary="variational autoencoders, flows and semi-supervised models of images (five minutes)",
+    summary="variational autoencoders, flows and semi-supervised models of images",
+    minutes=(3.5, 3.5),
     sweeps=(
         Sweep("distortion_rate"),
         Sweep("latent_sizes"),

@@ -8,7 +8,8 @@ from bnnbench.discovery import Suite, Sweep
 
 SUITE = Suite(
     name="linear_regression",
-    summary="learned Gaussians compared with the exact posterior of a straight line (minutes)",
+    summary="learned Gaussians compared with the exact posterior of a straight line",
+    minutes=(0.3, 0.3),
     sweeps=(
         Sweep(
             "linear_regression", "method=bbb,practical_vi,vadam,vprop,laplace,cavi", report=False

@@ -17,7 +17,8 @@ TAIL = "experiment.region=tail"
 
 SUITE = Suite(
     name="regions",
-    summary="predictions in gaps and tails of the training data (small: minutes, full: hours)",
+    summary="predictions in gaps and tails of the training data",
+    minutes=(1, 11),
     sweeps=(
         Sweep("region_posterior", "dataset=yacht,boston method=map,bbb,vadam,laplace", ("small",)),
         Sweep("region_uci", f"{NO_SEARCH} dataset=yacht,boston", ("small",)),

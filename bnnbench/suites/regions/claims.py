@@ -35,20 +35,21 @@ def true_regions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @claims(
-    "Bayes by Backprop is no less certain in a gap than outside of it",
+    "Bayes by Backprop is more certain in a gap than outside of it",
     source=FOONG,
     rule=RULE.format("0.5 - AUROC of the epistemic variance > 0"),
     method="bbb",
 )
 @claims(
-    "Vadam is no less certain in a gap than outside of it",
+    "Vadam is more certain in a gap than outside of it",
     source=FOONG,
     rule=RULE.format("0.5 - AUROC of the epistemic variance > 0"),
     method="vadam",
 )
-def is_no_less_certain(table: pd.DataFrame, method: str) -> CheckResult:
+def is_more_certain(table: pd.DataFrame, method: str) -> CheckResult:
     """Check whether the AUROC of a method is below one half."""
-    return check_positive(0.5 - _columns(table, "auroc.epistemic", method)[method], UNITS)
+    area = _columns(table, "auroc.epistemic", method)[method]
+    return check_positive(0.5 - area, UNITS, f"0.5 - AUROC of {method}")
 
 
 @claims(
@@ -75,7 +76,7 @@ def is_no_less_certain(table: pd.DataFrame, method: str) -> CheckResult:
 def recognises_better(table: pd.DataFrame, better: str, worse: str) -> CheckResult:
     """Check whether one method has the larger AUROC."""
     areas = _columns(table, "auroc.epistemic", better, worse)
-    return check_positive(areas[better] - areas[worse], UNITS)
+    return check_positive(areas[better] - areas[worse], UNITS, f"AUROC of {better} - {worse}")
 
 
 @claims(
@@ -88,7 +89,7 @@ def recognises_better(table: pd.DataFrame, better: str, worse: str) -> CheckResu
 def loses_more(table: pd.DataFrame, worse: str, better: str) -> CheckResult:
     """Check whether one method loses more log-likelihood in gaps."""
     both = _columns(_with_losses(table), "loss", worse, better)
-    return check_positive(both[worse] - both[better], UNITS)
+    return check_positive(both[worse] - both[better], UNITS, f"loss of {worse} - {better}")
 
 
 @claims(
@@ -103,8 +104,11 @@ def every_method_loses_more_in_tails(table: pd.DataFrame) -> CheckResult:
     differences = (tails - gaps).dropna(how="all").dropna(axis=1, how="all")
     if differences.empty:
         raise NotTestable("no features with a true gap and a true tail")
-    results = {name: check_positive(differences[name], UNITS) for name in differences}
-    failed = [f"{name}: {evidence}" for name, (holds, evidence) in results.items() if not holds]
+    results = [
+        check_positive(differences[name], UNITS, f"loss of {name} in tails - gaps")
+        for name in differences
+    ]
+    failed = [evidence for holds, evidence in results if not holds]
     evidence = f"{len(results) - len(failed)} of {len(results)} methods"
     return not failed, "; ".join([evidence, *failed])
 

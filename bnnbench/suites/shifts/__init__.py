@@ -11,7 +11,8 @@ NO_SEARCH = "search=none method=gp,linear"
 
 SUITE = Suite(
     name="shifts",
-    summary="shifted inputs and wrong targets recognised by the uncertainty (small: minutes)",
+    summary="shifted inputs and wrong targets recognised by the uncertainty",
+    minutes=(0.8, 4),
     sweeps=(
         Sweep("shifted_posterior", "dataset=yacht,boston method=map,bbb,laplace", ("small",)),
         Sweep("shifted_uci", f"{NO_SEARCH} dataset=yacht,boston", ("small",)),

@@ -177,9 +177,7 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with raises_user_error(
-        "dataset.path", "missing_library", mentions=["pyarrow", "bnnbench[tables]"]
-    ):
+    with raises_user_error("dataset.path", "missing_library", mentions=["pyarrow", ".[tables]"]):
         OwnTable(path=str(path), target="ja").load()
 
 

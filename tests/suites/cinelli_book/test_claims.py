@@ -90,8 +90,9 @@ def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:
     text = "BBBx2, with twice the samples, takes 80 % longer than BBBx1."
     (checked,) = [c for c in claims(found) if c.text == text]
     book = math.sqrt(3279 / 1813 * 1634 / 1139)
-    assert checked.evidence == f"BBBx2 {math.sqrt(1.5 * 2.4):.3g} (2 data sets)"
-    assert checked.theirs == f"confirmed: BBBx2 {book:.3g} (2 data sets)"
+    assert checked.evidence.endswith(f": BBBx2 {math.sqrt(1.5 * 2.4):.3g} (2 data sets)")
+    assert checked.theirs.startswith("confirmed: ")
+    assert checked.theirs.endswith(f": BBBx2 {book:.3g} (2 data sets)")
 
 
 def test_the_books_table_confirms_its_text() -> None:

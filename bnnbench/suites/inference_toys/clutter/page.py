@@ -180,7 +180,10 @@ def size_of(run: SavedRun) -> str:
 def depends_on_order(run: SavedRun) -> CheckResult:
     std = run.value(tables.MEAN_STD, tables.ADF)
     scale = run.answer(tables.SCALE, tables.ADF)["exact"]
-    return std > MIN_RELATIVE_STD * scale, f"{std:.2g} vs {scale:.2g} {size_of(run)}"
+    return (
+        std > MIN_RELATIVE_STD * scale,
+        f"mean ± {std:.2g} over orders, exact posterior ± {scale:.2g} {size_of(run)}",
+    )
 
 
 @claims(
@@ -194,13 +197,13 @@ def has_one_fixed_point(run: SavedRun) -> CheckResult:
     orders = run[tables.ORDERS]
     distances = (orders["ep_mean"] - run.value(tables.MEAN, tables.EP)).abs()
     others = orders[distances > FIXED_POINT_TOLERANCE]
-    evidence = f"{len(orders) - len(others)} of {len(orders)} orders {size_of(run)}"
+    evidence = f"same mean in {len(orders) - len(others)} of {len(orders)} orders {size_of(run)}"
     if len(others):
         means = ", ".join(f"{value:.3g}" for value in sorted(set(others["ep_mean"].round(6))))
         loss = run.value(tables.EVIDENCE, tables.EP) - others["ep_log_evidence"].max()
         evidence += f", the others at {means} with {loss:.3g} nats less log evidence"
     exceptions = run[tables.DATA_SETS]["deviating_orders"] > 0
-    evidence += f"; not in all orders of {exceptions.sum()} of {len(exceptions)} data sets"
+    evidence += f"; several means on {exceptions.sum()} of {len(exceptions)} data sets"
     return others.empty and not exceptions.any(), evidence
 
 
@@ -211,7 +214,7 @@ def overestimates_variance(run: SavedRun, column: str) -> CheckResult:
     rows = run[tables.DATA_SETS].dropna(subset=column)
     count = int((rows[column] > rows["exact"]).sum())
     p = binomtest(count, len(rows), alternative="greater").pvalue
-    evidence = f"in {count} of {len(rows)} data sets, p {p:.2g} {size_of(run)}"
+    evidence = f"larger than exact on {count} of {len(rows)} data sets, p {p:.2g} {size_of(run)}"
     return bool(p < SIGNIFICANCE), evidence
 
 
@@ -231,14 +234,16 @@ def underestimates_variance(run: SavedRun) -> CheckResult:
 
 
 @claims(
-    "A single site need not be a distribution, although the product of all sites is",
+    "A single site may be improper, although the product of all sites is a distribution",
     source=f"{BOOK}, 3.2.3.1",
     rule="some sites of EP have negative precision, and its posterior standard deviation is finite",
 )
 @on_every_data_set
 def has_improper_sites(run: SavedRun) -> CheckResult:
     count, scale = (run.value(name, tables.EP) for name in (tables.NEGATIVE_SITES, tables.SCALE))
-    return bool(count > 0 and np.isfinite(scale)), f"{count:.0f} of {len(run[tables.POINTS])} sites"
+    return bool(
+        count > 0 and np.isfinite(scale)
+    ), f"{count:.0f} of {len(run[tables.POINTS])} sites are improper"
 
 
 @claims(
@@ -250,7 +255,7 @@ def energy_can_increase(run: SavedRun) -> CheckResult:
     decreases = {
         size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in tables.data_sets(run)
     }
-    evidence = (f"{n.sum()} of {len(n)} orders {size}" for size, n in decreases.items())
+    evidence = (f"in {n.sum()} of {len(n)} orders {size}" for size, n in decreases.items())
     return any(n.any() for n in decreases.values()), "; ".join(evidence)
 
 
@@ -271,7 +276,9 @@ def is_most_accurate_per_work(run: SavedRun) -> CheckResult:
             for _, ep_pass in run.rows(tables.PROGRESS, algorithm=tables.EP).iloc[1:].iterrows()
             if len(affordable := steps[steps["work"] <= ep_pass["work"]])
         ]
-        evidence = f"{sum(wins)} of {len(wins)} vs {competitor} {size_of(run)}"
+        evidence = (
+            f"better than {competitor} after {sum(wins)} of {len(wins)} passes {size_of(run)}"
+        )
         results.append((all(wins) if wins else None, evidence))
     return combine(results)
 

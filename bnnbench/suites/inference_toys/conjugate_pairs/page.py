@@ -92,7 +92,7 @@ def printed_equations_give_the_posterior(run: SavedRun) -> CheckResult:
     rows = run.rows(ANSWERS, approximation=model.AS_PRINTED)
     errors = (rows["value"] - rows["exact"]).abs() / rows["exact"].abs()
     worst = rows.loc[errors.idxmax()]
-    evidence = f"{worst['quantity']} {worst['value']:.5g} vs {worst['exact']:.5g}"
+    evidence = f"{worst['quantity']} {worst['value']:.5g}, exact {worst['exact']:.5g}"
     holds = bool((errors <= RELATIVE_TOLERANCE).all())
     return holds, f"largest error for {worst['setting']}: {evidence}"
 
@@ -115,7 +115,9 @@ def mle_and_map_converge(run: SavedRun, pair: str) -> CheckResult:
     evidence = ", ".join(
         f"{value:.2g} (N = {size})" for value, size in zip(differences, sizes, strict=True)
     )
-    return bool(differences.min() > 0 and scaled[-1] <= scaled[0]), f"{pair} {evidence}"
+    return bool(
+        differences.min() > 0 and scaled[-1] <= scaled[0]
+    ), f"difference, {pair}: {evidence}"
 
 
 EXPERIMENT_PAGE = ExperimentPage(

@@ -129,7 +129,7 @@ def reaches_maximum(run: SavedRun, approximation: str, tolerance: float) -> Chec
     rows = run.rows(ANSWERS, approximation=approximation)
     errors = (rows["value"] / rows["exact"] - 1).abs()[rows["quantity"].isin(PARAMETERS)]
     beta = run.answer("beta", approximation)
-    evidence = f"beta {beta['value']:.6f} vs {beta['exact']:.6f}; "
+    evidence = f"beta {beta['value']:.6f}, exact {beta['exact']:.6f}; "
     evidence += f"largest relative error {errors.max():.1g}"
     return bool((errors <= tolerance).all()), evidence
 
@@ -146,7 +146,7 @@ def converges_geometrically(run: SavedRun) -> CheckResult:
         raise NotTestable("too few iterations to measure a rate")
     errors = (rows["value"] / rows["exact"] - 1).abs()
     rates = ", ".join(f"{value:.4f}" for value in rows["value"])
-    return bool((errors <= 0.01).all()), f"{rates} vs {rows['exact'].iloc[0]:.4f}"
+    return bool((errors <= 0.01).all()), f"rates {rates}; fraction {rows['exact'].iloc[0]:.4f}"
 
 
 EXPERIMENT_PAGE = ExperimentPage(

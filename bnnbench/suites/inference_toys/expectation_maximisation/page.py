@@ -77,7 +77,7 @@ def log_likelihood(run: SavedRun) -> Figure:
 def reaches_maximum(run: SavedRun) -> CheckResult:
     rows = [run.answer(LOG_LIKELIHOOD, EM, SETTINGS[part]) for part in FITTED]
     gain = max(row["exact"] - row["value"] for row in rows)
-    return gain <= 1e-6, f"gains at most {gain:.1e} nats"
+    return gain <= 1e-6, f"BFGS gains at most {gain:.1e} nats"
 
 
 def notes(folder: RunFolder) -> list[str]:

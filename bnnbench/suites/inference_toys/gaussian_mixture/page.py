@@ -94,7 +94,10 @@ def stochastic(run: SavedRun) -> Figure:
 def has_local_optima(run: SavedRun) -> CheckResult:
     quantities = (tables.BEST_FRACTION, tables.EVIDENCE, tables.WORST_ELBO)
     fraction, best, worst = (run.value(quantity, CAVI, MANY) for quantity in quantities)
-    return fraction < 1, f"{fraction:.0%} reach the best, {best:.1f}; the worst is {worst:.1f}"
+    return (
+        fraction < 1,
+        f"{fraction:.0%} of starts reach the best ELBO, {best:.1f}; worst {worst:.1f}",
+    )
 
 
 @claims(
@@ -116,7 +119,9 @@ def fits_one_mode(run: SavedRun) -> CheckResult:
 )
 def underestimates_variance(run: SavedRun) -> CheckResult:
     std = run.answer(tables.LOWEST_MEAN_STD, CAVI, FEW)
-    return std["value"] < std["exact"], f"{std['value']:.4f}, exact {std['exact']:.4f}"
+    return std["value"] < std[
+        "exact"
+    ], f"standard deviation {std['value']:.4f}, exact {std['exact']:.4f}"
 
 
 @claims(
@@ -127,14 +132,14 @@ def underestimates_variance(run: SavedRun) -> CheckResult:
     converges=True,
 )
 @claims(
-    "Stochastic VI does not converge without a finite sum of squares: constant steps",
+    "With constant steps, whose squares have no finite sum, stochastic VI keeps a distance",
     source=f"{BOOK}, (3.19), second condition",
     rule=f"{DISTANCE} more than {IN_SECOND_TENTH}",
     schedule=tables.CONSTANT,
     converges=False,
 )
 @claims(
-    "Stochastic VI does not converge without an infinite sum: steps that decrease too fast",
+    "With steps that decrease too fast, whose sum is finite, stochastic VI stops too early",
     source=f"{BOOK}, (3.19), first condition",
     rule=f"{DISTANCE} more than {IN_SECOND_TENTH}",
     schedule=tables.TOO_FAST,
@@ -143,7 +148,8 @@ def underestimates_variance(run: SavedRun) -> CheckResult:
 def converges_or_not(run: SavedRun, schedule: str, converges: bool) -> CheckResult:
     early = run.value(tables.EARLY_DISTANCE, STOCHASTIC_VI, schedule)
     late = run.value(tables.LATE_DISTANCE, STOCHASTIC_VI, schedule)
-    return (late <= MAX_DISTANCE_RATIO * early) == converges, f"{early:.4f} to {late:.4f}"
+    evidence = f"distance {early:.4f} early, {late:.4f} late"
+    return (late <= MAX_DISTANCE_RATIO * early) == converges, evidence
 
 
 @claims(
@@ -155,7 +161,7 @@ def converges_or_not(run: SavedRun, schedule: str, converges: bool) -> CheckResu
 def is_faster_than_cavi(run: SavedRun) -> CheckResult:
     stochastic = run.value(tables.PASSES, STOCHASTIC_VI, tables.DECREASING)
     cavi = run.value(tables.PASSES, CAVI, MANY)
-    return stochastic < cavi, f"{stochastic:.2f} passes vs {cavi:.0f}"
+    return stochastic < cavi, f"{stochastic:.2f} passes, CAVI {cavi:.0f}"
 
 
 @claims(
@@ -165,7 +171,7 @@ def is_faster_than_cavi(run: SavedRun) -> CheckResult:
 )
 def maximises_evidence(run: SavedRun) -> CheckResult:
     fit = run.answer(tables.PRIOR_VARIANCE, tables.VARIATIONAL_EM, FEW)
-    evidence = f"{fit['value']:.4f}, exact {fit['exact']:.4f}"
+    evidence = f"prior variance {fit['value']:.4f}, exact {fit['exact']:.4f}"
     return abs(fit["value"] / fit["exact"] - 1) <= 0.05, evidence
 
 

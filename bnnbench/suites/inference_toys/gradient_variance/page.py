@@ -132,7 +132,7 @@ def has_higher_variance(run: SavedRun) -> CheckResult:
     higher = table[SCORE] > table[PATHWISE]
     others = sorted({f"{name}, std {scale:.3g}" for name, scale, _ in table.index[~higher]})
     exceptions = f"; not for {'; '.join(others)}" if others else ""
-    return bool(higher.mean() >= MAJORITY), f"in {higher.sum()} of {len(higher)}{exceptions}"
+    return bool(higher.mean() >= MAJORITY), f"higher in {higher.sum()} of {len(higher)}{exceptions}"
 
 
 @claims(
@@ -165,7 +165,7 @@ def converges_closer(run: SavedRun, other: str) -> CheckResult:
     early = table.index[table.index >= table.index.max() / 10].min()
     rows = table.loc[[early, table.index.max()]]
     evidence = "; ".join(
-        f"{row[PATHWISE]:.2g} vs {row[other]:.2g} nats after {samples} samples"
+        f"{PATHWISE} {row[PATHWISE]:.2g}, {other} {row[other]:.2g} nats after {samples} samples"
         for samples, row in rows.iterrows()
     )
     return bool((rows[PATHWISE] < rows[other]).all()), evidence
@@ -181,7 +181,9 @@ def has_zero_variance_at_posterior(run: SavedRun) -> CheckResult:
     rows = run.rows(tables.VARIANCES, objective=tables.OPTIMUM)
     table = rows.groupby("estimator")["variance"].max()
     variances = table[[SCORE, CONTROL_VARIATE, PATH_DERIVATIVE]]
-    evidence = ", ".join(f"{name} {variance:.3g}" for name, variance in variances.items())
+    evidence = ", ".join(
+        f"variance of {name} {variance:.3g}" for name, variance in variances.items()
+    )
     return bool((variances == 0).all()), evidence
 
 

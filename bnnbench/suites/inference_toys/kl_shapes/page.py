@@ -93,8 +93,8 @@ def directions(run: SavedRun) -> Figure:
 
 
 @figures(
-    "Mixture p (filled) and the Gaussian q that minimises the alpha-divergence (orange line), one "
-    "row per mixture and one column per order alpha"
+    "Density of a mixture p (filled) and of the Gaussian q that minimises the alpha-divergence "
+    "(orange line), one row per mixture and one column per order alpha"
 )
 def orders(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.12."""
@@ -106,7 +106,7 @@ def orders(run: SavedRun) -> Figure:
         grid = _draw_mixture(axes, p, fill=True)
         (best,) = _densities(run, grid, p, order, rank=0)
         axes.plot(grid, best, color=ORANGE, linewidth=1.6, label="best q")
-        axes.set_ylabel(p.name.replace(" + ", "\n+ "), fontsize="small")
+        axes.set_ylabel("density\n" + p.name.replace(" + ", "\n+ "), fontsize="small")
         axes.set_ylim(0, None)
     for axes, order in zip(panels, orders, strict=False):
         axes.set_title(f"alpha = {order:g}\n{ORDER_NAMES.get(order, '')}", fontsize="medium")
@@ -237,7 +237,7 @@ def forces_zeros(run: SavedRun) -> CheckResult:
     rows = _separated(run, rank=0)
     forcing = rows.loc[rows["order"] <= REVERSE, "mass_outside"]
     others = rows.loc[rows["order"] >= FORWARD, "mass_outside"]
-    evidence = f"at most {forcing.max():.2%}; at least {others.min():.0%} for orders from 1"
+    evidence = f"mass at most {forcing.max():.2%}; for orders from 1 at least {others.min():.0%}"
     return bool(forcing.max() <= MAX_MASS_OUTSIDE), evidence
 
 
@@ -251,8 +251,9 @@ def covers_all_components(run: SavedRun) -> CheckResult:
     rows, separated = run.rows(tables.FITS, rank=0), _separated(run, rank=0)
     avoiding = rows.loc[rows["order"] >= FORWARD, "min_component_mass"]
     forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
-    evidence = f"at least {avoiding.min():.1%}; at most {forcing.max():.2%} for orders up to -1"
-    return bool(avoiding.min() >= MIN_COMPONENT_MASS), f"{evidence} at the largest separation"
+    evidence = f"mass at least {avoiding.min():.1%}; for orders up to -1 at the largest separation "
+    evidence += f"at most {forcing.max():.2%}"
+    return bool(avoiding.min() >= MIN_COMPONENT_MASS), evidence
 
 
 @claims(
@@ -281,7 +282,10 @@ def widens_with_order(run: SavedRun, **components: float) -> CheckResult:
             alpha = decrease.idxmax()
             exceptions.append(f"; {name}: decreases by {decrease.max():.1%} at alpha = {alpha:g}")
     n_increasing = n_mixtures - len(exceptions)
-    return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
+    return (
+        not exceptions,
+        f"increases in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}",
+    )
 
 
 def _separated(run: SavedRun, **values: float) -> pd.DataFrame:
