@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.metrics import BY_KEY, COMPUTED, Metric
 from bnnbench.results.reader import Runs, summarise_runs, to_wide
 from bnnbench.results.split_scores import split_scores
@@ -90,11 +91,13 @@ def select_runs(runs: Runs, columns: Mapping[str, Sequence[str]]) -> Runs:
         option = "--methods" if columns["method"] else "--datasets"
         raise UserError(f"{runs.path} contains no finished run of {description}.", option, "no_run")
     digests = {str(run) for table in tables.values() for run in table.index}
-    mask = runs.splits["run"].isin(digests) if len(runs.splits) else slice(None)
+    splits = runs.splits[runs.splits["run"].isin(digests)] if len(runs.splits) else runs.splits
+    if KIND in tables:  # the others may have had more splits
+        tables[KIND] = with_incomplete(tables[KIND], splits)
     return replace(
         runs,
         tables=tables,
-        splits=runs.splits[mask],
+        splits=splits,
         folders={run: folder for run, folder in runs.folders.items() if run in digests},
         calibrations={
             run: calibration for run, calibration in runs.calibrations.items() if run in digests

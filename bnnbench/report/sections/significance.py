@@ -11,7 +11,7 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.results import significance
-from bnnbench.results.labels import labels, marked_labels
+from bnnbench.results.labels import common_marked_labels, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.reader import Runs
@@ -61,7 +61,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         falling = metric.better == "lower"
         yield from points_blocks(f"difference_{metric.key}", caption, panels, axis, falling)
     yield blocks.DataFile("comparisons", pairs, "All comparisons:")
-    marked = marked_labels(runs.scored)
+    marked = common_marked_labels(runs.scored)
     counts = significance.tally(significance.add_names(comparisons, marked))
     if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))

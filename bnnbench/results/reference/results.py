@@ -24,6 +24,7 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, LimitedFile
+from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
@@ -237,7 +238,8 @@ def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:
         table = table.assign(settings_differ=missing, mark=missing)
     else:
         table = with_differences(table)
-    return Runs(results.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
+    table = with_incomplete(table, splits).join(to_wide(summarise_runs(splits)))
+    return Runs(results.folder, {KIND: table}, splits, {})
 
 
 def check_track(track: str | None) -> str:
