@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import (
     PROBABILITY_COLUMNS,
@@ -49,7 +50,9 @@ FEW_DATASETS = 5
 def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     """Summarise the pairs of one run on one data set, in a sentence or three."""
     counted = pairs[pairs["counted"]]
-    dataset, better = pairs["dataset"].iloc[0], metric.sign * counted["mean_b"]
+    # Means over fewer splits do not compare with the others.
+    means = counted["mean_b"].where(counted["splits"] == counted["splits"].max())
+    dataset, better = pairs["dataset"].iloc[0], metric.sign * means
     head = f"{dataset}, {metric.inline_title}: "
     if counted.empty:
         return f"{head}no reference method of the same track, so there is no verdict."
@@ -60,11 +63,12 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
         if (found == key).any()
     ]
     significant = int((counted["p_holm"] < SIGNIFICANCE_LEVEL).sum())
+    tests = f"{significant} of {quantity(len(counted), 'difference')}"
     best = counted.loc[better.idxmin()]
     return (
-        f"{head}{'; '.join(parts)}. After Holm's correction {significant} of {len(counted)} "
-        f"differences are significant. Best reference method: {best['b']}, difference "
-        f"{difference_cell(best)}."
+        f"{head}{'; '.join(parts)}. After Holm's correction {tests} "
+        f"{'is' if len(counted) == 1 else 'are'} significant. Best reference method: {best['b']}, "
+        f"difference {difference_cell(best)}."
     )
 
 
@@ -129,7 +133,7 @@ def reference_blocks(
     for name, pairs in comparison.pairs.groupby("a", sort=False):
         by_metric = [(m, pairs[pairs["metric"] == m.key]) for m in metrics]
         by_metric = [(metric, own) for metric, own in by_metric if len(own)]
-        others = f"{pairs['b'].nunique()} reference methods"
+        others = quantity(pairs["b"].nunique(), "reference method")
         yield blocks.Heading(f"{name} and {others}: track {comparison.track}")
         yield blocks.ItemList(tuple(
             verdict(own, metric)
@@ -179,7 +183,8 @@ def dataset_table(
 def remarks(pairs: pd.DataFrame) -> Iterator[str]:
     """Explain the marks of the methods."""
     for remark, own in pairs[pairs["remark"] != ""].groupby("remark", sort=False):
-        yield f"{UNRANKED.strip()} {', '.join(own['b'].unique())}: not ranked, {remark}"
+        missing = "not ranked" if own["counted"].all() else "not tested or ranked"
+        yield f"{UNRANKED.strip()} {', '.join(own['b'].unique())}: {missing}, {remark}"
     lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
     for dataset, own in lost.groupby("dataset", sort=False):
         names = ", ".join(own["b"].unique())

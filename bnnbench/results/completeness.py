@@ -61,3 +61,9 @@ def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:
     worst = losses.groupby(table["dataset"]).transform("max").fillna(0)
     losses = losses.where(table["diverged"] == 0, worst + table["diverged"])
     return losses.where(table["incomplete"] == "")
+
+
+def ranked_pairs(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of complete runs; `table` has `incomplete` by run."""
+    incomplete = table.index[table["incomplete"] != ""]
+    return pairs[~(pairs["run_a"].isin(incomplete) | pairs["run_b"].isin(incomplete))]

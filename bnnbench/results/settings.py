@@ -18,7 +18,7 @@ TECHNICAL_SETTINGS = (
     *("evaluation.save_objective", "evaluation.save_predictive_mixture"),
     "evaluation.save_fold_predictions",
 )
-"""Settings that change no score, up to rounding; they distinguish runs only if nothing else does."""
+"""Settings that change no score, up to rounding; they name a run only if nothing else does."""
 
 READABLE_NAMES = {
     "network.width": "width",

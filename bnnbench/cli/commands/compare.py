@@ -14,10 +14,7 @@ from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bnnbench.report.blocks import Block
-    from bnnbench.results.metrics import Metric
     from bnnbench.results.reader import Runs
     from bnnbench.results.run_filter import RunFilter
 
@@ -107,14 +104,19 @@ def run(given: Namespace) -> int:
 
 def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
+    from bnnbench.report.pair_comparison import pair_blocks
+    from bnnbench.results.configurations import without_duplicates
+    from bnnbench.results.metrics import printed_in
     from bnnbench.results.run_filter import filter_runs
 
     if given.reference:
-        return _reference_blocks(folders[0], given.reference, run_filter, given.rope)
+        runs = without_duplicates(folders[0])
+        return _reference_blocks(runs, given.reference, run_filter, given.rope)
     selected = [filter_runs(runs, run_filter) for runs in folders]
     if given.published:
         return _published_blocks(selected[0], given.rope)
-    return _pair_blocks(selected, run_filter, given.rope)
+    metrics = run_filter.metrics_or(printed_in("pairs"))
+    return pair_blocks([*map(without_duplicates, selected)], metrics, given.rope)
 
 
 def _reference_blocks(
@@ -152,101 +154,3 @@ def _published_blocks(runs: Runs, rope: float) -> list[Block]:
             f"no published result is comparable with the runs below {runs.path}.", "--published"
         )
     return tables
-
-
-def _pair_blocks(folders: Sequence[Runs], run_filter: RunFilter, rope: float) -> Iterator[Block]:
-    """Yield the comparison of all pairs of runs: verdicts, tables by metric, and notes."""
-    from bnnbench.report.blocks import ItemList, Paragraph, fill
-    from bnnbench.report.pair_tables import (
-        PAIR_STATEMENT,
-        describe_verdicts,
-        pair_tables,
-        power_statement,
-    )
-    from bnnbench.report.sections.significance import COLUMNS
-    from bnnbench.results.metrics import BY_KEY, printed_in
-    from bnnbench.results.significance import tally
-
-    pairs = _pairs(folders, run_filter.metrics_or(printed_in("pairs")), rope)
-    if pairs.empty:
-        raise _nothing_to_compare(folders)
-    yield ItemList(tuple(
-        describe_verdicts(own, BY_KEY[metric])
-        for (metric, _), own in pairs.groupby(["metric", "dataset"], sort=False)
-    ))  # fmt: skip
-    for metric, own in pairs.groupby("metric", sort=False):
-        yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
-    yield fill(COLUMNS, tally(pairs), title="wins, ties, losses")
-    yield Paragraph(PAIR_STATEMENT)
-    yield Paragraph(power_statement())
-    if notes := tuple(_notes(folders)):
-        yield ItemList(notes)
-
-
-def _nothing_to_compare(folders: Sequence[Runs]) -> UserError:
-    """Return the error that says why there is no pair of runs."""
-    from bnnbench.results.pairing import MIN_COMMON_SPLITS
-
-    table = _named(folders)
-    if table["dataset"].is_unique:
-        names = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
-        return UserError(
-            f"there is only one run per data set ({', '.join(names)}); run another method on the "
-            "same splits, or give a second folder.",
-            "PATH",
-            "one_run",
-        )
-    return UserError(
-        f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
-        "; run more splits (splits=all), or the same ones.",
-        "PATH",
-        "few_common_splits",
-    )
-
-
-def _notes(folders: Sequence[Runs]) -> list[str]:
-    """Return notes on runs with different settings, and on those that cannot be compared."""
-    from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
-
-    table = _named(folders)
-    names = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
-    marks = table["mark"].tolist()
-    few = (table["splits"] - table["diverged"] < MIN_COMMON_SPLITS).tolist()
-    return [
-        *(
-            f"* {name}: settings differ: {mark}"
-            for name, mark in zip(names, marks, strict=True)
-            if mark
-        ),
-        *(
-            f"{name}: not compared, since it has fewer than {MIN_COMMON_SPLITS} splits"
-            for name, short in zip(names, few, strict=True)
-            if short
-        ),
-        *unpaired_messages(dataset_pairs(*folders), table["label"]),
-    ]
-
-
-def _named(folders: Sequence[Runs]) -> pd.DataFrame:
-    """Return the runs of all folders with a column `label`, starred if settings differ."""
-    import pandas as pd
-
-    from bnnbench.results.labels import labels
-
-    every = pd.concat([runs.scored for runs in folders])
-    table = every[~every.index.duplicated()]
-    stars = table["mark"].map(lambda mark: " *" if mark else "")
-    return table.assign(label=labels(table) + stars)
-
-
-def _pairs(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float) -> pd.DataFrame:
-    """Return all pairs, with distinct names of their runs."""
-    from bnnbench.results.pairing import dataset_pairs
-    from bnnbench.results.significance import add_names, compare_pairs
-
-    names = _named(folders)["label"]
-    pairs = compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics)
-    if len(folders) == 1:
-        return add_names(pairs, names)
-    a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
-    return pairs.assign(a=a.where(a != b, a + " (1st)"), b=b.where(a != b, b + " (2nd)"))

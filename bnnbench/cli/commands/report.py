@@ -218,6 +218,7 @@ def write_and_show(
     from bnnbench.cli.console import stdout
     from bnnbench.report.blocks import Style
     from bnnbench.report.report_writer import results_table, verdict_lines, write_report
+    from bnnbench.results.configurations import without_duplicates
 
     style = style or Style()
     read = partial(
@@ -233,6 +234,8 @@ def write_and_show(
         for message in runs.recomputed:
             note(message)
         report = write_report(runs, style, output_dir, cpu_count())
+    for message in without_duplicates(runs).merged:
+        note(message)
     if len(runs.scored):
         console = stdout()
         for line in verdict_lines(runs, style):

@@ -14,6 +14,7 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.pairing import dataset_pairs
@@ -62,9 +63,10 @@ class ReferenceComparison:
         rope: as in `significance.rope_width`.
         pairs: a row for each run of mine, reference run and metric, with `significance.COLUMNS`,
             the labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only
-            subtracted), `remark` (why the reference run is not ranked, or empty), `interval`,
-            `detectable` and `needed` (see `power`), `p_value`, and `p_holm`, adjusted over the
-            reference runs on the data set; missing if not counted.
+            subtracted), `complete` (whether both runs have all splits), `remark` (why the reference
+            run is not tested or not ranked, or empty), `interval`, `detectable` and `needed` (see
+            `power`), `p_value`, and `p_holm`, adjusted over the reference configurations on the
+            data set; missing if not counted.
     """
 
     track: str
@@ -155,11 +157,15 @@ def with_track(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def select(reference: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
-    """Return the reference runs of these methods on these data sets; None if there are none."""
+    """Return the reference runs of these methods on these data sets; None if there are none.
+
+    Of several runs of one configuration, one is returned.
+    """
     rows = reference.scored[reference.scored["dataset"].isin(datasets)]
     if rows.empty:
         return None
-    return filter_runs(with_table(reference, rows), RunFilter(methods) if methods else NO_FILTER)
+    selected = with_table(reference, rows)
+    return without_duplicates(filter_runs(selected, RunFilter(methods) if methods else NO_FILTER))
 
 
 def with_table(runs: Runs, table: pd.DataFrame) -> Runs:
@@ -174,12 +180,14 @@ def describe_pairs(
     """Add the columns of `ReferenceComparison.pairs` that `compare_pairs` does not compute."""
     a, b = mine.loc[pairs["run_a"]], reference.loc[pairs["run_b"]]
     other_track = a["track"].to_numpy() != b["track"].to_numpy()
-    remark = np.where(other_track, "track " + b["track"], b["unranked"])
+    own, theirs = (side["settings"].map(configuration).to_numpy() for side in (a, b))
+    remark = np.where(own == theirs, "the same configuration as mine", b["unranked"])
     table = with_power(pairs).assign(
         a=labels(mine).loc[pairs["run_a"]].to_numpy(),
         b=labels(reference).loc[pairs["run_b"]].to_numpy(),
-        counted=~other_track,
-        remark=remark,
+        counted=~other_track & (own != theirs),
+        complete=(a["incomplete"].to_numpy() == "") & (b["incomplete"].to_numpy() == ""),
+        remark=np.where(other_track, "track " + b["track"], remark),
         p_value=p_values(pairs),
     )
     families = table[table["counted"]].groupby(["run_a", "metric"])["p_value"]
@@ -187,7 +195,7 @@ def describe_pairs(
 
 
 def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFrame:
-    """Summarise the counted pairs of one method of mine over data sets, by reference method.
+    """Summarise the counted and complete pairs of one method of mine, by reference method.
 
     A data set on which one of the two diverged is lost by the widest margin in the signed-rank
     test. Its differences are in nats for a log-likelihood, otherwise fractions of the mean score.
@@ -208,7 +216,7 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     gains = gains.where(lost == 0, lost * widest)
     rows = []
     results = outcomes(pairs)
-    for name, group in pairs[pairs["counted"]].groupby("b", sort=False):
+    for name, group in pairs[pairs["counted"] & pairs["complete"]].groupby("b", sort=False):
         if len(group) >= MIN_DATASETS:
             chances = signed_rank_test(gains[group.index].to_numpy(float), rope)
             counts = [(results[group.index] == result).sum() for result in ("a", "tie", "b")]
