@@ -41,8 +41,6 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     )
     require_scores(every)
     runs = without_duplicates(every)
-    for message in runs.merged:
-        note(message)
     report_options.check_renames(names, runs)
     note_omitted_runs(runs)
     table = paper_table(runs, run_filter.metrics_or(printed_in("figures")), run_filter, names)

@@ -121,5 +121,4 @@ def _notes(folders: Sequence[Runs], table: pd.DataFrame) -> Iterator[str]:
             yield f"{name}: not compared, since it has fewer than {MIN_COMMON_SPLITS} splits"
         elif row["incomplete"]:
             yield f"{name}: not ranked, {row['incomplete']}"
-    yield from (message for runs in folders for message in runs.merged)
     yield from unpaired_messages(dataset_pairs(*folders), table["label"])

@@ -54,7 +54,7 @@ def representatives(table: pd.DataFrame) -> pd.Series:
 
 
 def without_duplicates(runs: Runs) -> Runs:
-    """Return the runs with one of each configuration on a data set, and `merged` messages."""
+    """Return the runs with one of each configuration on a data set, and a note on the others."""
     if runs.scored.empty:
         return runs
     chosen = representatives(runs.scored)
@@ -65,7 +65,7 @@ def without_duplicates(runs: Runs) -> Runs:
         runs,
         tables={**runs.tables, KIND: kept},
         splits=runs.splits[runs.splits["run"].isin(kept.index)],
-        merged=tuple(_messages(runs.scored, chosen)),
+        notes=(*runs.notes, *_messages(runs.scored, chosen)),
         _cache={},
     )
 

@@ -124,7 +124,7 @@ class Runs:
         skipped: a message for every run left out because a file of it is damaged.
         recomputed: a message for every damaged file whose numbers were recomputed.
         user_published: published values given by the user (`read_user_published`).
-        merged: a message for every run that another of the same configuration represents.
+        notes: messages about runs that were left out on purpose.
     """
 
     path: Path
@@ -137,7 +137,7 @@ class Runs:
     user_published: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=list(USER_PUBLISHED_COLUMNS))
     )
-    merged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     _cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -74,13 +74,13 @@ def test_a_configuration_counts_once_on_a_data_set(tmp_path: Path, name: str) ->
     table = runs.scored
     assert (table["method"] + " on " + table["dataset"]).tolist() == RUNS[name][1]
     assert set(runs.splits["run"]) == set(table.index)
-    assert len(runs.merged) == (len(every.scored) > len(table))
+    assert len(runs.notes) == (len(every.scored) > len(table))
 
 
 def test_a_selected_name_is_kept(tmp_path: Path) -> None:
     runs = make_runs(tmp_path, "a preset that changes nothing")
     selected = without_duplicates(filter_runs(runs, RunFilter(methods=("bbb_x1",))))
-    assert selected.scored["method"].tolist() == ["bbb_x1"] and not selected.merged
+    assert selected.scored["method"].tolist() == ["bbb_x1"] and not selected.notes
 
 
 def test_verdicts_and_pairs_count_configurations(tmp_path: Path) -> None:

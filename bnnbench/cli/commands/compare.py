@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs
 from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
 from bnnbench.constraints import check_between
@@ -15,6 +16,7 @@ from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Block
+    from bnnbench.results.metrics import Metric
     from bnnbench.results.reader import Runs
     from bnnbench.results.run_filter import RunFilter
 
@@ -70,6 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "only these, in this order; with --with reference, only these reference methods"
     parser.add_argument("--methods", **NAMES | {"help": text})
     parser.add_argument("--metric", **METRICS)
+    report_options.add_run_selection(parser)
 
 
 def run(given: Namespace) -> int:
@@ -88,16 +91,25 @@ def run(given: Namespace) -> int:
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
     from bnnbench.report.renderers.terminal import render
+    from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.reader import read_runs, require_scores
-    from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.run_filter import RunFilter, filter_runs
 
-    run_filter = RunFilter(given.methods, metrics=given.metric)
+    # Those of --methods are the reference methods, with --with reference.
+    methods = () if given.reference else given.methods
+    where = report_options.parse_where(given.where)
+    run_filter = RunFilter(methods, (), given.metric, where, given.trials)
     folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:
+        require_scores(runs)
+    selected = [filter_runs(runs, run_filter) for runs in folders]
+    if not given.published:
+        selected = [*map(without_duplicates, selected)]
+    for runs in selected:
         note_omitted_runs(runs)
         require_scores(runs)
     console = stdout()
-    for renderable in render(_blocks(folders, given, run_filter)):
+    for renderable in render(_blocks(selected, given, run_filter)):
         console.print(renderable, highlight=False)
     return 0
 
@@ -105,31 +117,29 @@ def run(given: Namespace) -> int:
 def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
     from bnnbench.report.pair_comparison import pair_blocks
-    from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
-    from bnnbench.results.run_filter import filter_runs
 
     if given.reference:
-        runs = without_duplicates(folders[0])
-        return _reference_blocks(runs, given.reference, run_filter, given.rope)
-    selected = [filter_runs(runs, run_filter) for runs in folders]
+        metrics = run_filter.metrics_or(printed_in("figures"))
+        return _reference_blocks(folders[0], given.reference, metrics, given.rope, given.methods)
     if given.published:
-        return _published_blocks(selected[0], given.rope)
-    metrics = run_filter.metrics_or(printed_in("pairs"))
-    return pair_blocks([*map(without_duplicates, selected)], metrics, given.rope)
+        return _published_blocks(folders[0], given.rope)
+    return pair_blocks(folders, run_filter.metrics_or(printed_in("pairs")), given.rope)
 
 
 def _reference_blocks(
-    runs: Runs, with_reference: str, run_filter: RunFilter, rope: float
+    runs: Runs,
+    with_reference: str,
+    metrics: Sequence[Metric],
+    rope: float,
+    methods: tuple[str, ...],
 ) -> Iterator[Block]:
     """Yield the comparison of every run with the reference results of its track."""
     from bnnbench.report.reference_tables import reference_blocks
     from bnnbench.results.labels import full_name
-    from bnnbench.results.metrics import printed_in
     from bnnbench.results.reference.comparison import compare_with_reference
 
-    metrics = run_filter.metrics_or(printed_in("figures"))
-    comparisons = compare_with_reference(runs, with_reference, metrics, rope, run_filter.methods)
+    comparisons = compare_with_reference(runs, with_reference, metrics, rope, methods)
     compared = {run for comparison in comparisons for run in comparison.mine.scored.index}
     rest = runs.scored[~runs.scored.index.isin(compared)].to_dict("records")
     if rest:

@@ -142,7 +142,8 @@ def run(given: Namespace) -> int:
     names = report_options.parse_renames(given.rename)
     from bnnbench.results.run_filter import RunFilter
 
-    run_filter = RunFilter(given.methods, given.datasets, given.metric)
+    where = report_options.parse_where(given.where)
+    run_filter = RunFilter(given.methods, given.datasets, given.metric, where, given.trials)
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
@@ -226,7 +227,7 @@ def write_and_show(
         *(path, labels, style.run_filter, published_values, others),
     )
     runs = read()
-    note_omitted_runs(runs)
+    note_omitted_runs(without_duplicates(runs))
     with report_write_errors(path, output_dir):
         if refresh:
             refresh_runs(runs, cpu_count())
@@ -234,8 +235,6 @@ def write_and_show(
         for message in runs.recomputed:
             note(message)
         report = write_report(runs, style, output_dir, cpu_count())
-    for message in without_duplicates(runs).merged:
-        note(message)
     if len(runs.scored):
         console = stdout()
         for line in verdict_lines(runs, style):
