@@ -19,6 +19,7 @@ from bnnbench.report.pair_tables import (
     power_statement,
 )
 from bnnbench.results.metrics import Metric
+from bnnbench.results.published.protocol import changed_settings
 from bnnbench.results.ranking import RANKED_METRICS
 from bnnbench.results.reference.comparison import (
     MINE,
@@ -55,7 +56,7 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     dataset, better = pairs["dataset"].iloc[0], metric.sign * means
     head = f"{dataset}, {metric.inline_title}: "
     if counted.empty:
-        return f"{head}no reference method of the same track, so there is no verdict."
+        return f"{head}no verdict, since no reference method has the same settings."
     found = verdicts(counted)
     parts = [
         f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
@@ -144,7 +145,8 @@ def reference_blocks(
             for _, own in every.groupby("dataset", sort=False):
                 yield from dataset_table(own, comparison.mine.scored, metric)
         yield blocks.Paragraph(STATEMENT)
-        if found := tuple(remarks(pairs)):
+        own = comparison.mine.scored.loc[pairs["run_a"].unique()]
+        if found := (*own_remarks(own, pairs), *remarks(pairs)):
             yield blocks.ItemList(found)
         yield from overall(comparison, str(name), by_metric)
         for metric, every in by_metric:
@@ -180,11 +182,25 @@ def dataset_table(
     yield blocks.fill(DATASET_COLUMNS, rows)
 
 
+def own_remarks(mine: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
+    """Say why runs of mine are not tested or not ranked."""
+    tested = {*pairs.loc[pairs["counted"], "run_a"]}
+    for digest, run in mine.to_dict("index").items():
+        name = f"{run['method']} on {run['dataset']}"
+        changes = ", ".join(changed_settings(run))
+        if digest not in tested and changes:
+            yield f"{name}: not tested or ranked, since its settings differ: {changes}"
+        elif run["unranked"]:
+            yield f"{name}: not ranked, {run['unranked']}"
+
+
 def remarks(pairs: pd.DataFrame) -> Iterator[str]:
     """Explain the marks of the methods."""
     for remark, own in pairs[pairs["remark"] != ""].groupby("remark", sort=False):
         missing = "not ranked" if own["counted"].all() else "not tested or ranked"
-        yield f"{UNRANKED.strip()} {', '.join(own['b'].unique())}: {missing}, {remark}"
+        every = len(own) == len(pairs) > 1
+        names = "all reference methods" if every else ", ".join(own["b"].unique())
+        yield f"{UNRANKED.strip()} {names}: {missing}, {remark}"
     lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
     for dataset, own in lost.groupby("dataset", sort=False):
         names = ", ".join(own["b"].unique())

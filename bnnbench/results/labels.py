@@ -9,11 +9,13 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.results.published.protocol import (
+    UNSET_SETTINGS,
     expected_settings,
     has_protocol,
     noise_differences,
     protocol_settings,
     settings_differing_from,
+    with_search,
 )
 from bnnbench.results.settings import ABSENT, describe_setting, distinguishing_settings
 
@@ -194,12 +196,16 @@ def deviating_settings(table: pd.DataFrame) -> Iterator[str]:
 def unusual_settings(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
     """Describe those of the named settings in which a run deviates from the protocol.
 
-    `final_epochs` is left out where it equals `epochs`.
+    `final_epochs` is left out where it equals `epochs`, and settings of another search are.
     """
-    settings, expected = run["settings"], expected_settings(run) if has_protocol(run) else {}
+    settings, expected = with_search(run["settings"]), dict[str, Any]()
+    if has_protocol(run):
+        expected = {**UNSET_SETTINGS, **expected_settings(run)}
     deviating = [
         name for name in names if name in settings and settings[name] != expected.get(name, ABSENT)
     ]
+    if "search" in deviating:
+        deviating = [name for name in deviating if not name.startswith("search.")]
     if "training.epochs" in deviating and settings["training.epochs"] == settings.get(
         "training.final_epochs"
     ):

@@ -90,6 +90,17 @@ def describe_setting(name: str, value: Any) -> str:
     return f"{READABLE_NAMES.get(name, name)} {'searched' if is_searched else format_value(value)}"
 
 
+def as_typed(name: str, value: Any) -> str:
+    """Return the value of a setting as on the command line; `searched` for what is searched."""
+    if value is ABSENT:
+        return "unknown"
+    if value is None and name in SEARCHED_BY_DEFAULT:
+        return "searched"
+    if isinstance(value, tuple):
+        return f"[{','.join(map(format_value, value))}]"
+    return format_value(value)
+
+
 def format_value(value: Any) -> str:
     """Format a value as on the command line, except that lists use slashes: `100/200`."""
     if isinstance(value, tuple):

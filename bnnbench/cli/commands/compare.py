@@ -136,15 +136,12 @@ def _reference_blocks(
 ) -> Iterator[Block]:
     """Yield the comparison of every run with the reference results of its track."""
     from bnnbench.report.reference_tables import reference_blocks
-    from bnnbench.results.labels import full_name
     from bnnbench.results.reference.comparison import compare_with_reference
 
     comparisons = compare_with_reference(runs, with_reference, metrics, rope, methods)
-    compared = {run for comparison in comparisons for run in comparison.mine.scored.index}
-    rest = runs.scored[~runs.scored.index.isin(compared)].to_dict("records")
-    if rest:
-        note(f"no reference results to compare with: {'; '.join(map(full_name, rest))}.")
-    for comparison in comparisons:
+    for message in comparisons.left_out:
+        note(message)
+    for comparison in comparisons.tracks:
         yield from reference_blocks(comparison, metrics)
 
 

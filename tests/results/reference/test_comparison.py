@@ -84,9 +84,8 @@ def root(template: Path, tmp_path: Path) -> Path:
 def compared(root: Path, track: str = "", **options: Any) -> ReferenceComparison:
     """Return the comparison of the runs in `root/mine` with the results in `root/reference`."""
     runs = read_runs(root / "mine")
-    (result,) = compare_with_reference(
-        runs, f"reference{track}@{root / 'reference'}", METRICS, 0.01, **options
-    )
+    reference = f"reference{track}@{root / 'reference'}"
+    (result,) = compare_with_reference(runs, reference, METRICS, 0.01, **options).tracks
     return result
 
 
