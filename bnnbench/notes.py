@@ -1,4 +1,4 @@
-"""Messages on standard error: notes, and the status of slow steps."""
+"""Messages on standard error: notes, and the status of slow steps. The wording of numbers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def join_words(words: Iterable[str]) -> str:
     """Return `a, b and c`."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def quantity(count: int, noun: str, plural: str = "") -> str:
+    """Return `1 split` or `20 splits`; `plural` is the noun with an s unless it is given."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
 def note(text: str) -> None:

@@ -32,13 +32,15 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     from bnnbench.report.paper.paper_table import paper_table
     from bnnbench.report.paper.paper_writer import write_paper
     from bnnbench.report.report_folder import ReportFolder
+    from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.reader import require_scores
 
-    runs = report_options.read_filtered_runs(
+    every = report_options.read_filtered_runs(
         given.path, None, run_filter, given.published_values, given.others
     )
-    require_scores(runs)
+    require_scores(every)
+    runs = without_duplicates(every)
     report_options.check_renames(names, runs)
     note_omitted_runs(runs)
     table = paper_table(runs, run_filter.metrics_or(printed_in("figures")), run_filter, names)

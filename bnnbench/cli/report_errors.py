@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 def note_omitted_runs(runs: Runs) -> None:
-    """Print notes about damaged runs, and about the user's values on data sets without runs."""
+    """Print notes about runs left out, and about the user's values on data sets without runs."""
     for message in runs.skipped:
         note(f"left out: {message}")
+    for message in runs.notes:
+        note(message)
     tables = [table for table in runs.tables.values() if "dataset" in table]
     datasets = {str(name) for table in tables for name in table["dataset"]}
     if unused := sorted({str(name) for name in runs.user_published["dataset"]} - datasets):

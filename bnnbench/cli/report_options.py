@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, _ActionsContainer
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     from bnnbench.results.reader import Runs
     from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.setting_filter import Condition
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -43,12 +44,41 @@ SECTIONS_OPTION: dict[str, Any] = {
 """Arguments of `--sections`."""
 
 
+def parse_where(texts: Iterable[str]) -> tuple[Condition, ...]:
+    """Return the conditions of `--where`.
+
+    Raises:
+        UserError: if one is not `SETTING=VALUE`.
+    """
+    from bnnbench.results.setting_filter import Condition  # slow to import (pandas)
+
+    return tuple(map(Condition.parse, texts))
+
+
+def add_run_selection(parser: _ActionsContainer) -> None:
+    """Add the options that select runs by their settings."""
+    parser.add_argument(
+        "--where",
+        metavar="SETTING=VALUE",
+        action="append",
+        default=[],
+        help="only runs with this value of a setting, such as search.iterations=30 or search=none; "
+        "may be repeated",
+    )
+    parser.add_argument(
+        "--trials",
+        action="store_true",
+        help="include runs under protocol=trial, which are no results",
+    )
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options to a parser."""
     selection = parser.add_argument_group("selection")
     selection.add_argument("--methods", **NAMES)
     selection.add_argument("--datasets", **NAMES)
     selection.add_argument("--metric", **METRICS)
+    add_run_selection(selection)
     selection.add_argument(
         "--published-values",
         metavar="FILE",

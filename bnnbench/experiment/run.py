@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -33,6 +34,9 @@ from bnnbench.experiment.run_folder import (
 from bnnbench.identity import digest
 from bnnbench.notes import join_words
 from bnnbench.types import UserError
+
+TRIAL = "trial"
+"""Label of the protocol whose runs are no results."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +71,15 @@ class Run:
         """The record of the run, for `record.json`."""
         experiment = self.experiment
         identity = experiment.identity()
-        metadata = {"experiment": experiment.label, **experiment.metadata()}
+        labels = {"experiment": experiment.label, "protocol": self.protocol}
+        metadata = {**labels, **experiment.metadata()}
         versions = (code_version_of(experiment),)
         return Record(experiment.kind, digest(identity), metadata, identity, versions)
+
+    @property
+    def protocol(self) -> str:
+        """The label of the chosen protocol; empty if there is none."""
+        return str(self.config.get("protocol", {}).get("label", ""))
 
     @cached_property
     def folder(self) -> RunFolder:
@@ -149,14 +159,29 @@ def check_can_add_units(run: Run) -> None:
 
 
 def updated_record(run: Run) -> Record:
-    """Return the record of a run that also lists the code versions of its existing units."""
-    before = recorded_code_versions(run) if run.store.units() else []
+    """Return the record of a run that also lists the code versions of its existing units.
+
+    A run with units of another protocol is no trial, also if some units are computed as one.
+    """
+    if not run.store.units():
+        return run.record
+    before = recorded_code_versions(run)
     new = [
         version
         for version in run.record.code_versions
         if all(describe_other_code(old, version) for old in before)
     ]
-    return replace(run.record, code_versions=(*before, *new))
+    metadata = {**run.record.metadata}
+    if run.protocol == TRIAL:
+        metadata["protocol"] = recorded_protocol(run)
+    return replace(run.record, metadata=metadata, code_versions=(*before, *new))
+
+
+def recorded_protocol(run: Run) -> str:
+    """Return the protocol in the run's record on disk; its own if the record lacks it."""
+    with suppress(UserError):
+        return str(read_record(run.folder).metadata.get("protocol", run.protocol))
+    return run.protocol
 
 
 def recorded_code_versions(run: Run) -> list[Mapping[str, Any]]:

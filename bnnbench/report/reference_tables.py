@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import (
     PROBABILITY_COLUMNS,
@@ -17,6 +18,7 @@ from bnnbench.report.pair_tables import (
     power_statement,
 )
 from bnnbench.results.metrics import Metric
+from bnnbench.results.published.protocol import changed_settings
 from bnnbench.results.ranking import RANKED_METRICS
 from bnnbench.results.reference.comparison import (
     MINE,
@@ -45,10 +47,12 @@ UNRANKED, DIVERGED = " *", " †"
 def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     """Summarise the pairs of one run on one data set, in a sentence or three."""
     counted = pairs[pairs["counted"]]
-    dataset, better = pairs["dataset"].iloc[0], metric.sign * counted["mean_b"]
+    # Means over fewer splits do not compare with the others.
+    means = counted["mean_b"].where(counted["splits"] == counted["splits"].max())
+    dataset, better = pairs["dataset"].iloc[0], metric.sign * means
     head = f"{dataset}, {metric.inline_title}: "
     if counted.empty:
-        return f"{head}no reference method of the same track, so there is no verdict."
+        return f"{head}no verdict, since no reference method has the same settings."
     found = verdicts(counted)
     parts = [
         f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
@@ -56,11 +60,12 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
         if (found == key).any()
     ]
     significant = int((counted["p_holm"] < SIGNIFICANCE_LEVEL).sum())
+    tests = f"{significant} of {quantity(len(counted), 'difference')}"
     best = counted.loc[better.idxmin()]
     return (
-        f"{head}{'; '.join(parts)}. After Holm's correction {significant} of {len(counted)} "
-        f"differences are significant. Best reference method: {best['b']}, difference "
-        f"{difference_cell(best)}."
+        f"{head}{'; '.join(parts)}. After Holm's correction {tests} "
+        f"{'is' if len(counted) == 1 else 'are'} significant. Best reference method: {best['b']}, "
+        f"difference {difference_cell(best)}."
     )
 
 
@@ -117,7 +122,7 @@ def reference_blocks(
     for name, pairs in comparison.pairs.groupby("a", sort=False):
         by_metric = [(m, pairs[pairs["metric"] == m.key]) for m in metrics]
         by_metric = [(metric, own) for metric, own in by_metric if len(own)]
-        others = f"{pairs['b'].nunique()} reference methods"
+        others = quantity(pairs["b"].nunique(), "reference method")
         yield blocks.Heading(f"{name} and {others}: track {comparison.track}")
         yield blocks.ItemList(tuple(
             verdict(own, metric)
@@ -128,7 +133,8 @@ def reference_blocks(
             for _, own in every.groupby("dataset", sort=False):
                 yield from dataset_table(own, comparison.mine.scored, metric)
         yield blocks.Paragraph(STATEMENT)
-        if found := tuple(remarks(pairs)):
+        own = comparison.mine.scored.loc[pairs["run_a"].unique()]
+        if found := (*own_remarks(own, pairs), *remarks(pairs)):
             yield blocks.ItemList(found)
         yield from overall(comparison, str(name), by_metric)
         for metric, every in by_metric:
@@ -164,10 +170,25 @@ def dataset_table(
     yield blocks.fill(DATASET_COLUMNS, rows)
 
 
+def own_remarks(mine: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
+    """Say why runs of mine are not tested or not ranked."""
+    tested = {*pairs.loc[pairs["counted"], "run_a"]}
+    for digest, run in mine.to_dict("index").items():
+        name = f"{run['method']} on {run['dataset']}"
+        changes = ", ".join(changed_settings(run))
+        if digest not in tested and changes:
+            yield f"{name}: not tested or ranked, since its settings differ: {changes}"
+        elif run["unranked"]:
+            yield f"{name}: not ranked, {run['unranked']}"
+
+
 def remarks(pairs: pd.DataFrame) -> Iterator[str]:
     """Explain the marks of the methods."""
     for remark, own in pairs[pairs["remark"] != ""].groupby("remark", sort=False):
-        yield f"{UNRANKED.strip()} {', '.join(own['b'].unique())}: not ranked, {remark}"
+        missing = "not ranked" if own["counted"].all() else "not tested or ranked"
+        every = len(own) == len(pairs) > 1
+        names = "all reference methods" if every else ", ".join(own["b"].unique())
+        yield f"{UNRANKED.strip()} {names}: {missing}, {remark}"
     lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
     for dataset, own in lost.groupby("dataset", sort=False):
         names = ", ".join(own["b"].unique())

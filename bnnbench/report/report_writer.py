@@ -44,6 +44,7 @@ from bnnbench.report.sections import (
     time_against_score,
     verdict,
 )
+from bnnbench.results.configurations import without_duplicates
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs, require_scores
@@ -91,13 +92,18 @@ def section_functions(runs: Runs, style: Style) -> Iterator[SectionFunction]:
 def build_sections(runs: Runs, style: Style) -> list[Block]:
     """Return the blocks of every section to show that applies to the runs.
 
-    The last paragraph names the generic sections that are not shown.
+    Generic sections count identical configurations once; suites name their own. The last paragraph
+    names the generic sections that are not shown.
 
     Raises:
         UserError: if none applies.
     """
-    sections = section_functions(runs, style)
-    blocks = [block for section in sections for block in section(runs, style)]
+    distinct, generic = without_duplicates(runs), set(SECTIONS.values())
+    blocks = [
+        block
+        for section in section_functions(runs, style)
+        for block in section(distinct if section in generic else runs, style)
+    ]
     if not blocks:
         require_scores(runs)
     hidden = hidden_sections(style.sections)
@@ -142,10 +148,11 @@ def write_report(
 
 def verdict_lines(runs: Runs, style: Style | None = None) -> Iterator[RenderableType]:
     """The verdict in words for a terminal."""
-    return terminal.render(verdict.verdict_blocks(runs, style or Style()))
+    return terminal.render(verdict.verdict_blocks(without_duplicates(runs), style or Style()))
 
 
 def results_table(runs: Runs, style: Style | None = None) -> Table:
     """The main results as a table for a terminal of 80 columns, grouped by data set."""
     metrics = (style or Style()).run_filter.metrics_or(printed_in("terminal"))
-    return terminal.grid(list(results.result_tables(runs.scored, metrics).values()))
+    table = without_duplicates(runs).scored
+    return terminal.grid(list(results.result_tables(table, metrics).values()))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.published.protocol import expected_settings, has_protocol
+from bnnbench.results.published.protocol import (
+    UNSET_SETTINGS,
+    expected_settings,
+    has_protocol,
+    noise_differences,
+    protocol_settings,
+    settings_differing_from,
+    with_search,
+)
 from bnnbench.results.settings import ABSENT, describe_setting, distinguishing_settings
 
 DISTINGUISHING_COLUMNS = {
@@ -20,6 +29,9 @@ DISTINGUISHING_COLUMNS = {
 """Columns that may distinguish runs of one method, with the text added to the label, in the order
 in which they are tried."""
 
+NAMED_SETTINGS = ("likelihood", "likelihood.loss", "network.depth")
+"""Settings of these columns."""
+
 DEFAULT_VALUES = {"divergence": "kl", "likelihood": "gaussian", "loss": "nll", "depth": 1}
 """Values that the name of a single run leaves out."""
 
@@ -31,12 +43,14 @@ MAX_LISTED = 3
 
 
 def labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
-    """Return a label for each row, unique among the rows of its data set.
+    """Return a label for each row: one per configuration, unique among the rows of its data set.
 
-    The label is the method's. If several runs share it, whatever distinguishes them is added:
-    divergence, likelihood, loss, depth and experiment; then every setting in which the remaining
-    ones differ, unless it has the value of the published protocol: `vadam`, `vadam, epochs 5` and
-    `vadam, width 20`. The variant's folder is added only if nothing else differs.
+    The label is the method's. If several runs on a data set share it, whatever distinguishes them
+    is added on all data sets: divergence, likelihood, loss, depth and experiment; then every
+    setting in which the remaining ones differ, unless it has the value of the published protocol:
+    `vadam`, `vadam, epochs 5` and `vadam, width 20`. So is whatever distinguishes runs on different
+    data sets, except the experiment and what the protocol sets by data set. The variant's folder is
+    added only if nothing else differs.
 
     Args:
         table: rows of `Runs.scored`.
@@ -49,12 +63,16 @@ def labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
     names = table["method"].astype(str)
     groups = [table[column] for column in ("dataset", *ignore)]
     for column, form in DISTINGUISHING_COLUMNS.items():
-        values = table.groupby([*groups, names])[column].transform("nunique")
-        names = names.where(values == 1, names + SEPARATOR + table[column].map(form.format))
+        within = [*groups, names] if column in ("experiment", *ignore) else [names]
+        differ = table.groupby(within)[column].transform("nunique") > 1
+        differ = differ.groupby(names).transform("any")
+        names = names.where(~differ, names + SEPARATOR + table[column].map(form.format))
     keys = pd.concat([*groups, names], axis=1)
     shared = keys[keys.duplicated(keep=False)]
-    for rows in shared.groupby([*shared.to_numpy().T]).groups.values():
-        names.loc[rows] += distinguishing_suffixes(table.loc[rows])
+    alike = pd.Series(shared.groupby([*shared.to_numpy().T]).ngroup(), shared.index)
+    for rows in names.groupby(names).groups.values():
+        own = table.loc[rows]
+        names.loc[rows] += distinguishing_suffixes(own, alike.reindex(rows))
     return names.rename("label")
 
 
@@ -104,6 +122,24 @@ def marked_labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
     )
 
 
+def common_marked_labels(table: pd.DataFrame) -> pd.Series:
+    """Return `labels` with the same mark on all data sets, for results over data sets.
+
+    The mark names the data sets of differences that not all of them share.
+    """
+    names = labels(table)
+    marks = {label: common_mark(own) for label, own in table.groupby(names)}
+    return names.map(lambda name: name + difference_mark(marks[name], name))
+
+
+def common_mark(table: pd.DataFrame) -> str:
+    """Return the differences of the runs of one label from the published protocol."""
+    if table["mark"].nunique() == 1:
+        return str(table["mark"].iloc[0])
+    marks = table[table["mark"] != ""].groupby("mark", sort=False)["dataset"]
+    return "; ".join(f"{mark} on {', '.join(datasets)}" for mark, datasets in marks)
+
+
 def difference_mark(differences: str, name: str = "") -> str:
     """Return the suffix that marks a run whose settings deviate from the published protocol.
 
@@ -115,27 +151,61 @@ def difference_mark(differences: str, name: str = "") -> str:
     return f" (settings differ{suffix})" if differences else ""
 
 
-def distinguishing_suffixes(group: pd.DataFrame) -> list[str]:
-    """Return the suffixes that distinguish runs that share a label on one data set."""
-    runs = group.to_dict("records")
-    names = distinguishing_settings([run["settings"] for run in runs])
-    parts = [unusual_settings(run, names) for run in runs]
-    if len(set(map(tuple, parts))) < len(runs):  # the differences were left out
-        parts = [[describe_setting(n, run["settings"].get(n)) for n in names] for run in runs]
-    if not names:
-        parts = [[str(run["variant"])] for run in runs]
+def distinguishing_suffixes(table: pd.DataFrame, alike: pd.Series) -> list[str]:
+    """Return the suffixes that distinguish runs that share a label.
+
+    Args:
+        table: the runs.
+        alike: the same number for runs that share the label on one data set; missing for others.
+    """
+    groups = [own for _, own in table.groupby(alike)]
+    by_group = [distinguishing_settings([*own["settings"]]) for own in groups]
+    names = (*dict.fromkeys(chain(*by_group, deviating_settings(table))),)
+    runs = table.to_dict("records")
+    parts = pd.Series([(*unusual_settings(run, names),) for run in runs], table.index)
+    if any(parts[own.index].duplicated().any() for own in groups):  # the differences were left out
+        parts = parts.index.to_series().map(
+            lambda run: tuple(describe_setting(n, table["settings"][run].get(n)) for n in names)
+        )
+    for own, found in zip(groups, by_group, strict=True):
+        if not found:
+            parts[own.index] += own["variant"].map(lambda variant: (str(variant),))
     return ["".join(SEPARATOR + part for part in run_parts) for run_parts in parts]
+
+
+def deviating_settings(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the settings in which only some runs deviate from the published protocol.
+
+    A run with another noise model is another model, and not compared with the protocol.
+    """
+    if table["settings_differ"].nunique() < 2:
+        return
+    found = [
+        settings_differing_from(run, protocol_settings(run))
+        for run in table.to_dict("records")
+        if has_protocol(run) and not noise_differences(run)
+    ]
+    for name in dict.fromkeys(chain(*found)):
+        if (
+            name not in NAMED_SETTINGS
+            and len({str(settings.get(name, ABSENT)) for settings in found}) > 1
+        ):
+            yield name
 
 
 def unusual_settings(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
     """Describe those of the named settings in which a run deviates from the protocol.
 
-    `final_epochs` is left out where it equals `epochs`.
+    `final_epochs` is left out where it equals `epochs`, and settings of another search are.
     """
-    settings, expected = run["settings"], expected_settings(run) if has_protocol(run) else {}
+    settings, expected = with_search(run["settings"]), dict[str, Any]()
+    if has_protocol(run):
+        expected = {**UNSET_SETTINGS, **expected_settings(run)}
     deviating = [
         name for name in names if name in settings and settings[name] != expected.get(name, ABSENT)
     ]
+    if "search" in deviating:
+        deviating = [name for name in deviating if not name.startswith("search.")]
     if "training.epochs" in deviating and settings["training.epochs"] == settings.get(
         "training.final_epochs"
     ):

@@ -7,12 +7,13 @@ Friedman test of mean ranks, and Nemenyi's critical difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.labels import marked_labels
+from bnnbench.results.completeness import comparable_losses, with_incomplete
+from bnnbench.results.labels import common_marked_labels
 from bnnbench.results.metrics import METRICS, Metric
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import SIGNIFICANCE_LEVEL
@@ -93,7 +94,8 @@ class Rankings:
         experiment: its label.
         by_metric: a ranking per metric, over the same methods and data sets.
         runs: digests of the ranked runs.
-        excluded: methods that were not run on all of these data sets.
+        excluded: methods without complete runs on all of these data sets, with a reason where
+            splits are missing.
     """
 
     experiment: str
@@ -111,42 +113,51 @@ def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED_METRICS) -> list[Ran
     """Rank the methods of each experiment over the data sets that all of them have.
 
     Methods with the fewest data sets are excluded, to keep as many runs as possible.
-    Synthetic data and runs without a finished split are ignored, and experiments with too few
-    methods or data sets are skipped.
+    Synthetic data are ignored, and experiments with too few methods or data sets are skipped.
     """
     table = runs.scored
     if table.empty:
         return []
-    rows = table[~table["synthetic"].astype(bool) & table["rmse_mean"].notna()]
-    groups = rows.groupby("experiment", sort=False)
-    return [
-        ranking for name, group in groups if (ranking := rank_experiment(str(name), group, metrics))
-    ]
+    rows = table[~table["synthetic"].astype(bool)]
+    groups = (
+        (str(name), with_incomplete(group, runs.splits))
+        for name, group in rows.groupby("experiment", sort=False)
+    )
+    return [found for name, own in groups if (found := rank_experiment(name, own, metrics))]
 
 
 def rank_experiment(
     experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]
 ) -> Rankings | None:
     """Rank the runs of one experiment, rows of `Runs.scored`; None with too few of them."""
-    table = table.assign(label=marked_labels(table))
+    table = table.assign(label=common_marked_labels(table))
 
-    def scores(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:
-        return rows.pivot(index="dataset", columns="label", values=f"{metric.key}_mean")
+    def losses(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+        losses = comparable_losses(rows, metric)
+        return rows.assign(loss=losses).pivot(index="dataset", columns="label", values="loss")
 
-    block = largest_block(scores(table, RANKED_METRICS[0]).notna())
+    block = largest_block(losses(table, RANKED_METRICS[0]).notna())
     if block is None:
         return None
     datasets, methods = block
     inside = table[table["dataset"].isin(datasets) & table["label"].isin(methods)]
     by = [
-        rank_scores(values, metric)
+        rank_scores(metric.sign * values, metric)
         for metric in metrics
-        if (values := scores(inside, metric)).notna().all(axis=None)
+        if (values := losses(inside, metric)).notna().all(axis=None)
     ]
     if not by:
         return None
-    excluded = sorted(set(table["label"]) - set(methods))
+    excluded = describe_excluded(table[~table["label"].isin(methods)])
     return Rankings(experiment, tuple(by), tuple(inside.index), tuple(excluded))
+
+
+def describe_excluded(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the labels of methods that are not ranked, with what their runs lack."""
+    for label, own in table.groupby("label"):
+        cells = own[["dataset", "incomplete"]].to_numpy()
+        texts = [f"{text} on {data}" for data, text in cells if text and text not in str(label)]
+        yield f"{label} ({', '.join(texts)})" if texts else str(label)
 
 
 def largest_block(present: pd.DataFrame) -> tuple[Sequence[str], Sequence[str]] | None:

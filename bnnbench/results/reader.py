@@ -13,6 +13,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import Record, RunFolder, finished_runs, read_record
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
+from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.run_files import VerifiedRun, read_verified
@@ -115,14 +116,15 @@ class Runs:
             folder) and `settings` (by dotted name); for runs on splits also `splits` (how many),
             `diverged` (how many of them diverged; left out of the means), `settings_differ`
             (deviations from the published protocol in words, empty if none), `mark` (the same, but
-            empty if all runs share one other noise model), and for each metric and diagnostic
-            `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
+            empty if all runs share one other noise model), `incomplete` (`with_incomplete`), and
+            for each metric and diagnostic `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: folder of each run.
         calibrations: calibration table of each run that has one (`read_calibration`).
         skipped: a message for every run left out because a file of it is damaged.
         recomputed: a message for every damaged file whose numbers were recomputed.
         user_published: published values given by the user (`read_user_published`).
+        notes: messages about runs that were left out on purpose.
     """
 
     path: Path
@@ -135,6 +137,7 @@ class Runs:
     user_published: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=list(USER_PUBLISHED_COLUMNS))
     )
+    notes: tuple[str, ...] = ()
     _cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -177,7 +180,8 @@ def read_runs(
         splits["run"] = np.repeat(list(pieces), [len(piece) for piece in pieces.values()])
         scores = to_wide(summarise_runs(splits))
         counts = splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
-        tables[KIND] = with_differences(tables[KIND].join(counts)).join(scores)
+        described = with_incomplete(with_differences(tables[KIND].join(counts)), splits)
+        tables[KIND] = described.join(scores)
     for kind, table in tables.items():
         order = [column for column in SORT_COLUMNS if column in table]
         tables[kind] = table.sort_values(order, kind="stable")

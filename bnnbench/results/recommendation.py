@@ -68,11 +68,19 @@ def sentences(verdict: Verdict, names: pd.Series, coverage: Coverage | None) -> 
     is_worse = rivals["outcome"] == "worse"
     if ties := [_describe(names[run], rival) for run, rival in rivals[~is_worse].iterrows()]:
         yield f"Not significantly worse: {join_words(ties)}."
-    if worse := [names[run] for run in rivals.index[is_worse]]:
+    lost = rivals["diverged"] > 0
+    if worse := [names[run] for run in rivals.index[is_worse & ~lost]]:
         yield f"Worse with probability over {DECISION_PROBABILITY:.0%}: {join_words(worse)}."
+    if worse := [names[run] for run in rivals.index[is_worse & lost]]:
+        yield f"Worse, since some splits diverged: {join_words(worse)}."
     if untested := [names[run] for run in verdict.untested]:
         few = f"fewer than {MIN_COMMON_SPLITS} common splits"
         yield f"Not compared ({few}): {join_words(untested)}."
+    if verdict.diverged:
+        yield f"Diverged on every split: {join_words(names[run] for run in verdict.diverged)}."
+    if verdict.incomplete:
+        rest = (f"{names[run]} ({text})" for run, text in verdict.incomplete.items())
+        yield f"Not ranked: {join_words(rest)}."
     if coverage is not None:
         yield f"The 90 % intervals of {best} contain {coverage}."
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
+from bnnbench.notes import quantity
+from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.metrics import BY_KEY, COMPUTED, Metric
 from bnnbench.results.reader import Runs, summarise_runs, to_wide
+from bnnbench.results.setting_filter import PROTOCOL, Condition, is_trial, rows_where
 from bnnbench.results.split_scores import split_scores
 from bnnbench.types import UserError
 
@@ -37,11 +40,15 @@ class RunFilter:
         methods: labels of methods, as tables name them.
         datasets: names of data sets.
         metrics: keys of `metrics.BY_KEY`.
+        where: settings that the runs must have.
+        trials: whether trial runs are included.
     """
 
     methods: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    where: tuple[Condition, ...] = ()
+    trials: bool = True
 
     def __post_init__(self) -> None:
         check_known_names("--metric", self.metrics, BY_KEY)
@@ -66,6 +73,10 @@ def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
     Raises:
         UserError: if a name is unknown, no run is left, or a metric cannot be computed.
     """
+    if not (selection.trials or any(one.name == PROTOCOL for one in selection.where)):
+        runs = without_trials(runs)
+    if selection.where:
+        runs = with_tables(runs, rows_where(runs.tables, selection.where))
     columns = {"method": selection.methods, "dataset": selection.datasets}
     for column, option in (("method", "--methods"), ("dataset", "--datasets")):
         check_known_names(option, columns[column], dict.fromkeys(available_names(runs, column)))
@@ -89,17 +100,47 @@ def select_runs(runs: Runs, columns: Mapping[str, Sequence[str]]) -> Runs:
         description = " on ".join(" or ".join(names) for names in columns.values() if names)
         option = "--methods" if columns["method"] else "--datasets"
         raise UserError(f"{runs.path} contains no finished run of {description}.", option, "no_run")
+    published = select_rows(runs.user_published, columns)
+    return replace(with_tables(runs, tables), user_published=published)
+
+
+def without_trials(runs: Runs) -> Runs:
+    """Return the runs without those under `protocol=trial`, and a note on these.
+
+    Raises:
+        UserError: if none is left.
+    """
+    trials = sum(int(is_trial(table).sum()) for table in runs.tables.values())
+    if not trials:
+        return runs
+    tables = {kind: table[~is_trial(table)] for kind, table in runs.tables.items()}
+    tables = {kind: table for kind, table in tables.items() if len(table)}
+    if not tables:
+        raise UserError(
+            f"{runs.path} contains trial runs only (protocol=trial), which are no results; include "
+            "them with --trials.",
+            "--trials",
+            "only_trials",
+        )
+    text = f"left out {quantity(trials, 'trial run')} (protocol=trial); --trials includes them"
+    return replace(with_tables(runs, tables), notes=(*runs.notes, text))
+
+
+def with_tables(runs: Runs, tables: Mapping[str, pd.DataFrame]) -> Runs:
+    """Return the runs in some rows of their tables, with everything that belongs to them."""
+    tables = dict(tables)
     digests = {str(run) for table in tables.values() for run in table.index}
-    mask = runs.splits["run"].isin(digests) if len(runs.splits) else slice(None)
+    splits = runs.splits[runs.splits["run"].isin(digests)] if len(runs.splits) else runs.splits
+    if KIND in tables:  # the others may have had more splits
+        tables[KIND] = with_incomplete(tables[KIND], splits)
     return replace(
         runs,
         tables=tables,
-        splits=runs.splits[mask],
+        splits=splits,
         folders={run: folder for run, folder in runs.folders.items() if run in digests},
         calibrations={
             run: calibration for run, calibration in runs.calibrations.items() if run in digests
         },
-        user_published=select_rows(runs.user_published, columns),
         _cache={},
     )
 

@@ -13,6 +13,13 @@ LABEL_KEYS = ("label", "name")
 IGNORED_SUFFIXES = ("class", "table")
 """Last parts of names that readers need not see: class paths, fingerprints of data."""
 
+TECHNICAL_SETTINGS = (
+    *("training.compile", "evaluation.out_of_fold", "evaluation.score_training_rows"),
+    *("evaluation.save_objective", "evaluation.save_predictive_mixture"),
+    "evaluation.save_fold_predictions",
+)
+"""Settings that change no score, up to rounding; they name a run only if nothing else does."""
+
 READABLE_NAMES = {
     "network.width": "width",
     "network.depth": "depth",
@@ -83,6 +90,17 @@ def describe_setting(name: str, value: Any) -> str:
     return f"{READABLE_NAMES.get(name, name)} {'searched' if is_searched else format_value(value)}"
 
 
+def as_typed(name: str, value: Any) -> str:
+    """Return the value of a setting as on the command line; `searched` for what is searched."""
+    if value is ABSENT:
+        return "unknown"
+    if value is None and name in SEARCHED_BY_DEFAULT:
+        return "searched"
+    if isinstance(value, tuple):
+        return f"[{','.join(map(format_value, value))}]"
+    return format_value(value)
+
+
 def format_value(value: Any) -> str:
     """Format a value as on the command line, except that lists use slashes: `100/200`."""
     if isinstance(value, tuple):
@@ -109,9 +127,10 @@ def distinguishing_settings(settings: Sequence[Settings]) -> tuple[str, ...]:
     """Return the names of the settings that distinguish runs, one per set of equal columns.
 
     If readable settings do not distinguish all runs, everything else that differs is added:
-    settings that only some runs have, classes, data.
+    settings that only some runs have, technical ones, classes, data.
     """
-    readable = _without_duplicates(differing_settings(settings))
+    differing = differing_settings(settings).items()
+    readable = _without_duplicates({n: v for n, v in differing if n not in TECHNICAL_SETTINGS})
     values = {tuple(one_run.get(name, ABSENT) for name in readable) for one_run in settings}
     if len(values) == len(settings):
         return readable

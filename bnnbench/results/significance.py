@@ -211,22 +211,24 @@ def holm(p: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def not_credibly_worse(means: pd.Series, pairs: pd.DataFrame, metric: Metric) -> set[str]:
-    """Return the run with the best mean and all runs that are not credibly worse.
+def not_credibly_worse(losses: pd.Series, pairs: pd.DataFrame) -> set[str]:
+    """Return the run with the lowest loss and all runs that do not lose to it (`verdicts`).
 
-    A run is credibly worse if the best is better beyond the ROPE with probability over
-    `DECISION_PROBABILITY`. Runs that share too few splits with the best are left out. `means` are
-    those of one data set by run, `pairs` the tests on that data set and metric.
+    Runs that share too few splits with the best are left out.
+
+    Args:
+        losses: of the runs on one data set (`comparable_losses`); runs without one are left out.
+        pairs: the tests on this data set by this metric.
     """
-    losses = (metric.sign * means).dropna()
-    if losses.empty:
+    known = losses.dropna()
+    if known.empty:
         return set()
-    best = str(losses.idxmin())
-    beaten = pd.concat([
-        pairs[pairs["run_a"] == best].set_index("run_b")["p_better"],
-        pairs[pairs["run_b"] == best].set_index("run_a")["p_worse"],
-    ])  # fmt: skip
-    return {best, *beaten.index[beaten <= DECISION_PROBABILITY]}
+    best = str(known.idxmin())
+    is_a, is_b = pairs["run_a"] == best, pairs["run_b"] == best
+    found = verdicts(pairs)
+    rest = pd.concat([pairs.loc[is_a & (found != "a"), "run_b"],
+                      pairs.loc[is_b & (found != "b"), "run_a"]])  # fmt: skip
+    return {best, *rest[rest.isin(known.index)]}
 
 
 def describe_shared_splits(pairs: pd.DataFrame) -> str:
@@ -247,23 +249,26 @@ def add_names(pairs: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 
 
 def verdicts(pairs: pd.DataFrame) -> pd.Series:
-    """Return `a`, `b`, `equivalent` or `undecided` for each pair, by `DECISION_PROBABILITY`."""
+    """Return `a`, `b`, `equivalent` or `undecided` for each pair, by `DECISION_PROBABILITY`.
+
+    A run that alone diverged on some shared split loses, whatever its other scores. If each run
+    alone diverged somewhere, the pair is undecided. Pairs without `diverged_a` and `diverged_b` are
+    decided by the test.
+    """
+    diverged = pairs.reindex(columns=["diverged_a", "diverged_b"], fill_value=0) > 0
+    lost_a, lost_b = diverged["diverged_a"], diverged["diverged_b"]
     probabilities = {"p_better": "a", "p_equivalent": "equivalent", "p_worse": "b"}
-    decided = [pairs[column] > DECISION_PROBABILITY for column in probabilities]
-    result = np.select(decided, list(probabilities.values()), default="undecided")
+    conditions = {
+        "undecided": lost_a & lost_b, "a": lost_b, "b": lost_a,
+    }  # fmt: skip
+    decided = [*conditions.values(), *(pairs[p] > DECISION_PROBABILITY for p in probabilities)]
+    result = np.select(decided, [*conditions, *probabilities.values()], default="undecided")
     return pd.Series(result, pairs.index, dtype=object)
 
 
 def outcomes(pairs: pd.DataFrame) -> pd.Series:
-    """Return `a`, `b` or `tie`: the run that wins each pair.
-
-    A run that alone diverged on some shared split loses. Otherwise the verdict decides; equivalent
-    and undecided pairs are ties. If each run alone diverged somewhere, the pair is a tie.
-    """
-    lost = pairs["diverged_a"] > 0, pairs["diverged_b"] > 0
-    decided = [lost[0] & lost[1], lost[1], lost[0]]
-    by_test = verdicts(pairs).replace({"equivalent": "tie", "undecided": "tie"})
-    return pd.Series(np.select(decided, ["tie", "a", "b"], by_test), pairs.index, dtype=object)
+    """Return `a`, `b` or `tie` for each pair: equivalent and undecided ones are ties."""
+    return verdicts(pairs).replace({"equivalent": "tie", "undecided": "tie"})
 
 
 def tally(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
 
+from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.metrics import Metric
 from bnnbench.results.significance import intervals, verdicts
 
@@ -27,7 +28,8 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row per other run, index its digest: its score minus that of `run` (`difference`), half
         the width of the interval of this difference (`error`), the probabilities `p_better`,
-        `p_equivalent` and `p_worse`, and its `outcome` against `run`.
+        `p_equivalent` and `p_worse`, the number of shared splits on which it alone `diverged`, and
+        its `outcome` against `run`.
     """
     own = pairs[(pairs["run_a"] == run) | (pairs["run_b"] == run)]
     is_a = own["run_a"] == run
@@ -39,6 +41,7 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
         "p_better": own["p_better"].mask(is_a, own["p_worse"]),
         "p_equivalent": own["p_equivalent"],
         "p_worse": own["p_worse"].mask(is_a, own["p_better"]),
+        "diverged": own["diverged_a"].where(~is_a, own["diverged_b"]),
         "outcome": winner.replace({"a": "better", "b": "worse"}),
     }
     others = own["run_b"].where(is_a, own["run_a"])
@@ -47,15 +50,17 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The run with the best mean on one data set, and the others compared with it.
+    """The best run on one data set, and the others compared with it.
 
     Attributes:
         dataset: the data set.
         metric: the metric.
-        scores: the rows of `Runs.scored` on this data set with a mean, best first.
+        scores: the rows of `Runs.scored` on this data set that are ranked and have a mean, best
+            first (`comparable_losses`).
         others: from `compare_with` the best run. Runs that share too few splits with it are
             missing.
         diverged: the runs without a mean, which diverged on every split.
+        incomplete: why a run is not ranked, by run.
     """
 
     dataset: str
@@ -63,6 +68,7 @@ class Verdict:
     scores: pd.DataFrame
     others: pd.DataFrame
     diverged: tuple[str, ...] = ()
+    incomplete: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -88,12 +94,15 @@ def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> 
         pairs: from `significance.compare_pairs`.
         metric: the metric.
     """
-    key = f"{metric.key}_mean"
-    ranked = scored.sort_values(key, ascending=metric.sign > 0, kind="stable")
+    ordered = scored.loc[comparable_losses(scored, metric).sort_values(kind="stable").index]
     pairs = pairs[pairs["metric"] == metric.key]
     for dataset in scored["dataset"].unique():
-        own = ranked[ranked["dataset"] == dataset]
-        known, lost = own[own[key].notna()], own.index[own[key].isna()]
+        every = ordered[ordered["dataset"] == dataset]
+        has_mean = every[f"{metric.key}_mean"].notna()
+        own, lost = every[has_mean], every.index[~has_mean]
+        known, rest = own[own["incomplete"] == ""], own[own["incomplete"] != ""]
         if len(known):
             others = compare_with(str(known.index[0]), pairs[pairs["dataset"] == dataset])
-            yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)))
+            others = others[others.index.isin(known.index)]
+            incomplete = {str(run): text for run, text in rest["incomplete"].items()}
+            yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)), incomplete)

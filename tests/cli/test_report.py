@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from support.command import Command, assert_one_line_error
 from support.runs import add_arrays, make_folder, make_run
 
+from bnnbench.experiment.run_folder import read_record, write_record
 from bnnbench.report import run_output
 from bnnbench.results.run_files import CALIBRATION
 
@@ -26,6 +28,31 @@ def test_it_prints_a_table_and_ends_with_the_page_to_open(command: Command, tmp_
     assert (tmp_path / "report" / "report.html").is_file()
     code, out, _ = command("report", str(tmp_path), "--output-dir", str(tmp_path / "here"))
     assert code == 0 and (tmp_path / "here" / "results.md").is_file()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_runs_are_selected_by_settings_and_trials_left_out(
+    command: Command, tmp_path: Path
+) -> None:
+    for method in ("pbp", "map", "vadam"):
+        folder = make_run(tmp_path, method=method, seed=int(method == "map"))
+    record = read_record(folder)
+    write_record(folder, replace(record, metadata={**record.metadata, "protocol": "trial"}))
+    for options, expected in {
+        (): ["map", "pbp"],
+        ("--trials",): ["map", "pbp", "vadam"],
+        ("--where", "seed=0", "--trials"): ["pbp", "vadam"],
+    }.items():
+        code, _, err = command("report", str(tmp_path), *options)
+        assert code == 0 and ("left out" in err) == ("--trials" not in options)
+        table = pd.read_csv(tmp_path / "report" / "results.csv")
+        assert table["method"].tolist() == expected
+        code, out, _ = command("compare", str(tmp_path), *options)
+        assert code == 0 and [m for m in ("map", "pbp", "vadam") if m in out] == expected
+    for name in ("report", "compare"):
+        command.assert_refused(
+            name, str(tmp_path), "--where", "seed", setting="--where", code="syntax"
+        )
 
 
 def test_a_report_is_not_written_through_a_received_link(

@@ -150,3 +150,16 @@ def test_records_of_older_code_are_read(tiny: Planner) -> None:
     write_record(folder, replace(read_record(folder), code_versions=[older]))
     assert run_status(run).other_code == ("another version of the code (bnnbench 0.1.0)",)
     assert updated_record(run).code_versions == (older, *run.record.code_versions)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [("trial", "book", "book"), ("book", "trial", "book"), ("trial", "trial", "trial")],
+)
+def test_a_run_with_units_of_another_protocol_is_no_trial(
+    tiny: Planner, first: str, then: str, expected: str
+) -> None:
+    linear = ("method=linear", "splits=1")
+    folder, _ = finished(tiny(*linear, f"protocol={first}"))
+    now = tiny(*linear, f"protocol={then}")
+    assert now.folder.root == folder.root and updated_record(now).metadata["protocol"] == expected

@@ -10,7 +10,13 @@ import pandas as pd
 import pytest
 from support.runs import divergence_metadata, make_run, metadata_of
 
-from bnnbench.results.labels import common_settings, full_name, labels, short_name
+from bnnbench.results.labels import (
+    common_marked_labels,
+    common_settings,
+    full_name,
+    labels,
+    short_name,
+)
 from bnnbench.results.reader import read_runs
 
 SHORT = {"training__epochs": 5, "training__final_epochs": 5}
@@ -64,10 +70,63 @@ def test_labels_name_only_what_differs(tmp_path: Path) -> None:
     make_run(tmp_path, "v3", depth=2)
     make_run(tmp_path, dataset="yacht")
     table = read_runs(tmp_path).scored
-    expected = ["bbb_x1, depth 1", "bbb_x1, depth 2, v2", "bbb_x1, depth 2, v3", "bbb_x1"]
+    expected = ["bbb_x1, depth 1", "bbb_x1, depth 2, v2", "bbb_x1, depth 2, v3", "bbb_x1, depth 1"]
     assert labels(table).tolist() == expected and labels(table).index.equals(table.index)
     ignored = labels(table, ignore=("depth",)).tolist()
     assert ignored == ["bbb_x1", "bbb_x1, v2", "bbb_x1, v3", "bbb_x1"]
+
+
+TECHNICAL = {"training__compile": "always", "evaluation__out_of_fold": False}
+SEED = {"seed": 1}
+
+OVER_DATA_SETS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "what distinguishes runs on one data set is named on all": (
+        [{"dataset": "boston"}, {"dataset": "yacht"}, {"dataset": "yacht", **SEED}],
+        ["vadam, seed 7", "vadam, seed 7", "vadam, seed 1"],
+    ),
+    "so is the depth": (
+        [{"dataset": "boston"}, {"dataset": "boston", "depth": 2}, {"dataset": "yacht"}],
+        ["vadam, depth 1", "vadam, depth 2", "vadam, depth 1"],
+    ),
+    "other settings on another data set": (
+        [{"dataset": "boston"}, {"dataset": "yacht", "settings": SHORT}],
+        ["vadam", "vadam, epochs 5"],
+    ),
+    "another model on another data set": (
+        [{"dataset": "boston"}, {"dataset": "yacht", "likelihood": "heteroscedastic"}],
+        ["vadam, gaussian", "vadam, heteroscedastic"],
+    ),
+    "not what the protocol sets by data set": (
+        [{"dataset": "boston"}, {"dataset": "protein"}, {"dataset": "yacht", "experiment": "own"}],
+        ["vadam", "vadam", "vadam"],
+    ),
+    "no technical setting where another one differs": (
+        [
+            {"dataset": "boston", "settings": {"training__compile": "never"}},
+            {"dataset": "yacht", "settings": TECHNICAL},
+            {"dataset": "yacht", "settings": SHORT},
+        ],
+        ["vadam", "vadam", "vadam, epochs 5"],
+    ),
+}
+"""Runs of a method, and their labels."""
+
+
+@pytest.mark.parametrize("name", OVER_DATA_SETS)
+def test_a_configuration_has_one_label_on_all_data_sets(tmp_path: Path, name: str) -> None:
+    runs, expected = OVER_DATA_SETS[name]
+    for k, run in enumerate(runs):
+        make_run(tmp_path, f"v{k}", method="vadam", **run)
+    assert labels(read_runs(tmp_path).scored).tolist() == expected
+
+
+def test_results_over_data_sets_share_a_mark(tmp_path: Path) -> None:
+    make_run(tmp_path, times=5)
+    make_run(tmp_path, dataset="yacht")
+    make_run(tmp_path, dataset="wine", method="pbp")
+    found = common_marked_labels(read_runs(tmp_path).scored)
+    mark = " (settings differ: 4 of 20 splits on yacht)"
+    assert set(found) == {f"bbb_x1{mark}", "pbp (settings differ: 4 of 20 splits)"}
 
 
 def test_the_full_name_of_a_single_run() -> None:

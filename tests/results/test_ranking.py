@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import make_run
+from support.runs import LOST, lose_splits, make_run
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.ranking import largest_block, rank_scores, rankings
@@ -67,6 +67,24 @@ def test_the_methods_with_the_fewest_data_sets_are_left_out() -> None:
     present.loc[["y", "z"], "m3"] = False
     assert largest_block(present) == (list("wxyz"), ["m0", "m1", "m2"])
     assert largest_block(present.iloc[:1]) is None and largest_block(present.iloc[:, :2]) is None
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_run_that_lacks_splits_is_last_or_not_ranked(tmp_path: Path, name: str) -> None:
+    for dataset in ("boston", "yacht", "wine"):
+        for level, method in enumerate(("best", "second", "third", "last")):
+            own = {"dataset": dataset, "method": method}
+            folder = make_run(tmp_path, times=5, rmse=1.0 + level + np.arange(4), **own)
+            if (dataset, method) == ("wine", "best"):
+                lose_splits(folder, **LOST[name])
+    (found,) = rankings(read_runs(tmp_path), [ERROR])
+    ranks, kept = found.by_metric[0].ranks, LOST[name].get("kept")
+    if kept:
+        assert list(ranks) == ["last", "second", "third"] and len(ranks) == 3
+        assert found.excluded == (f"best (settings differ: {kept} of 20 splits on wine)",)
+    else:
+        assert ranks.loc["wine"].to_dict() == {"second": 1, "third": 2, "last": 3, "best": 4}
+        assert ranks.loc["yacht", "best"] == 1 and not found.excluded
 
 
 def test_runs_are_ranked_within_their_experiment(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ def in_words(others: dict[str, tuple[str, float, float]], *untested: str) -> lis
     names = pd.Index(["gp", *others, *untested])
     scores = pd.DataFrame({f"{SCORE.key}_mean": -1.5, f"{SCORE.key}_stderr": 0.05}, names)
     columns = ["outcome", "p_equivalent", "p_worse"]
-    table = pd.DataFrame.from_dict(others, "index", columns=columns)
+    table = pd.DataFrame.from_dict(others, "index", columns=columns).assign(diverged=0)
     coverage = Coverage(0.87, (0.9, 0.9, 0.8))
     return [*sentences(Verdict("houses", SCORE, scores, table), names.to_series(), coverage)]
 

@@ -183,14 +183,16 @@ def test_the_copy_with_more_splits_is_used(tmp_path: Path) -> None:
 
 def test_the_best_run_and_those_not_credibly_worse() -> None:
     """Runs a and b do not differ significantly, c is worse, d shares no splits."""
-    means = pd.Series({"a": 2.0, "b": 2.1, "c": 3.0, "d": 2.05, "e": math.nan})
+    losses = pd.Series({"a": 2.0, "b": 2.1, "c": 3.0, "d": 2.05, "e": math.nan})
     columns = ["run_a", "run_b", "p_better", "p_equivalent", "p_worse"]
     pairs = pd.DataFrame(
         [("a", "b", 0.95, 0.03, 0.02), ("c", "a", 0.0, 0.0, 1.0), ("b", "c", 1.0, 0.0, 0.0)],
         columns=columns,
     )
-    assert not_credibly_worse(means, pairs, BY_KEY["rmse"]) == {"a", "b"}
-    assert not_credibly_worse(means, pairs.assign(p_better=0.951), BY_KEY["rmse"]) == {"a"}
+    assert not_credibly_worse(losses, pairs) == {"a", "b"}
+    assert not_credibly_worse(losses, pairs.assign(p_better=[0.951, 0, 1])) == {"a"}
+    assert not_credibly_worse(losses, pairs.assign(diverged_a=0, diverged_b=[1, 0, 0])) == {"a"}
     higher = pd.DataFrame([("a", "c", 0.0, 0.5, 0.5)], columns=columns)
-    assert not_credibly_worse(means, higher, BY_KEY["log_likelihood"]) == {"a", "c"}
-    assert not_credibly_worse(means[["e"]], pairs, BY_KEY["rmse"]) == set()
+    assert not_credibly_worse(-losses, higher) == {"a", "c"}
+    assert not_credibly_worse(losses.drop("b"), pairs) == {"a"}
+    assert not_credibly_worse(losses[["e"]], pairs) == set()

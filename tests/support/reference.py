@@ -19,7 +19,7 @@ from support.runs import METADATA, make_run, metadata_of
 CODE = {"version": "0.1.0", "commit": "abc", "digest": "0123456789abcdef", "own": None}
 OTHER_CODE = {**CODE, "digest": "fedcba9876543210"}
 
-SETTINGS = {"method__class": "bnnbench.methods.bbb.BBB", "table__content": "0123"}
+SETTINGS = {"table__content": "0123"}
 
 
 def published(dataset: str = "boston") -> pd.DataFrame:
@@ -45,9 +45,10 @@ def reference_run(
 ) -> RunFolder:
     """Write a finished run on published splits; `changes` are as for `make_run`."""
     rows = plausible_scores(published(changes.get("dataset", "boston")), len(str(changes)))
-    bounds = search_bounds(metadata_of(**{k: v for k, v in changes.items() if k in METADATA}))
-    searched = {name.replace(".", "__"): list(ends) for name, ends in bounds.items()}
-    own = {**SETTINGS, **searched, **(settings or {})}
+    metadata = metadata_of(**{k: v for k, v in changes.items() if k in METADATA})
+    searched = {n.replace(".", "__"): list(ends) for n, ends in search_bounds(metadata).items()}
+    method = {"method__class": f"bnnbench.methods.{metadata['method']}"}
+    own = {**SETTINGS, **method, **searched, **(settings or {})}
     folder = make_run(outputs, variant, times=5, settings=own, **changes)
     names = ["split", "fingerprint", "training_fingerprint", "rmse", "log_likelihood", "crps"]
     table = pd.read_csv(folder.table(SPLITS)).drop(columns=names)

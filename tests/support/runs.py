@@ -196,6 +196,25 @@ def make_run(
     return folder
 
 
+def lose_splits(folder: RunFolder, kept: int = 20, diverged: int = 0) -> None:
+    """Keep the first splits of a run only, and let the first of these diverge."""
+    table = pd.read_csv(folder.table(SPLITS)).iloc[:kept]
+    lost = table.index < diverged
+    scores = ["rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"]
+    table.loc[lost, scores] = np.nan
+    table.assign(diverged=lost.astype(int)).to_csv(folder.table(SPLITS), index=False)
+
+
+LOST: Mapping[str, Mapping[str, int]] = {
+    "three of twenty splits": {"kept": 3},
+    "nineteen of twenty splits": {"kept": 19},
+    "seventeen diverged splits": {"diverged": 17},
+    "one diverged split": {"diverged": 1},
+    "every split diverged": {"diverged": 20},
+}
+"""What `lose_splits` does to a run on twenty splits that is then not the best."""
+
+
 def make_folder(
     outputs: Path,
     metadata: Mapping[str, Any],

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs
 from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
 from bnnbench.constraints import check_between
@@ -14,8 +15,6 @@ from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bnnbench.report.blocks import Block
     from bnnbench.results.metrics import Metric
     from bnnbench.results.reader import Runs
@@ -73,6 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "only these, in this order; with --with reference, only these reference methods"
     parser.add_argument("--methods", **NAMES | {"help": text})
     parser.add_argument("--metric", **METRICS)
+    report_options.add_run_selection(parser)
 
 
 def run(given: Namespace) -> int:
@@ -91,48 +91,57 @@ def run(given: Namespace) -> int:
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
     from bnnbench.report.renderers.terminal import render
+    from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.reader import read_runs, require_scores
-    from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.run_filter import RunFilter, filter_runs
 
-    run_filter = RunFilter(given.methods, metrics=given.metric)
+    # Those of --methods are the reference methods, with --with reference.
+    methods = () if given.reference else given.methods
+    where = report_options.parse_where(given.where)
+    run_filter = RunFilter(methods, (), given.metric, where, given.trials)
     folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:
+        require_scores(runs)
+    selected = [filter_runs(runs, run_filter) for runs in folders]
+    if not given.published:
+        selected = [*map(without_duplicates, selected)]
+    for runs in selected:
         note_omitted_runs(runs)
         require_scores(runs)
     console = stdout()
-    for renderable in render(_blocks(folders, given, run_filter)):
+    for renderable in render(_blocks(selected, given, run_filter)):
         console.print(renderable, highlight=False)
     return 0
 
 
 def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
-    from bnnbench.results.run_filter import filter_runs
+    from bnnbench.report.pair_comparison import pair_blocks
+    from bnnbench.results.metrics import printed_in
 
     if given.reference:
-        return _reference_blocks(folders[0], given.reference, run_filter, given.rope)
-    selected = [filter_runs(runs, run_filter) for runs in folders]
+        metrics = run_filter.metrics_or(printed_in("figures"))
+        return _reference_blocks(folders[0], given.reference, metrics, given.rope, given.methods)
     if given.published:
-        return _published_blocks(selected[0], given.rope)
-    return _pair_blocks(selected, run_filter, given.rope)
+        return _published_blocks(folders[0], given.rope)
+    return pair_blocks(folders, run_filter.metrics_or(printed_in("pairs")), given.rope)
 
 
 def _reference_blocks(
-    runs: Runs, with_reference: str, run_filter: RunFilter, rope: float
+    runs: Runs,
+    with_reference: str,
+    metrics: Sequence[Metric],
+    rope: float,
+    methods: tuple[str, ...],
 ) -> Iterator[Block]:
     """Yield the comparison of every run with the reference results of its track."""
     from bnnbench.report.reference_tables import reference_blocks
-    from bnnbench.results.labels import full_name
-    from bnnbench.results.metrics import printed_in
     from bnnbench.results.reference.comparison import compare_with_reference
 
-    metrics = run_filter.metrics_or(printed_in("figures"))
-    comparisons = compare_with_reference(runs, with_reference, metrics, rope, run_filter.methods)
-    compared = {run for comparison in comparisons for run in comparison.mine.scored.index}
-    rest = runs.scored[~runs.scored.index.isin(compared)].to_dict("records")
-    if rest:
-        note(f"no reference results to compare with: {'; '.join(map(full_name, rest))}.")
-    for comparison in comparisons:
+    comparisons = compare_with_reference(runs, with_reference, metrics, rope, methods)
+    for message in comparisons.left_out:
+        note(message)
+    for comparison in comparisons.tracks:
         yield from reference_blocks(comparison, metrics)
 
 
@@ -152,101 +161,3 @@ def _published_blocks(runs: Runs, rope: float) -> list[Block]:
             f"no published result is comparable with the runs below {runs.path}.", "--published"
         )
     return tables
-
-
-def _pair_blocks(folders: Sequence[Runs], run_filter: RunFilter, rope: float) -> Iterator[Block]:
-    """Yield the comparison of all pairs of runs: verdicts, tables by metric, and notes."""
-    from bnnbench.report.blocks import ItemList, Paragraph, fill
-    from bnnbench.report.pair_tables import (
-        PAIR_STATEMENT,
-        describe_verdicts,
-        pair_tables,
-        power_statement,
-    )
-    from bnnbench.report.sections.significance import COLUMNS
-    from bnnbench.results.metrics import BY_KEY, printed_in
-    from bnnbench.results.significance import tally
-
-    pairs = _pairs(folders, run_filter.metrics_or(printed_in("pairs")), rope)
-    if pairs.empty:
-        raise _nothing_to_compare(folders)
-    yield ItemList(tuple(
-        describe_verdicts(own, BY_KEY[metric])
-        for (metric, _), own in pairs.groupby(["metric", "dataset"], sort=False)
-    ))  # fmt: skip
-    for metric, own in pairs.groupby("metric", sort=False):
-        yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
-    yield fill(COLUMNS, tally(pairs), title="wins, ties, losses")
-    yield Paragraph(PAIR_STATEMENT)
-    yield Paragraph(power_statement())
-    if notes := tuple(_notes(folders)):
-        yield ItemList(notes)
-
-
-def _nothing_to_compare(folders: Sequence[Runs]) -> UserError:
-    """Return the error that says why there is no pair of runs."""
-    from bnnbench.results.pairing import MIN_COMMON_SPLITS
-
-    table = _named(folders)
-    if table["dataset"].is_unique:
-        names = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
-        return UserError(
-            f"there is only one run per data set ({', '.join(names)}); run another method on the "
-            "same splits, or give a second folder.",
-            "PATH",
-            "one_run",
-        )
-    return UserError(
-        f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
-        "; run more splits (splits=all), or the same ones.",
-        "PATH",
-        "few_common_splits",
-    )
-
-
-def _notes(folders: Sequence[Runs]) -> list[str]:
-    """Return notes on runs with different settings, and on those that cannot be compared."""
-    from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
-
-    table = _named(folders)
-    names = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
-    marks = table["mark"].tolist()
-    few = (table["splits"] - table["diverged"] < MIN_COMMON_SPLITS).tolist()
-    return [
-        *(
-            f"* {name}: settings differ: {mark}"
-            for name, mark in zip(names, marks, strict=True)
-            if mark
-        ),
-        *(
-            f"{name}: not compared, since it has fewer than {MIN_COMMON_SPLITS} splits"
-            for name, short in zip(names, few, strict=True)
-            if short
-        ),
-        *unpaired_messages(dataset_pairs(*folders), table["label"]),
-    ]
-
-
-def _named(folders: Sequence[Runs]) -> pd.DataFrame:
-    """Return the runs of all folders with a column `label`, starred if settings differ."""
-    import pandas as pd
-
-    from bnnbench.results.labels import labels
-
-    every = pd.concat([runs.scored for runs in folders])
-    table = every[~every.index.duplicated()]
-    stars = table["mark"].map(lambda mark: " *" if mark else "")
-    return table.assign(label=labels(table) + stars)
-
-
-def _pairs(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float) -> pd.DataFrame:
-    """Return all pairs, with distinct names of their runs."""
-    from bnnbench.results.pairing import dataset_pairs
-    from bnnbench.results.significance import add_names, compare_pairs
-
-    names = _named(folders)["label"]
-    pairs = compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics)
-    if len(folders) == 1:
-        return add_names(pairs, names)
-    a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
-    return pairs.assign(a=a.where(a != b, a + " (1st)"), b=b.where(a != b, b + " (2nd)"))

@@ -131,6 +131,7 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message
+    from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.labels import labels
     from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
@@ -143,7 +144,7 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
         return 1
     place = folders[0].root.parents[1]
     write_and_show(place)
-    finished = read_runs(place)
+    finished = without_duplicates(read_runs(place))
     verdict = recommendation(finished)
     coverage = coverage_by_deviation(finished, verdict.best)
     for sentence in sentences(verdict, labels(finished.scored), coverage):

@@ -142,7 +142,8 @@ def run(given: Namespace) -> int:
     names = report_options.parse_renames(given.rename)
     from bnnbench.results.run_filter import RunFilter
 
-    run_filter = RunFilter(given.methods, given.datasets, given.metric)
+    where = report_options.parse_where(given.where)
+    run_filter = RunFilter(given.methods, given.datasets, given.metric, where, given.trials)
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
@@ -218,6 +219,7 @@ def write_and_show(
     from bnnbench.cli.console import stdout
     from bnnbench.report.blocks import Style
     from bnnbench.report.report_writer import results_table, verdict_lines, write_report
+    from bnnbench.results.configurations import without_duplicates
 
     style = style or Style()
     read = partial(
@@ -225,7 +227,7 @@ def write_and_show(
         *(path, labels, style.run_filter, published_values, others),
     )
     runs = read()
-    note_omitted_runs(runs)
+    note_omitted_runs(without_duplicates(runs))
     with report_write_errors(path, output_dir):
         if refresh:
             refresh_runs(runs, cpu_count())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
@@ -168,7 +169,7 @@ def own_cells(
     for dataset, group in table.groupby("dataset", sort=False):
         for metric in metrics:
             here = pairs[(pairs["dataset"] == dataset) & (pairs["metric"] == metric.key)]
-            best = not_credibly_worse(group[f"{metric.key}_mean"], here, metric)
+            best = not_credibly_worse(comparable_losses(group, metric), here)
             for run, row in zip(group.index, group.to_dict("records"), strict=True):
                 mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
                 marked = len(group) > 1 and str(run) in best
@@ -186,15 +187,15 @@ def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, Cell]]:
 
 
 def runs_on_other_splits(runs: Runs, table: pd.DataFrame) -> set[str]:
-    """Return the runs whose test parts are not those of most runs on their data set.
+    """Return the runs whose test parts are not those of most complete runs on their data set.
 
     Of two equally frequent sets of splits, the larger is the usual one.
     """
     tested = runs.splits.groupby("run")["fingerprint"].agg(frozenset)
     found = set()
     for _, group in table.groupby("dataset", sort=False):
-        sets = tested[group.index]
-        usual = max(sets, key=lambda one: (sum(sets == one), len(one)))
+        sets, complete = tested[group.index], tested[group.index[group["incomplete"] == ""]]
+        usual = max(complete, key=lambda one: (sum(complete == one), len(one)))
         found |= {str(run) for run, own in sets.items() if own != usual}
     return found
 

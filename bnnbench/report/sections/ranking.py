@@ -32,11 +32,12 @@ MIN_DATASETS = 5
 
 RANKING_STATEMENT = (
     "On each data set methods are ranked by their mean over splits; 1 is best, and ties share "
-    "their mean rank. Friedman's test, with Iman and Davenport's F, tests whether mean ranks "
-    "differ by more than chance. Two methods differ significantly if their mean ranks differ by "
-    f"at least Nemenyi's critical difference. Both tests use level {SIGNIFICANCE_LEVEL:g} (Demsar "
-    "2006). Ranks do not show how far methods differ in their scores, and all data sets have "
-    "equal weight."
+    "their mean rank. A method with diverged splits is ranked behind all others, and one with "
+    "fewer splits than the others is not ranked. Friedman's test, with Iman and Davenport's F, "
+    "tests whether mean ranks differ by more than chance. Two methods differ significantly if "
+    "their mean ranks differ by at least Nemenyi's critical difference. Both tests use level "
+    f"{SIGNIFICANCE_LEVEL:g} (Demsar 2006). Ranks do not show how far methods differ in their "
+    "scores, and all data sets have equal weight."
 )
 
 CAPTION = (
@@ -101,7 +102,7 @@ def scope(group: Rankings) -> str:
             "significant is no evidence of equality, and F is a rough approximation."
         )
     if group.excluded:
-        text += f" Excluded for missing data sets: {'; '.join(group.excluded)}."
+        text += f" Excluded for missing data sets or splits: {'; '.join(group.excluded)}."
     return text
 
 

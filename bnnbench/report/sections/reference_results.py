@@ -39,10 +39,12 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     metrics = style.run_filter.metrics_or(printed_in("figures"))
     comparisons = compare_with_reference(runs, style.reference, metrics, ROPE)
-    for number, comparison in enumerate(comparisons, 1):
+    if comparisons.left_out:
+        yield blocks.ItemList(comparisons.left_out)
+    for number, comparison in enumerate(comparisons.tracks, 1):
         yield from reference_blocks(comparison, metrics)
         yield from rank_and_time_blocks(comparison, style, number)
-    pairs = pd.concat([one.pairs.assign(track=one.track) for one in comparisons])
+    pairs = pd.concat([one.pairs.assign(track=one.track) for one in comparisons.tracks])
     yield blocks.DataFile("reference_comparison", pairs, "All comparisons with reference results:")
 
 

@@ -11,6 +11,7 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.report.sections.significance import pairs_of
+from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import with_published
@@ -59,14 +60,13 @@ def score_panels(
     """
     key = metric.key
     pairs = pairs[pairs["metric"] == key]
-    ranked = table.assign(label=labels(table)).sort_values(
-        f"{key}_mean", ascending=metric.sign > 0, kind="stable"
-    )
+    ends = table["incomplete"].map(lambda text: f" ({text})" if text else "")
+    losses = comparable_losses(table, metric).sort_values(kind="stable")
+    ranked = table.assign(label=labels(table) + ends).loc[losses.index]
     panels = []
     for dataset in table["dataset"].unique():
         own = ranked[ranked["dataset"] == dataset]
-        means = own[f"{key}_mean"]
-        best = not_credibly_worse(means, pairs[pairs["dataset"] == dataset], metric)
+        best = not_credibly_worse(losses[own.index], pairs[pairs["dataset"] == dataset])
         points = []
         for run, row in own.head(MAX_LINES).to_dict("index").items():
             name = row["label"]
@@ -74,5 +74,5 @@ def score_panels(
             if math.isfinite(row.get(f"{key}_published", math.nan)):
                 theirs = row[f"{key}_published"], row[f"{key}_published_{error}"]
                 points.append(Point(name, *theirs, filled=False, source=row[f"{key}_source"]))
-        panels.append(Panel(str(dataset), tuple(points), float(means.iloc[0])))
+        panels.append(Panel(str(dataset), tuple(points), float(own[f"{key}_mean"].iloc[0])))
     return panels

@@ -11,7 +11,8 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.results import significance
-from bnnbench.results.labels import labels, marked_labels
+from bnnbench.results.completeness import ranked_pairs
+from bnnbench.results.labels import common_marked_labels, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.reader import Runs
@@ -19,8 +20,9 @@ from bnnbench.results.verdict import Verdict, find_verdicts
 
 PAIRS_STATEMENT = (
     "The test of the verdict for each pair of runs, on splits with the same test rows. Equivalent "
-    f"and undecided pairs count as ties. Runs with fewer than {MIN_COMMON_SPLITS} common splits "
-    "are not compared."
+    "and undecided pairs count as ties. A run that alone diverged on some common split loses. Runs "
+    "with fewer splits than the others on their data set do not count, and runs with fewer than "
+    f"{MIN_COMMON_SPLITS} common splits are not compared."
 )
 
 COLUMNS = blocks.columns(
@@ -61,11 +63,13 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         falling = metric.better == "lower"
         yield from points_blocks(f"difference_{metric.key}", caption, panels, axis, falling)
     yield blocks.DataFile("comparisons", pairs, "All comparisons:")
-    marked = marked_labels(runs.scored)
-    counts = significance.tally(significance.add_names(comparisons, marked))
+    marked = common_marked_labels(runs.scored)
+    ranked = ranked_pairs(significance.add_names(comparisons, marked), runs.scored)
+    counts = significance.tally(ranked)
     if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))
-    yield blocks.fill(COLUMNS, counts)
+    if len(counts):
+        yield blocks.fill(COLUMNS, counts)
 
 
 def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) -> Panel:

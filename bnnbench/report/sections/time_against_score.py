@@ -20,6 +20,7 @@ from bnnbench.report.figures.plotting import (
     panel_title,
     small_multiples,
 )
+from bnnbench.results.completeness import comparable_losses, with_incomplete
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
@@ -42,8 +43,9 @@ TIME_STATEMENT = (
     "Time is the wall-clock time per split for search, final fit and prediction; splits trained "
     "in one stack share its time equally. Times are comparable only if the runs used the same, "
     "otherwise idle machine. A run is on the Pareto front if no other run of the same experiment "
-    "and data set is at least as fast and as good, and better in one of the two. Means that "
-    "differ by less than their errors may change places."
+    "and data set is at least as fast and as good, and better in one of the two. Runs with fewer "
+    "splits than the others, or with diverged splits, are not on it. Means that differ by less "
+    "than their errors may change places."
 )
 
 
@@ -83,18 +85,23 @@ def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
         for key in (SECONDS, *(metric.key for metric in metrics))
         for kind in ("mean", "std", "stderr")
     ]
-    result = timed.assign(label=labels(timed))[[*METADATA_COLUMNS, *numbers]]
-    return with_fronts(result, metrics)
+    fronts = [f"{metric.key}_front" for metric in metrics]
+    columns = [*METADATA_COLUMNS, *numbers, *fronts]
+    timed = with_incomplete(timed.assign(label=labels(timed)), runs.splits, GROUP_COLUMNS)
+    return with_fronts(timed, metrics)[columns]
 
 
 def with_fronts(
     table: pd.DataFrame, metrics: Sequence[Metric], time: str = SECONDS
 ) -> pd.DataFrame:
-    """Add `<metric>_front`: whether a run is on the Pareto front of its group."""
+    """Add `<metric>_front`: whether a run is on the Pareto front of its group.
+
+    Incomplete runs, and those with diverged splits, are not.
+    """
     table = table.assign(**{f"{metric.key}_front": False for metric in metrics})
     for _, group in table.groupby(GROUP_COLUMNS):
         for metric in metrics:
-            losses = metric.sign * group[f"{metric.key}_mean"]
+            losses = comparable_losses(group, metric).where(group["diverged"] == 0)
             front = pareto_front(group[f"{time}_mean"].to_numpy(), losses.to_numpy())
             table.loc[group.index, f"{metric.key}_front"] = front
     return table

@@ -7,6 +7,7 @@ from itertools import chain
 
 import pandas as pd
 
+from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.blocks import plus_minus
 from bnnbench.report.sections.significance import pairs_of
@@ -79,10 +80,11 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
     metric, scores = verdict.metric, verdict.scores
     top = scores.iloc[0]
     value = plus_minus(top[f"{metric.key}_mean"], top[f"{metric.key}_stderr"])
-    diverged = f", {top['diverged']} of {top['splits']} splits diverged" if top["diverged"] else ""
+    splits = quantity(top["splits"], "split")
+    diverged = f", {top['diverged']} of {splits} diverged" if top["diverged"] else ""
     start = f"{verdict.dataset}, {metric.inline_title}: {names[verdict.best]}"
     lost = [names[run] for run in verdict.diverged]
-    if len(scores) == 1 and not lost:
+    if len(scores) == 1 and not lost and not verdict.incomplete:
         return f"{start}, the only run, has {value}{diverged}."
     others = len(scores) - 1
     parts = [f"{start} has the best mean ({value}{diverged})."]
@@ -101,16 +103,28 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
         parts.append(f"Not tested against {whom}: fewer than {MIN_COMMON_SPLITS} common splits.")
     if lost:
         parts.append(f"Diverged on every split: {listed(lost)}.")
+    if rest := [f"{names[run]} ({text})" for run, text in verdict.incomplete.items()]:
+        parts.append(f"Not ranked: {listed(rest)}.")
     return " ".join(parts)
 
 
 def _with_gaps(verdict: Verdict, beaten: Sequence[str], names: pd.Series, others: int) -> str:
-    """Name the beaten runs with their distances, or count them."""
-    gaps = verdict.others.loc[list(beaten), "difference"].abs()
+    """Name the beaten runs with their distances or diverged splits, or count them."""
+    rows = verdict.others.loc[list(beaten)]
     if len(beaten) <= MAX_NAMED:
-        return listed([f"{names[run]} by {gap:.2g}" for run, gap in gaps.items()])
-    size = f"{gaps.min():.2g} to {gaps.max():.2g}"
-    return f"{'all' if len(beaten) == others else f'{len(beaten)} of'} {others} others by {size}"
+        return listed([f"{names[run]} {_gap(row)}" for run, row in rows.iterrows()])
+    gaps = rows.loc[rows["diverged"] == 0, "difference"].abs()
+    size = f" by {gaps.min():.2g} to {gaps.max():.2g}" if len(gaps) else ""
+    lost = len(rows) - len(gaps)
+    size += f" ({lost} with diverged splits)" if lost else ""
+    return f"{'all' if len(beaten) == others else f'{len(beaten)} of'} {others} others{size}"
+
+
+def _gap(row: pd.Series) -> str:
+    """Say by how much, or with how many diverged splits, a run loses."""
+    if row["diverged"]:
+        return f"({quantity(row['diverged'], 'diverged split')})"
+    return f"by {abs(row['difference']):.2g}"
 
 
 def listed(items: Sequence[str], noun: str = "runs") -> str:

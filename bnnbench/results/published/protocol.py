@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
+from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, as_typed, describe_setting
 
 COMPARED_SETTINGS = (
     *("likelihood", "likelihood.loss", "network.depth", "network.width"),
@@ -162,6 +162,19 @@ def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe all settings that deviate from the protocol, except the number of splits."""
     differing = settings_differing_from(run, protocol_settings(run))
     return (*divergence_difference(run), *describe_settings(differing))
+
+
+def changed_settings(run: Mapping[str, Any]) -> list[str]:
+    """Return how a run's settings deviate, as typed: `search.iterations=10 (reference: 30)`."""
+    protocol = {**METHOD_DEFAULTS, **UNSET_SETTINGS, **_settings_of(run)}
+    own = {name: run["settings"].get(name) for name in NOISE_SETTINGS}
+    changed = {n: v for n, v in own.items() if v != protocol[n]}  # another model
+    changed = changed or settings_differing_from(run, protocol_settings(run))
+    texts = [f"{n}={as_typed(n, v)} (reference: {as_typed(n, protocol[n])})"
+             for n, v in changed.items()]  # fmt: skip
+    if divergence_difference(run):
+        texts.insert(0, f"divergence={run['divergence']} (reference: kl)")
+    return texts
 
 
 def divergence_difference(run: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,20 +15,23 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
 from bnnbench.results.ranking import Rankings, rank_experiment
 from bnnbench.results.reader import STATISTICS, Runs
+from bnnbench.results.reference.reasons import left_out_messages
 from bnnbench.results.reference.results import (
+    ReferenceResults,
     read_reference_results,
     reference_runs,
     with_cpu_ratio,
     with_ranked,
 )
 from bnnbench.results.reference.tracks import TRACKS, protocol_of, track_of, tuning_of
-from bnnbench.results.run_filter import NO_FILTER, RunFilter, filter_runs
+from bnnbench.results.run_filter import RunFilter, check_known_names, filter_runs
 from bnnbench.results.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
 from bnnbench.results.significance import (
     compare_pairs,
@@ -52,6 +55,19 @@ MIN_DATASETS = 2
 
 
 @dataclass(frozen=True)
+class Comparisons:
+    """What came of comparing runs with reference results.
+
+    Attributes:
+        tracks: a comparison for each track.
+        left_out: why a run is in none of them, a sentence for each.
+    """
+
+    tracks: tuple[ReferenceComparison, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ReferenceComparison:
     """Runs and the reference runs of one track.
 
@@ -62,10 +78,11 @@ class ReferenceComparison:
         reference: the runs of the track on these data sets.
         rope: as in `significance.rope_width`.
         pairs: a row for each run of mine, reference run and metric, with `significance.COLUMNS`,
-            the labels `a` (mine) and `b`, `counted` (whether both have one protocol, so that
-            the pair is tested, not only subtracted), `remark` (why the reference run is not ranked,
-            or empty), `interval`, `detectable` and `needed` (see `power`), `p_value`, and `p_holm`,
-            adjusted over the reference runs on the data set; missing if not counted.
+            the labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only
+            subtracted), `complete` (whether both runs have all splits), `remark` (why the reference
+            run is not tested or not ranked, or empty), `interval`, `detectable` and `needed` (see
+            `power`), `p_value`, and `p_holm`, adjusted over the reference configurations on the
+            data set; missing if not counted.
     """
 
     track: str
@@ -98,16 +115,16 @@ def compare_with_reference(
     metrics: Sequence[Metric],
     rope: float,
     methods: tuple[str, ...] = (),
-) -> list[ReferenceComparison]:
+) -> Comparisons:
     """Compare runs with reference runs, by track.
 
     Args:
         runs: runs with scores on splits.
         with_reference: as for `parse_reference`; without a track, every run is compared within its
-            own.
+            own if a reference run there has the same protocol.
         metrics: the metrics.
         rope: as for `rope_width`.
-        methods: labels of the reference methods to compare with; all of the track by default.
+        methods: labels of the reference methods to compare with; all by default.
 
     Raises:
         UserError: if the folder, the track or a method is unknown, reference results lack a metric,
@@ -122,46 +139,81 @@ def compare_with_reference(
         )
     track, folder = parse_reference(with_reference)
     results = read_reference_results(folder)
-    table = with_track(runs.scored)
-    shared = {*table["track"]} & {*results.runs["track"]}
-    tracks = [track] if track else [one for one in TRACKS if one in shared]
-    found = []
-    for one in tracks:
+    check_known_names("--methods", methods, dict.fromkeys(sorted(results.runs["method"].unique())))
+    table, found, compared = with_track(runs.scored), [], set[str]()
+    for one in [track] if track else [name for name in TRACKS if name in {*table["track"]}]:
         own = table if track else table[table["track"] == one]
-        reference = select(reference_runs(results, one), own["dataset"], methods)
+        reference = select(results, one, own["dataset"], methods, required=bool(track))
         if reference is None:
             continue
+        if not track:
+            own = own[same_protocol(own, reference.scored)]
         own = own[own["dataset"].isin(reference.scored["dataset"])]
+        if own.empty:
+            continue
         mine = with_table(runs, with_ranked(own, results.fingerprints))
         pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
         if len(pairs):
             described = describe_pairs(pairs, mine.scored, reference.scored)
             found.append(ReferenceComparison(one, mine, reference, rope, described))
+            compared |= {*pairs["run_a"]}
+    rest = with_table(runs, table[~table.index.isin(compared)])
+    left_out = tuple(left_out_messages(rest.scored, rest.splits, results, methods))
     if not found:
-        available = ", ".join(results.runs["dataset"].unique())
         raise UserError(
-            "there is no reference result of the same track with the same test and training rows "
-            f"as the runs below {runs.path} (data sets: {available}); run one of these on its "
-            "published splits, or name a track, such as --with reference:book.",
+            f"no run below {runs.path} can be compared with the reference results. "
+            f"{'. '.join(left_out)}.",
             "--with",
             "nothing_comparable",
         )
-    return found
+    return Comparisons(tuple(found), left_out)
 
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the track and the protocol of each run to the rows of `Runs.scored`."""
-    runs = table.to_dict("records")
-    tracks = [track_of(run, tuning_of(run)) for run in runs]
-    return table.assign(track=tracks, protocol=[protocol_of(run) for run in runs])
+    """Add the `track` and the `protocol` of each run to the rows of `Runs.scored`."""
+    rows = table.to_dict("records")
+    tracks = [track_of(run, tuning_of(run)) for run in rows]
+    return table.assign(track=tracks, protocol=[protocol_of(run) for run in rows])
 
 
-def select(reference: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:
-    """Return the reference runs of these methods on these data sets; None if there are none."""
-    rows = reference.scored[reference.scored["dataset"].isin(datasets)]
-    if rows.empty:
+def select(
+    results: ReferenceResults,
+    track: str,
+    datasets: pd.Series,
+    methods: tuple[str, ...],
+    required: bool,
+) -> Runs | None:
+    """Return the reference runs of a track on some data sets; None if there are none.
+
+    Of several runs of one configuration, one is returned.
+
+    Args:
+        results: the reference results.
+        track: the track.
+        datasets: names of the data sets.
+        methods: labels of methods, in order; empty for all.
+        required: whether the user named the track.
+
+    Raises:
+        UserError: if a required track is unknown or has no runs.
+    """
+    if not required and not (results.runs["track"] == track).any():
         return None
-    return filter_runs(with_table(reference, rows), RunFilter(methods) if methods else NO_FILTER)
+    reference = reference_runs(results, track)
+    rows = reference.scored[reference.scored["dataset"].isin(datasets)]
+    names = tuple(name for name in methods if name in {*rows["method"]})
+    if rows.empty or (methods and not names):
+        return None
+    return without_duplicates(filter_runs(with_table(reference, rows), RunFilter(names)))
+
+
+def same_protocol(mine: pd.DataFrame, reference: pd.DataFrame) -> pd.Series:
+    """Return which of my runs have the protocol of a reference run on the same data set."""
+    keys = ["dataset", "protocol"]
+    return pd.Series(
+        pd.MultiIndex.from_frame(mine[keys]).isin(pd.MultiIndex.from_frame(reference[keys])),
+        mine.index,
+    )
 
 
 def with_table(runs: Runs, table: pd.DataFrame) -> Runs:
@@ -177,13 +229,16 @@ def describe_pairs(
     a, b = mine.loc[pairs["run_a"]], reference.loc[pairs["run_b"]]
     other_track = a["track"].to_numpy() != b["track"].to_numpy()
     other_protocol = a["protocol"].to_numpy() != b["protocol"].to_numpy()
-    remark = np.where(other_protocol, "another protocol", b["unranked"])
-    remark = np.where(other_track, "track " + b["track"], remark)
+    own, theirs = (side["settings"].map(configuration).to_numpy() for side in (a, b))
+    remark = np.where(own == theirs, "the same configuration as mine", b["unranked"])
     table = with_power(pairs).assign(
         a=labels(mine).loc[pairs["run_a"]].to_numpy(),
         b=labels(reference).loc[pairs["run_b"]].to_numpy(),
-        counted=~other_protocol,
-        remark=remark,
+        counted=~other_track & ~other_protocol & (own != theirs),
+        complete=(a["incomplete"].to_numpy() == "") & (b["incomplete"].to_numpy() == ""),
+        remark=np.select(
+            [other_track, other_protocol], ["track " + b["track"], "another protocol"], remark
+        ),
         p_value=p_values(pairs),
     )
     families = table[table["counted"]].groupby(["run_a", "metric"])["p_value"]
@@ -191,7 +246,7 @@ def describe_pairs(
 
 
 def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFrame:
-    """Summarise the counted pairs of one method of mine over data sets, by reference method.
+    """Summarise the counted and complete pairs of one method of mine, by reference method.
 
     A data set on which one of the two diverged is lost by the widest margin in the signed-rank
     test. Its differences are in nats for a log-likelihood, otherwise fractions of the mean score.
@@ -213,7 +268,7 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     gains = gains.where(lost == 0, lost * widest)
     rows = []
     results = outcomes(pairs)
-    for name, group in pairs[pairs["counted"]].groupby("b", sort=False):
+    for name, group in pairs[pairs["counted"] & pairs["complete"]].groupby("b", sort=False):
         if len(group) >= MIN_DATASETS:
             enough = len(group) >= MIN_SIGNED_RANK_DATASETS
             own = gains[group.index].to_numpy(float)

@@ -178,13 +178,16 @@ def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `unranked`: why ranks leave a run out, or empty.
+    """Add the columns `incomplete` and `unranked`: why ranks leave a run out, or empty.
 
-    Ranks contain runs on all splits of a data set, none of which diverged. Of each family they
-    contain one preset: the one on most data sets (of several, the one with the name of the family,
-    or the first in alphabetical order); of each preset the run with the lowest seed.
+    Ranks contain runs on all published splits of a data set. Of each family they contain one
+    preset: the one on most data sets (of several, the one with the name of the family, or the first
+    in alphabetical order); of each preset the run with the lowest seed.
     """
     published = fingerprints.groupby("dataset").size()
+    missing = runs["splits"] < runs["dataset"].map(published)
+    counts = runs["splits"].astype(str) + " of " + runs["dataset"].map(published).astype(str)
+    runs = runs.assign(incomplete=(counts + " splits").where(missing, ""))
 
     def representative(group: pd.DataFrame) -> str:
         family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
@@ -195,11 +198,8 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
 
     def reason(run: Mapping[str, Any]) -> str:
         first = chosen[run["track"], run["family"]]
-        if run["splits"] < published[run["dataset"]]:
-            return f"{run['splits']} of {published[run['dataset']]} splits"
-        if run["diverged"]:
-            return f"{run['diverged']} diverged splits"
-        return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
+        preset = f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
+        return str(run["incomplete"] or preset)
 
     table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
     ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import RMSE, make_run
+from support.runs import LOST, RMSE, lose_splits, make_run
 
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.layout import best_layout
@@ -100,6 +100,18 @@ def test_names_of_metrics_in_columns_and_sentences() -> None:
 
 def test_diverged_splits_are_counted(runs: Runs) -> None:
     assert paper_table(runs, METRICS).diverged_runs == ("5 of 20 of bbb_x1 on boston",)
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_run_that_lacks_splits_is_never_bold(tmp_path: Path, name: str) -> None:
+    for method, lead in (("second", 0), ("third", 2)):
+        make_run(tmp_path, times=5, method=method, rmse=np.array(RMSE) + lead)
+    lose_splits(make_run(tmp_path, times=5, method="best", rmse=np.array(RMSE) - 1), **LOST[name])
+    table = paper_table(read_runs(tmp_path), (ERROR,))
+    assert [key[1] for key, cell in table.cells.items() if cell.best] == ["second"]
+    assert [key[1] for key, cell in table.cells.items() if cell.other_splits] == (
+        ["best"] if "kept" in LOST[name] else []
+    )
 
 
 def test_means_over_other_splits_are_marked(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.blocks import blocks, figures
-from support.runs import RMSE, make_run
+from support.runs import LOST, RMSE, lose_splits, make_run
 
 from bnnbench.report.blocks import Style
 from bnnbench.report.points import MAX_LINES, Panel, PointsBlock
@@ -38,6 +38,16 @@ def test_scores_are_sorted_with_the_chosen_interval_for_published_values_too(
     assert (ours.value, ours.error) == pytest.approx((5, math.sqrt(size)))
     assert theirs.error == pytest.approx(0.20933 * math.sqrt(splits))
     assert boston.centre == 5 and yacht.title == "yacht"
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_run_that_lacks_splits_comes_last_and_unfilled(tmp_path: Path, name: str) -> None:
+    make_run(tmp_path, times=5, method="second", rmse=np.array(RMSE))
+    lose_splits(make_run(tmp_path, times=5, method="best", rmse=np.array(RMSE) - 1), **LOST[name])
+    (boston,) = panels(scores.section, tmp_path, "rmse")
+    assert [point.filled for point in boston.points if not point.source] == [True, False]
+    mark = f" ({LOST[name]['kept']} of 20 splits)" if "kept" in LOST[name] else ""
+    assert boston.names == ["second", f"best{mark}"] and boston.centre == 5
 
 
 @pytest.mark.slow

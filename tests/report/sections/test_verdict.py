@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.blocks import blocks, texts
-from support.runs import RMSE, make_run
+from support.runs import LOST, RMSE, lose_splits, make_run
 
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import verdict_lines
@@ -55,8 +55,27 @@ def test_runs_without_common_splits_are_not_tested(tmp_path: Path) -> None:
     make_run(tmp_path, method="vadam", diverged=[0, 0, 0, 1], rmse=(3.0, 4.0, 5.0, np.nan))
     make_run(tmp_path, method="pbp", fingerprint=list("pqrs"))
     (sentence,) = said(tmp_path)
-    assert "vadam has the best mean (4.00 ± 0.58, 1 of 4 splits diverged)" in sentence
+    assert "pbp has the best mean (5.0 ± 1.1)" in sentence
     assert "Not tested against the others" in sentence
+
+
+SAID = {
+    "three of twenty splits": "Not ranked: best (3 of 20 splits).",
+    "nineteen of twenty splits": "Not ranked: best (19 of 20 splits).",
+    "seventeen diverged splits": "It beats best (17 diverged splits).",
+    "one diverged split": "It beats best (1 diverged split).",
+    "every split diverged": "Diverged on every split: best.",
+}
+"""What the verdict says of the run with the lowest error."""
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_run_that_lacks_splits_is_not_the_best(tmp_path: Path, name: str) -> None:
+    make_run(tmp_path, times=5, method="second", rmse=np.array(RMSE))
+    lose_splits(make_run(tmp_path, times=5, method="best", rmse=np.array(RMSE) - 1), **LOST[name])
+    (sentence, *_) = said(tmp_path)
+    assert sentence.startswith("boston, RMSE: second has the best mean (5.00 ± 0.43).")
+    assert sentence.endswith(SAID[name])
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 from support.reference import reference_run
+from support.runs import LOST, lose_splits
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
@@ -83,9 +84,8 @@ def root(template: Path, tmp_path: Path) -> Path:
 def compared(root: Path, track: str = "", **options: Any) -> ReferenceComparison:
     """Return the comparison of the runs in `root/mine` with the results in `root/reference`."""
     runs = read_runs(root / "mine")
-    (result,) = compare_with_reference(
-        runs, f"reference{track}@{root / 'reference'}", METRICS, 0.01, **options
-    )
+    reference = f"reference{track}@{root / 'reference'}"
+    (result,) = compare_with_reference(runs, reference, METRICS, 0.01, **options).tracks
     return result
 
 
@@ -134,6 +134,49 @@ def test_holm_adjusts_over_the_methods_of_a_data_set(root: Path) -> None:
     assert len(pairs) == 2 * 4 * 2 and pairs["counted"].all()
     for _, group in pairs.groupby(["dataset", "metric"]):
         np.testing.assert_allclose(group["p_holm"], holm(group["p_value"].to_numpy()))
+
+
+SAME = {"family": "pbp", "settings": {"method__class": "bnnbench.methods.pbp"}}
+"""Settings of another name for `pbp`."""
+
+
+def test_a_reference_configuration_counts_once(root: Path) -> None:
+    for dataset in ("boston", "yacht"):
+        add_runs(root, make(root / "twin", "twin", FACTORS["pbp"] + 0.001, dataset=dataset, **SAME))
+    pairs = compared(root).pairs
+    assert set(pairs["b"]) == set(FACTORS) and pairs["counted"].all()
+    assert set(compared(root, methods=("twin", "vadam")).pairs["b"]) == {"twin", "vadam"}
+    ranked = reference_rankings(compared(root), METRICS)
+    assert ranked and "twin" not in ranked.by_metric[0].ranks
+
+
+def test_the_configuration_of_my_run_is_only_subtracted(root: Path) -> None:
+    for dataset in ("boston", "yacht"):
+        make(root / "mine", "twin", dataset=dataset, **SAME)
+    pairs = compared(root).pairs
+    same = (pairs["a"] == "twin") & (pairs["b"] == "pbp")
+    assert (~pairs["counted"] == same).all() and pairs["difference"].notna().all()
+    assert pairs["p_holm"].isna().tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_my_run_that_lacks_splits_is_last_or_not_ranked(root: Path, name: str) -> None:
+    lose_splits(make(root / "mine", "short", 0.1, dataset="yacht"), **LOST[name])
+    make(root / "mine", "short", 0.1, dataset="boston")
+    comparison = compared(root)
+    ranked = reference_rankings(comparison, [RMSE])
+    assert ranked is not None
+    ranks, label = ranked.by_metric[0].ranks, f"short{MINE}"
+    own = comparison.pairs[
+        (comparison.pairs["a"] == "short") & (comparison.pairs["metric"] == "rmse")
+    ]
+    over = over_datasets(own, RMSE, 0.01)
+    if "kept" in LOST[name]:
+        assert label not in ranks and over.empty
+    else:
+        assert ranks[label].to_dict() == {"boston": 1, "yacht": ranks.shape[1]}
+    if LOST[name] in ({"diverged": 17}, {"diverged": 1}):
+        assert (over["wins"] == 1).all() and (over["losses"] == 1).all()
 
 
 def test_a_family_is_ranked_once_and_mine_replaces_its_own(root: Path) -> None:

@@ -1,0 +1,124 @@
+"""The comparison of all pairs of runs that `bnnbench compare` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from bnnbench.notes import quantity
+from bnnbench.report.blocks import Block, ItemList, Paragraph, fill
+from bnnbench.report.pair_tables import (
+    PAIR_STATEMENT,
+    describe_verdicts,
+    pair_tables,
+    power_statement,
+)
+from bnnbench.report.sections.significance import COLUMNS
+from bnnbench.results.completeness import ranked_pairs, with_incomplete
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import BY_KEY, Metric
+from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
+from bnnbench.results.reader import Runs
+from bnnbench.results.significance import add_names, compare_pairs, tally
+from bnnbench.types import UserError
+
+DIFFERS, DIVERGED = " *", " †"
+"""Marks of runs whose settings differ from the published ones, and of runs with diverged splits."""
+
+
+def pair_blocks(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float) -> Iterator[Block]:
+    """Yield verdicts, tables by metric, wins, ties and losses, and notes.
+
+    Args:
+        folders: one, whose runs are compared with each other, or two.
+        metrics: the metrics.
+        rope: as for `significance.rope_width`.
+
+    Raises:
+        UserError: if there is nothing to compare.
+    """
+    table = _named(folders)
+    pairs = _pairs(folders, table["label"], metrics, rope)
+    if pairs.empty:
+        raise _nothing_to_compare(table)
+    yield ItemList(tuple(
+        describe_verdicts(own, BY_KEY[metric])
+        for (metric, _), own in pairs.groupby(["metric", "dataset"], sort=False)
+    ))  # fmt: skip
+    for metric, own in pairs.groupby("metric", sort=False):
+        yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
+    if len(ranked := ranked_pairs(pairs, table)):
+        yield fill(COLUMNS, tally(ranked), title="wins, ties, losses")
+    yield Paragraph(PAIR_STATEMENT)
+    yield Paragraph(power_statement())
+    if notes := tuple(_notes(folders, table)):
+        yield ItemList(notes)
+
+
+def _named(folders: Sequence[Runs]) -> pd.DataFrame:
+    """Return the runs of all folders with their `name` and, in `label`, also their marks."""
+    every = pd.concat([runs.scored for runs in folders])
+    table = every[~every.index.duplicated()]
+    first = [
+        runs.splits[~runs.splits["run"].isin(before)] for runs, before in _with_earlier(folders)
+    ]
+    table = with_incomplete(table, pd.concat(first)).assign(name=labels(table))
+    differs = table["mark"].map(lambda mark: DIFFERS if mark else "")
+    diverged = table["diverged"].map(lambda count: DIVERGED if count else "")
+    return table.assign(label=table["name"] + differs + diverged)
+
+
+def _with_earlier(folders: Sequence[Runs]) -> Iterator[tuple[Runs, set[str]]]:
+    """Yield the runs of each folder, and the digests of those in earlier folders."""
+    before: set[str] = set()
+    for runs in folders:
+        yield runs, before
+        before = before | {*map(str, runs.scored.index)}
+
+
+def _pairs(
+    folders: Sequence[Runs], names: pd.Series, metrics: Sequence[Metric], rope: float
+) -> pd.DataFrame:
+    """Return all pairs, with distinct names of their runs."""
+    pairs = compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics)
+    if len(folders) == 1:
+        return add_names(pairs, names)
+    a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
+    return pairs.assign(a=a.where(a != b, a + " (1st)"), b=b.where(a != b, b + " (2nd)"))
+
+
+def _nothing_to_compare(table: pd.DataFrame) -> UserError:
+    """Return the error that says why there is no pair of runs."""
+    if table["dataset"].is_unique:
+        names = ", ".join(table["name"] + " on " + table["dataset"])
+        return UserError(
+            f"there is only one run per data set ({names}); run another method on the same splits, "
+            "or give a second folder.",
+            "PATH",
+            "one_run",
+        )
+    return UserError(
+        f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
+        "; run more splits (splits=all), or the same ones.",
+        "PATH",
+        "few_common_splits",
+    )
+
+
+def _notes(folders: Sequence[Runs], table: pd.DataFrame) -> Iterator[str]:
+    """Yield notes on marked runs, and on those that are not compared or not ranked."""
+    rows = [(f"{row['name']} on {row['dataset']}", row) for row in table.to_dict("records")]
+    for name, row in rows:
+        if row["mark"]:
+            yield f"{DIFFERS.strip()} {name}: settings differ: {row['mark']}"
+    for name, row in rows:
+        if row["diverged"]:
+            splits = quantity(row["splits"], "split")
+            yield f"{DIVERGED.strip()} {name}: {row['diverged']} of {splits} diverged and are lost"
+    for name, row in rows:
+        if row["splits"] - row["diverged"] < MIN_COMMON_SPLITS:
+            yield f"{name}: not compared, since it has fewer than {MIN_COMMON_SPLITS} splits"
+        elif row["incomplete"]:
+            yield f"{name}: not ranked, {row['incomplete']}"
+    yield from unpaired_messages(dataset_pairs(*folders), table["label"])

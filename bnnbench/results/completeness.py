@@ -1,0 +1,69 @@
+"""Which means over splits may be ranked: those over all splits that the other runs have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from bnnbench.results.metrics import Metric
+
+SPLIT_KEY = ["fingerprint", "training_fingerprint"]
+"""Columns that identify the rows of a split."""
+
+
+def with_incomplete(
+    table: pd.DataFrame, splits: pd.DataFrame, by: Sequence[str] = ("dataset",)
+) -> pd.DataFrame:
+    """Add `incomplete`: why the mean of a run is not ranked among those on its data set, or empty.
+
+    A run is incomplete if it lacks a split of the largest set of splits that it shares some with.
+
+    Args:
+        table: a row per run, index its digest.
+        splits: rows of `splits.csv` of these runs, with `run`.
+        by: columns of the table in which the runs that are ranked together agree.
+
+    Returns:
+        The table with texts such as `3 of 20 splits`.
+    """
+    keys = pd.Series([*splits[SPLIT_KEY].itertuples(index=False, name=None)], splits.index)
+    tested = keys.groupby(splits["run"]).agg(frozenset).reindex(table.index)
+    counts = splits.groupby("run").size()
+    found: dict[object, str] = {}
+    for _, own in tested.groupby([table[name] for name in by]):
+        leaders: list[object] = []
+        for run in sorted(own.index, key=lambda run: -counts[run]):
+            others = (leader for leader in leaders if own[leader] & own[run])
+            leader = next(others, None)
+            if leader is None:
+                leaders.append(run)
+            elif counts[run] < counts[leader]:
+                found[run] = f"{counts[run]} of {counts[leader]} splits"
+            elif own[leader] != own[run]:
+                found[run] = "other splits"
+    return table.assign(incomplete=[found.get(run, "") for run in table.index])
+
+
+def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:
+    """Return the losses by which runs are ranked on their data sets; lower is better.
+
+    A run with diverged splits has lost: it is behind all others, by the number of these splits.
+
+    Args:
+        table: rows of `Runs.scored`.
+        metric: the metric.
+
+    Returns:
+        The losses by run; missing for incomplete runs.
+    """
+    losses = metric.sign * table[f"{metric.key}_mean"]
+    worst = losses.groupby(table["dataset"]).transform("max").fillna(0)
+    losses = losses.where(table["diverged"] == 0, worst + table["diverged"])
+    return losses.where(table["incomplete"] == "")
+
+
+def ranked_pairs(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of complete runs; `table` has `incomplete` by run."""
+    incomplete = table.index[table["incomplete"] != ""]
+    return pairs[~(pairs["run_a"].isin(incomplete) | pairs["run_b"].isin(incomplete))]

@@ -1,0 +1,162 @@
+"""Select runs by their settings: `--where setting=value`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.experiment.run import TRIAL
+from bnnbench.results.published.protocol import with_search
+from bnnbench.results.settings import format_value
+from bnnbench.types import UserError
+
+OPTION = "--where"
+
+PROTOCOL = "protocol"
+"""Column with the label of the chosen protocol."""
+
+MIN_SIMILARITY = 0.7
+"""Of a suggested name."""
+
+STATISTIC_ENDS = ("_mean", "_std", "_stderr")
+"""Ends of the columns that are scores."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A value that a setting must have.
+
+    Attributes:
+        name: of the setting, as on the command line of `bnnbench run`.
+        value: as typed.
+    """
+
+    name: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read `setting=value`.
+
+        Raises:
+            UserError: for anything else.
+        """
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise UserError(
+                f"{OPTION}: write SETTING=VALUE, such as search.iterations=30, not {text!r}.",
+                OPTION,
+                "syntax",
+            )
+        return cls(name, value)
+
+    def holds(self, run: Mapping[str, Any]) -> bool:
+        """Return whether the setting of a run has the value."""
+        return any(_equals(found, self.value) for found in values_of(run, self.name))
+
+
+def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Yield what a run has under the name of a setting.
+
+    A component of another one is found under its own name too: `divergence.weight` is stored as
+    `method.divergence.weight`.
+
+    Args:
+        run: a row of `Runs.tables`: metadata and `settings`.
+        name: of the setting.
+    """
+    settings, first = with_search(run["settings"]), name.partition(".")[0]
+    if name in settings:
+        yield settings[name]
+    if name in run and not name.endswith(STATISTIC_ENDS) and name != "settings":
+        yield run[name]
+    for full, value in settings.items():
+        above = full.removesuffix(f".{name}")
+        if above != full and f"{above}.{first}.class" in settings:
+            yield value
+
+
+def _equals(value: Any, text: str) -> bool:
+    """Return whether a setting has the value that a text means on the command line."""
+    return str(value) == text or _close(_plain(value), _plain(_read(text)))
+
+
+def _read(text: str) -> Any:
+    """Return the value that a text means: a number, true, false, null, a list or a text."""
+    if text.startswith("[") and text.endswith("]"):
+        return [_read(part.strip()) for part in text[1:-1].split(",")]
+    for read in (json.loads, float):
+        with suppress(ValueError):
+            return read(text)
+    return text.strip("'\"")
+
+
+def _plain(value: Any) -> Any:
+    """Return a list as a tuple, and one with a single value as this value."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value)) if len(value) != 1 else _plain(value[0])
+    return value
+
+
+def _close(value: Any, other: Any) -> bool:
+    """Return whether two values are equal, numbers up to the digits that are typed."""
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_close, value, other))
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, int | float) and isinstance(other, int | float):
+        return math.isclose(value, other, rel_tol=1e-5)
+    return bool(value == other)
+
+
+def rows_where(
+    tables: Mapping[str, pd.DataFrame], conditions: Iterable[Condition]
+) -> Mapping[str, pd.DataFrame]:
+    """Return the rows of runs that meet all conditions; empty tables are left out.
+
+    Raises:
+        UserError: if no run has a setting, or none has the value.
+    """
+    for condition in conditions:
+        kept = {
+            kind: table[[condition.holds(run) for run in table.to_dict("records")]]
+            for kind, table in tables.items()
+        }
+        rest = {kind: table for kind, table in kept.items() if len(table)}
+        if not rest:
+            raise _no_run(tables, condition)
+        tables = rest
+    return tables
+
+
+def _no_run(tables: Mapping[str, pd.DataFrame], condition: Condition) -> UserError:
+    """Return the error for a condition that no run meets."""
+    rows = [run for table in tables.values() for run in table.to_dict("records")]
+    found = {format_value(value) for run in rows for value in values_of(run, condition.name)}
+    if found:
+        return UserError(
+            f"{OPTION}: no run has {condition.name}={condition.value} (found: "
+            f"{', '.join(sorted(found))}).",
+            OPTION,
+            "no_run",
+        )
+    names = sorted({name for run in rows for name in run["settings"]})
+    close = difflib.get_close_matches(condition.name, names, n=1, cutoff=MIN_SIMILARITY) or [
+        name for name in names if name.rpartition(".")[2] == condition.name
+    ]
+    hint = f"; did you mean {close[0]!r}?" if close else "; see `bnnbench run --help`."
+    return UserError(
+        f"{OPTION}: no run has the setting {condition.name!r}{hint}", OPTION, "unknown_name"
+    )
+
+
+def is_trial(table: pd.DataFrame) -> pd.Series:
+    """Return which runs are trials: those under `protocol=trial`."""
+    return table.get(PROTOCOL, pd.Series("", table.index)) == TRIAL
