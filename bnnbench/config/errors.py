@@ -44,7 +44,7 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
             "too deeply; check the defaults lists of your own.",
             code="circular",
         )
-    text = str(error)
+    text = str(error) or str(error.__cause__)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return UserError(
@@ -68,7 +68,9 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
         setting = text.split()[-1].partition("=")[0]
         text = f"{text.split()[-1]}: {error.__cause__}"
     lines = [line.strip() for line in text.partition("Config search path:")[0].splitlines()]
-    useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
+    useful = [line for line in lines if line not in ("", "full_key:")]
+    noise = ("object_type", "reference_type", "See http")
+    useful = [line for line in useful if not line.startswith(noise)]
     message = "; ".join(useful).replace(".;", ";").rstrip(".")
     return UserError(f"{message}.", setting, "hydra")
 
@@ -158,6 +160,9 @@ TRANSLATIONS: dict[str, Callable[..., UserError]] = {
     r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
     r"Could not override '([\w./@]+)'": _unknown_setting,
     r"HydraConfig was not set\s+full_key: (\S+)": lambda _, key: hydra_setting_error(key),
+    r"Incompatible key type '(\w+)'": lambda _, kind: UserError(
+        f"a key in a YAML file of your own is not text ({kind}); put it in quotes.", code="yaml_key"
+    ),
 }
 """Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
 
@@ -173,6 +178,10 @@ TEMPLATES = {
     r"node `(?P<key>[\w.]+)` is not a container": (
         "{key} must be a group of settings; give single settings as {key}.KEY=VALUE.",
         "not_a_group",
+    ),
+    r"Recursive interpolation detected\s+full_key: (?P<key>\S+)": (
+        "{key} refers to itself; give it a value.",
+        "circular",
     ),
     r"Interpolation key '(?P<source>.+)' not found\s+full_key: (?P<key>\S+)": (
         "{key} is taken from {source}, which does not exist; give {key}=VALUE.",
