@@ -35,6 +35,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bnnbench.paths import expand, real_path, user_path
 from bnnbench.types import UserError
 
 FILE = "bnnbench.toml"
@@ -118,7 +119,7 @@ def project() -> Project | None:
             folder that does not exist.
     """
     named = os.environ.get(PROJECT_VARIABLE)
-    file = Path(named or ".").expanduser().resolve() / FILE
+    file = real_path(user_path(PROJECT_VARIABLE, named or ".")) / FILE
     if file.is_file():
         from bnnbench.trust import check_trusted
 
@@ -325,9 +326,9 @@ def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
     folders = []
     for name in names:
         try:
-            folder = (file.parent / Path(name).expanduser()).resolve()
-        except (ValueError, RuntimeError):  # a null byte, or the home of an unknown user
-            raise UserError(f"{file}: {key} lists {name!r}, not a folder.", key, "folder") from None
+            folder = real_path(file.parent / expand(name))
+        except ValueError as error:
+            raise UserError(f"{file}: {key}: {error}.", key, "folder") from None
         if not folder.is_dir():
             raise UserError(
                 f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"

@@ -151,8 +151,8 @@ def cache_folders(name: str) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically."""
-    write_bytes(path, text.encode())
+    """Write UTF-8 text atomically; a name of a file that is not UTF-8 text gets question marks."""
+    write_bytes(path, text.encode(errors="replace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

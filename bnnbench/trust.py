@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from bnnbench.files import READ_ERRORS, is_private, sha256, write_text
+from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 TRUST_VARIABLE = "BNNBENCH_TRUST"
@@ -25,7 +26,7 @@ def check_trusted(file: Path) -> None:
     """
     _check_owner(file)
     listed = map(Path, filter(os.path.isabs, os.environ.get(TRUST_VARIABLE, "").split(":")))
-    if any(file.is_relative_to(folder.resolve()) for folder in listed):
+    if any(file.is_relative_to(real_path(folder)) for folder in listed):
         return
     if _recorded().get(str(file)) != sha256(file):
         raise UserError(

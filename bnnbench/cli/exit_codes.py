@@ -14,9 +14,11 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from bnnbench.paths import expand
 from bnnbench.types import UserError
 
 ARGUMENT = re.compile(r"(?:argument |arguments: |required: )([^\s:,]+)")
@@ -31,6 +33,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         """Keep the line breaks of descriptions."""
         super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **settings})
+        self.register("type", Path, _path)
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse positionals on both sides of options, where the command allows it."""
@@ -47,6 +50,14 @@ class Parser(argparse.ArgumentParser):
         found = ARGUMENT.search(message)
         setting = max(found[1].split("/"), key=len) if found else None
         raise UserError(f"{message}; see `{self.prog} --help`.", setting)
+
+
+def _path(text: str) -> Path:
+    """Return the path of an argument whose type is `Path`."""
+    try:
+        return expand(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 MIN_ADDRESS_SPACE = 3e9

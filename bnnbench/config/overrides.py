@@ -86,6 +86,8 @@ def check_overrides(words: Sequence[str]) -> None:
         name = key.strip().lstrip("+~").strip()
         if word != word.encode(errors="replace").decode():
             raise UserError(f"{word!r} is not UTF-8 text.", name, "not_utf8")
+        if "\0" in word:
+            raise UserError(f"{word!r} contains a null byte.", name, "null_byte")
         if not name:
             raise UserError(f"{word} has no key: write KEY=VALUE.", code="no_key")
         if "hydra" in (part.partition(".")[0].partition("/")[0] for part in name.split("@")):

@@ -29,6 +29,7 @@ from bnnbench.files import (
     write_text,
 )
 from bnnbench.notes import one_line
+from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 NAME = re.compile(r"[\w.+-]{1,100}")
@@ -146,10 +147,10 @@ class RunFolder:
         Raises:
             UserError: for the first other file.
         """
-        root = self.root.resolve()
+        root = real_path(self.root)
         for folder, folders, files in os.walk(root):
             for path in (Path(folder, name) for name in (*folders, *files)):
-                target = Path(os.path.realpath(path))  # also of a link to itself
+                target = real_path(path)  # also of a link to itself
                 leaves = path.is_symlink() and not target.is_relative_to(root)
                 if leaves or _is_special(path):
                     kind = "a link out of its folder" if leaves else "a pipe or a device"

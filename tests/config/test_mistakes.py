@@ -49,6 +49,7 @@ LINES: dict[tuple[str | None, str | None], str] = {
         "seed=${nowhere:1} | seed=${oc.env:NO_SUCH_VARIABLE} "
         "| method=../dataset/csv",
     ("seed", "not_utf8"): "seed=\udcff",
+    ("outputs_dir", "null_byte"): "outputs_dir=~\0 | outputs_dir='a\0b'",
     **{(key, "removed"): f"~{key}" for key in ("seed", "method", "dataset", "search", "nothing")},
     ("foo", "no_effect"): "+foo=1 | ++foo=1",
     ("dataset", "added"): "+dataset=boston",
@@ -86,8 +87,11 @@ LINES: dict[tuple[str | None, str | None], str] = {
 """Lines that are refused, by the setting and the code of the error."""
 
 SETTINGS: dict[tuple[str | None, str | None], str] = {
-    ("outputs_dir", None):
-        f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300} | outputs_dir='a\0b'",
+    ("outputs_dir", None): "outputs_dir=null | outputs_dir=",
+    ("outputs_dir", "path"): f"outputs_dir=a/{'x' * 300} | outputs_dir=~no_such_user/x",
+    ("data_dir", "path"): "experiment=semi_supervised images=mnist data_dir=~no_such_user",
+    ("dataset.path", "path"):
+        "dataset=csv dataset.path=~no_such_user/t.csv dataset.target=y",
     ("network", "not_a_group"): "network=null",
     ("dataset.path", None): "dataset=csv",
     ("likelihood", "not_accepted"):

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -97,7 +96,7 @@ class IdxImages(ImageSource):
         Raises:
             UserError: if they cannot be downloaded.
         """
-        own = Path(expanduser(self.directory)) / self.name
+        own = check_folder("data_dir", self.directory) / self.name
         names = published_files()[self.name]
         for folder in (own, SYSTEM_FOLDERS.get(self.name, own)):
             if all(_find(folder, name) for name in names):

@@ -24,6 +24,7 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, LimitedFile
+from bnnbench.paths import user_path
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
@@ -86,7 +87,7 @@ def find_folder(folder: Path | str | None = None) -> Path:
     Raises:
         UserError: if it has none.
     """
-    path = PACKAGED if folder is None else Path(folder).expanduser()
+    path = PACKAGED if folder is None else user_path("folder", folder)
     if is_folder(path) and (path / SUMS).is_file():
         return path
     raise UserError(
