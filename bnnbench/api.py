@@ -16,6 +16,7 @@ import pandas as pd
 
 from bnnbench.constraints import check_folder
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import read_bytes
 from bnnbench.paths import user_path
 from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
@@ -36,7 +37,7 @@ class Picture:
     path: Path
 
     def _repr_png_(self) -> bytes:
-        return self.path.read_bytes()
+        return read_bytes(self.path)
 
 
 @dataclass(frozen=True)

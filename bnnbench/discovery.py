@@ -35,6 +35,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bnnbench.files import read_text
 from bnnbench.paths import expand, real_path, user_path
 from bnnbench.types import UserError
 
@@ -313,7 +314,7 @@ def _parsed(file: Path) -> Mapping[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(read_text(file))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:

@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from bnnbench.files import RefusedFile
 from bnnbench.paths import expand
 from bnnbench.types import UserError
 
@@ -144,6 +146,8 @@ def ignore_closed_pipe() -> None:
 
 def describe_failure(error: BaseException) -> tuple[str, int] | None:
     """Return the message and exit code for a machine failure; None for any other error."""
+    if isinstance(error, RefusedFile):
+        return f"{error.filename}: {error.strerror}.", 2
     if isinstance(error, OSError) and error.errno is not None:
         place = f" ({error.filename})" if error.filename else ""
         if error.errno in PATH_ERRORS:
@@ -162,7 +166,18 @@ def describe_failure(error: BaseException) -> tuple[str, int] | None:
             f"{RESUME_HINT}, if necessary with fewer workers.",
             1,
         )
+    if name := _environment_variable(error):
+        reason = " ".join(text.split())[:200]
+        return f"the environment variable {name} cannot be used ({reason}); correct or unset it.", 2
     return None
+
+
+def _environment_variable(error: BaseException) -> str | None:
+    """Return the variable that a library could not read, by the error's text or its source line."""
+    lines = "".join(traceback.format_exception(error)).splitlines()  # also those of a worker
+    read = [line for line in lines if "environ" in line or "getenv" in line]
+    names = re.findall(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b", "\n".join([str(error), *read]))
+    return next((name for name in names if name in os.environ), None)
 
 
 def check_address_space() -> None:

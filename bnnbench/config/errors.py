@@ -16,6 +16,7 @@ from yaml import MarkedYAMLError, YAMLError
 
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
 from bnnbench.config.suggestions import unknown_option
+from bnnbench.files import read_text
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
@@ -96,7 +97,7 @@ def _undecodable_file(config_dir: str | None) -> str:
     folders += [Path(config_dir)] if config_dir is not None else []
     for file in (file for folder in folders for file in sorted(folder.glob("*/*.yaml"))):
         try:
-            file.read_text("utf-8")
+            read_text(file)
         except UnicodeDecodeError:
             return str(file)
         except OSError:
