@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from bnnbench.constraints import check_folder
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import read_bytes
+from bnnbench.paths import user_path
 from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.types import Table, UserError
@@ -34,7 +37,7 @@ class Picture:
     path: Path
 
     def _repr_png_(self) -> bytes:
-        return self.path.read_bytes()
+        return read_bytes(self.path)
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def load_run(path: str | Path) -> FinishedRun:
     """
     from bnnbench.experiment.run_folder import find_run
 
-    folder = find_run(Path(path).expanduser())
+    folder = find_run(user_path("path", path))
     read_verified(folder)
     return FinishedRun(folder)
 
@@ -202,7 +205,7 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
         if word.startswith(("dataset=", "dataset.path=")):
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
     job = single_job(["dataset=csv", f"dataset.target={target}", *words])
-    path = write_frame(frame, Path(job.config.outputs_dir).expanduser() / "tables")
+    path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.update({"path": str(path), **FORMAT})
     return job
 

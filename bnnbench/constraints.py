@@ -16,7 +16,6 @@ false. A wrong value raises a `UserError` with the key, the accepted values and 
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -24,9 +23,11 @@ from functools import cache
 from itertools import pairwise
 from math import inf
 from numbers import Real
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
+from bnnbench.paths import user_path
 from bnnbench.types import UserError
 
 MAX_INTEGER = 10**12
@@ -75,14 +76,18 @@ def check_name(key: str, value: Any) -> None:
         )
 
 
-def check_folder(key: str, value: Any) -> None:
-    """Raise `UserError` unless `value` names a folder, which need not exist."""
+def check_folder(key: str, value: Any) -> Path:
+    """Return the path of a folder, which need not exist.
+
+    Raises:
+        UserError: if `value` cannot be that of one.
+    """
     if not isinstance(value, str) or not value.strip():
         raise UserError(f"{key} must be the name of a folder, not {value!r}.", key)
-    if "\0" in value or any(len(part.encode()) > 255 for part in value.split("/")):
-        raise UserError(f"{key} must be the name of a folder; {value[:20]!r}... is too long.", key)
-    if os.path.isfile(os.path.expanduser(value)):
+    path = user_path(key, value)
+    if path.is_file():
         raise UserError(f"{key} must be the name of a folder, but {value} is a file.", key)
+    return path
 
 
 Constraint = Callable[[str, Any], None]

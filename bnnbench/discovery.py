@@ -35,6 +35,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bnnbench.files import read_text
+from bnnbench.paths import expand, real_path, user_path
 from bnnbench.types import UserError
 
 FILE = "bnnbench.toml"
@@ -136,7 +138,7 @@ def project() -> Project | None:
             folder that does not exist.
     """
     named = os.environ.get(PROJECT_VARIABLE)
-    file = Path(named or ".").expanduser().resolve() / FILE
+    file = real_path(user_path(PROJECT_VARIABLE, named or ".")) / FILE
     if file.is_file():
         from bnnbench.trust import check_trusted
 
@@ -330,7 +332,7 @@ def _parsed(file: Path) -> Mapping[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(read_text(file))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:
@@ -343,9 +345,9 @@ def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
     folders = []
     for name in names:
         try:
-            folder = (file.parent / Path(name).expanduser()).resolve()
-        except (ValueError, RuntimeError):  # a null byte, or the home of an unknown user
-            raise UserError(f"{file}: {key} lists {name!r}, not a folder.", key, "folder") from None
+            folder = real_path(file.parent / expand(name))
+        except ValueError as error:
+            raise UserError(f"{file}: {key}: {error}.", key, "folder") from None
         if not folder.is_dir():
             raise UserError(
                 f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
 import hashlib
 import io
+import lzma
 import os
 import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
-"""Limit of the unpacked size of a compressed file: a file of kilobytes may fill the memory."""
+from bnnbench.environment import positive_number, read_variable
+
+SIZE_VARIABLE, DEFAULT_SIZE_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
+"""Limit of the unpacked size of a file: one of a few kilobytes may fill the memory."""
+
+DECOMPRESSORS: Mapping[str, Callable[..., IO[bytes]]] = {
+    ".gz": gzip.open,  # type: ignore[dict-item]
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+"""By suffix of a file."""
 
 READ_ERRORS = (
-    *(OSError, EOFError, zipfile.BadZipFile, zlib.error),
+    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
 )
 """Errors raised when a damaged file is read and its content is used."""
@@ -38,11 +50,65 @@ def raise_disk_error(error: BaseException) -> None:
         raise error
 
 
-class LimitedFile(io.RawIOBase):
-    """A decompressing file that raises `OSError` beyond the limit of unpacked sizes."""
+class RefusedFile(OSError):
+    """The error for a file that is too large, or is none."""
 
-    def __init__(self, file: IO[bytes] | io.BufferedIOBase) -> None:
-        self._file, self._total = file, 0
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Raises:
+        RefusedFile: if it is a pipe or a device, whose reading may never end, or exceeds the limit
+            of sizes.
+        OSError: if it cannot be read.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its writer
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise RefusedFile(errno.EINVAL, "a pipe or a device, not a file", str(path))
+        check_size(status.st_size, path)
+    except OSError:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file; `OSError` as in `open_file`."""
+    with open_file(path) as file:
+        return file.read()
+
+
+def read_text(path: Path) -> str:
+    """Return the UTF-8 text of a regular file; `OSError` as in `open_file`."""
+    return read_bytes(path).decode()
+
+
+def open_unpacked(path: Path) -> IO[bytes]:
+    """Open a regular file, which may be compressed; `OSError` as in `open_file`."""
+    return unpack(open_file(path), path.suffix.lower())
+
+
+def unpack(file: BinaryIO, suffix: str) -> IO[bytes]:
+    """Return a file that decompresses another one, up to the limit of sizes.
+
+    Args:
+        file: closed together with the result.
+        suffix: of its name, which determines the compression; any other means none.
+    """
+    if suffix not in DECOMPRESSORS:
+        return file
+    return io.BufferedReader(_LimitedFile(file, DECOMPRESSORS[suffix](file)))
+
+
+class _LimitedFile(io.RawIOBase):
+    """A decompressing file that raises `RefusedFile` beyond the limit of sizes."""
+
+    def __init__(self, packed: BinaryIO, file: IO[bytes]) -> None:
+        self._packed, self._file, self._total = packed, file, 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -53,27 +119,28 @@ class LimitedFile(io.RawIOBase):
         content = self._file.read(len(buffer))
         buffer[: len(content)] = content
         self._total += len(content)
-        check_unpacked_size(self._total)
+        check_size(self._total)
         return len(content)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._packed.close()
         super().close()
 
 
-def check_unpacked_size(size: int) -> None:
-    """Raise `OSError` if a number of bytes exceeds the limit of unpacked sizes."""
-    limit = float(os.environ.get(UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB))
+def check_size(size: int, path: Path | None = None) -> None:
+    """Raise `RefusedFile` if a number of bytes, unpacked, exceeds the limit of sizes."""
+    limit = read_variable(SIZE_VARIABLE, positive_number, DEFAULT_SIZE_GB)
     if size > limit * 1e9:
-        text = f"unpacks to more than {limit:g} GB; {UNPACKED_VARIABLE} sets the limit"
-        raise OSError(errno.EFBIG, text)
+        text = f"it has more than {limit:g} GB, unpacked; {SIZE_VARIABLE} sets the limit"
+        raise RefusedFile(errno.EFBIG, text, None if path is None else str(path))
 
 
 def check_archive(path: Path) -> None:
-    """Raise `OSError` if the members of a zip archive exceed the limit of unpacked sizes."""
-    with zipfile.ZipFile(path) as archive:
-        check_unpacked_size(sum(member.file_size for member in archive.infolist()))
+    """Raise `RefusedFile` if the members of a zip archive exceed the limit of sizes."""
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        check_size(sum(member.file_size for member in archive.infolist()), path)
 
 
 def checksum(content: bytes) -> str:
@@ -83,7 +150,7 @@ def checksum(content: bytes) -> str:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
@@ -151,8 +218,8 @@ def cache_folders(name: str) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically."""
-    write_bytes(path, text.encode())
+    """Write UTF-8 text atomically; a name of a file that is not UTF-8 text gets question marks."""
+    write_bytes(path, text.encode(errors="replace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

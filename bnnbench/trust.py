@@ -10,7 +10,8 @@ import json
 import os
 from pathlib import Path
 
-from bnnbench.files import READ_ERRORS, is_private, sha256, write_text
+from bnnbench.files import READ_ERRORS, is_private, read_text, sha256, write_text
+from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 TRUST_VARIABLE = "BNNBENCH_TRUST"
@@ -25,7 +26,7 @@ def check_trusted(file: Path) -> None:
     """
     _check_owner(file)
     listed = map(Path, filter(os.path.isabs, os.environ.get(TRUST_VARIABLE, "").split(":")))
-    if any(file.is_relative_to(folder.resolve()) for folder in listed):
+    if any(file.is_relative_to(real_path(folder)) for folder in listed):
         return
     if _recorded().get(str(file)) != sha256(file):
         raise UserError(
@@ -64,6 +65,6 @@ def _record_file() -> Path:
 def _recorded() -> dict[str, str]:
     """Return the trusted digests by path; empty if another user can write the record."""
     try:
-        return dict(json.loads(_record_file().read_text())) if is_private(_record_file()) else {}
+        return dict(json.loads(read_text(_record_file()))) if is_private(_record_file()) else {}
     except (RuntimeError, *READ_ERRORS):
         return {}

@@ -72,6 +72,11 @@ def test_a_short_write_keeps_the_old_file(tmp_path: Path) -> None:
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["file"]
 
 
+def test_a_name_that_is_not_utf8_is_written_with_question_marks(tmp_path: Path) -> None:
+    write_text(tmp_path / "na\udcffme", "na\udcffme")
+    assert (tmp_path / "na\udcffme").read_text() == "na?me"
+
+
 @pytest.mark.parametrize(("mode", "expected"), [(0o755, True), (0o775, False), (0o757, False)])
 def test_private_folders(tmp_path: Path, mode: int, expected: bool) -> None:
     tmp_path.chmod(mode)

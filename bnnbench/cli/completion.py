@@ -14,6 +14,7 @@ from bnnbench.cli.commands.list import LISTABLE, metrics
 from bnnbench.cli.exit_codes import Parser
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import built_in_suites
+from bnnbench.environment import read_variable, whole_number
 from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
 from bnnbench.types import UserError
 
@@ -76,7 +77,7 @@ def settings(prefix: str, **_: Any) -> list[str]:
     if key in GROUPS and "," in value:  # of a sweep
         chosen, comma, last = value.rpartition(",")
         return [f"{key}={chosen}{comma}{name}" for name in options(key) if name.startswith(last)]
-    before = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0")) or None]
+    before = os.environ.get("COMP_LINE", "")[: read_variable("COMP_POINT", whole_number, None)]
     words = before.removesuffix(prefix).split()
     given = quote_overrides([word for word in words if "=" in word and word[0] != "-"], sweep=True)
     line = " ".join([*(["-m"] if {"-m", "--multirun"} & {*words} else []), *given, prefix])

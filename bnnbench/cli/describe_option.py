@@ -11,6 +11,7 @@ from textwrap import indent
 
 from bnnbench.config.configs import Option, config_folder
 from bnnbench.discovery import is_own_module
+from bnnbench.files import read_text
 
 
 def describe_option(group: str, name: str, option: Option) -> str:
@@ -31,7 +32,7 @@ def _targets(text: str) -> list[str]:
 
 def _texts(file: Path, seen: frozenset[Path] = frozenset()) -> Iterator[str]:
     """Yield the texts of a file and of its base options, one of which names the class."""
-    yield file.read_text("utf-8")
+    yield read_text(file)
     for name in base_options(file):
         places = (
             file.with_name(f"{name}.yaml"),
@@ -47,7 +48,7 @@ def base_options(file: Path) -> list[str]:
     import yaml
 
     try:
-        read = yaml.safe_load(file.read_text("utf-8"))
+        read = yaml.safe_load(read_text(file))
     except (yaml.YAMLError, UnicodeDecodeError):  # reported when it is used in a run
         return []
     defaults = read.get("defaults") if isinstance(read, dict) else None
@@ -65,7 +66,7 @@ def _first_paragraph(target: str) -> str:
         return ""
     try:
         spec = find_spec(module)
-        source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+        source = read_text(Path(spec.origin)) if spec and spec.origin else ""
         nodes = ast.parse(source).body
     except (ImportError, AttributeError, ValueError, OSError, SyntaxError):  # in the user's module
         return ""
@@ -76,6 +77,6 @@ def _first_paragraph(target: str) -> str:
 
 def _settings(option: Option) -> str:
     """Return the text of the file below the comment that is its summary."""
-    lines = option.file.read_text("utf-8").splitlines()
+    lines = read_text(option.file).splitlines()
     start = next((i for i, line in enumerate(lines) if line[1:].strip() == option.summary), -1)
     return "\n".join(lines[start + 1 :])

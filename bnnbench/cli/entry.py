@@ -19,12 +19,23 @@ os.environ["MPLBACKEND"] = "agg"
 
 def command() -> None:
     """Run the command line and end the process with its exit code."""
+    open_closed_streams()
     # Start-up creates a million objects that stay. Searching them for garbage after every 700
     # new ones, as Python does by default, takes a sixth of the start-up time.
     gc.set_threshold(20_000)
     from bnnbench.cli.main import main
 
     leave(main())
+
+
+def open_closed_streams() -> None:
+    """Let the standard streams that the parent process closed be those of the null device.
+
+    Otherwise a file of ours would get their number, and libraries would write into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def leave(code: int) -> None:

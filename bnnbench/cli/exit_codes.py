@@ -11,12 +11,16 @@ import resource
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from bnnbench.files import RefusedFile
+from bnnbench.paths import expand
 from bnnbench.types import UserError
 
 ARGUMENT = re.compile(r"(?:argument |arguments: |required: )([^\s:,]+)")
@@ -31,6 +35,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         """Keep the line breaks of descriptions."""
         super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **settings})
+        self.register("type", Path, _path)
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse positionals on both sides of options, where the command allows it."""
@@ -47,6 +52,14 @@ class Parser(argparse.ArgumentParser):
         found = ARGUMENT.search(message)
         setting = max(found[1].split("/"), key=len) if found else None
         raise UserError(f"{message}; see `{self.prog} --help`.", setting)
+
+
+def _path(text: str) -> Path:
+    """Return the path of an argument whose type is `Path`."""
+    try:
+        return expand(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 MIN_ADDRESS_SPACE = 3e9
@@ -133,6 +146,8 @@ def ignore_closed_pipe() -> None:
 
 def describe_failure(error: BaseException) -> tuple[str, int] | None:
     """Return the message and exit code for a machine failure; None for any other error."""
+    if isinstance(error, RefusedFile):
+        return f"{error.filename}: {error.strerror}.", 2
     if isinstance(error, OSError) and error.errno is not None:
         place = f" ({error.filename})" if error.filename else ""
         if error.errno in PATH_ERRORS:
@@ -151,7 +166,18 @@ def describe_failure(error: BaseException) -> tuple[str, int] | None:
             f"{RESUME_HINT}, if necessary with fewer workers.",
             1,
         )
+    if name := _environment_variable(error):
+        reason = " ".join(text.split())[:200]
+        return f"the environment variable {name} cannot be used ({reason}); correct or unset it.", 2
     return None
+
+
+def _environment_variable(error: BaseException) -> str | None:
+    """Return the variable that a library could not read, by the error's text or its source line."""
+    lines = "".join(traceback.format_exception(error)).splitlines()  # also those of a worker
+    read = [line for line in lines if "environ" in line or "getenv" in line]
+    names = re.findall(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b", "\n".join([str(error), *read]))
+    return next((name for name in names if name in os.environ), None)
 
 
 def check_address_space() -> None:

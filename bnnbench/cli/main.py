@@ -144,8 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with raise_on_signals():
             code = _dispatch(sys.argv[1:] if arguments is None else arguments)
-            if sys.stdout:  # None if the parent process closed it
-                sys.stdout.flush()  # raises if the disk is full or the pipe closed
+            sys.stdout.flush()  # raises if the disk is full or the pipe closed
             return code
     except UserError as error:
         return _exit_with(str(error), 2)
@@ -159,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         ignore_closed_pipe()
         return 0
-    except (OSError, MemoryError, RuntimeError) as error:
+    except Exception as error:
         failure = describe_failure(error)
         if failure is None:
             raise

@@ -26,8 +26,7 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
         UserError: if there are no scores, a name or the file is wrong, or nothing can be written.
         OSError: if the disk is full.
     """
-    from joblib import cpu_count
-
+    from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.paper.layout import PAGE_WIDTH
     from bnnbench.report.paper.paper_table import paper_table
     from bnnbench.report.paper.paper_writer import write_paper
@@ -47,7 +46,7 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     output_dir = given.output_dir
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)
     with report_write_errors(given.path, output_dir):
-        layout = write_paper(table, report, given.error_bars, cpu_count())
+        layout = write_paper(table, report, given.error_bars, available_cores())
     if not layout.fits:
         note(
             f"the table is about {layout.inches:.1f} inches wide, but a page only "

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
 from functools import cache
-from os.path import expanduser
-from pathlib import Path
 from typing import Any
 
 from bnnbench.config.compose import Job
@@ -263,13 +261,12 @@ def build(config: Config) -> Run:
     Raises:
         UserError: for the first mistake.
     """
-    check_folder("outputs_dir", config["outputs_dir"])
+    outputs = check_folder("outputs_dir", config["outputs_dir"])
     workers = count_workers(config["workers"])
     engine = make_engine(config)
     config = settings_for_engine(config, engine)
     experiment = assemble_experiment(config, engine).resolved()
     experiment.check()
-    outputs = Path(expanduser(config["outputs_dir"]))
     return Run(experiment, outputs, config, workers, config["resume"], config["figures"], engine)
 
 

@@ -5,13 +5,14 @@ Hydra searches our folders, caches their files and knows our resolvers.
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,7 +34,8 @@ from bnnbench.config.errors import (
     not_a_mapping,
     to_user_error,
 )
-from bnnbench.config.overrides import check_overrides, prepare_overrides
+from bnnbench.config.overrides import MAX_JOBS, prepare_overrides
+from bnnbench.notes import join_words
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -109,10 +111,10 @@ def to_dict(config: DictConfig) -> dict[str, Any]:
     Raises:
         UserError: if a value is missing or cannot be resolved.
     """
-    for group in GROUPS:  # first, since other settings refer to their contents
-        if group in config and not isinstance(config[group], DictConfig):
-            raise not_a_mapping(group, config[group])
     try:
+        for group in GROUPS:  # first, since other settings refer to their contents
+            if group in config and not isinstance(config[group], DictConfig):
+                raise not_a_mapping(group, config[group])
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except CONFIG_ERRORS as error:
         raise to_user_error(error) from None
@@ -161,8 +163,10 @@ class Job(NamedTuple):
 
     def chosen_name(self, group: str, key: str) -> str:
         """Return the name of the chosen option, even if the configuration is invalid."""
-        chosen = self.config.get(group)
-        return str(chosen.get(key)) if isinstance(chosen, DictConfig) else "the configuration"
+        try:
+            return str(self.config[group][key])
+        except (*CONFIG_ERRORS, TypeError):
+            return "the configuration"
 
 
 class JobList(NamedTuple):
@@ -190,12 +194,10 @@ def compose_jobs(overrides: Sequence[str], multirun: bool) -> JobList:
         HydraException: if they cannot be composed.
     """
     given = _parse(overrides)
-    shared = _compose_shared(given)
-    if multirun or shared.get(MULTIRUN):
-        return JobList(True, _compose_each(given, shared))
-    if any(one.is_sweep_override() for one in given):
-        _compose(overrides)  # Hydra raises the error
-    return JobList(False, [_job(overrides, shared)])
+    experiment = _compose_experiment(given)
+    if multirun or experiment.get(MULTIRUN):
+        return JobList(True, _compose_each(given, experiment))
+    return JobList(False, [_job(overrides, _compose(overrides))])
 
 
 def config_text(overrides: Sequence[str], section: str | None = None, resolve: bool = False) -> str:
@@ -246,7 +248,7 @@ def sweep_jobs(
     prepared = prepare_overrides(overrides, sweep=True)
     with initialise_hydra(config_dir):
         given = _parse(prepared)
-        return _compose_each(given, _compose_shared(given), max_jobs)
+        return _compose_each(given, _compose_experiment(given), max_jobs)
 
 
 def single_job(overrides: Sequence[str]) -> Job:
@@ -258,7 +260,7 @@ def single_job(overrides: Sequence[str]) -> Job:
     prepared = prepare_overrides(overrides)
     with initialise_hydra():
         given = _parse(prepared)
-        jobs = _compose_each(given, _compose_shared(given), 2)
+        jobs = _compose_each(given, _compose_experiment(given), 2)
     if len(jobs) > 1:
         swept = [str(one.key_or_group) for one in given if one.is_sweep_override()]
         raise UserError(
@@ -286,16 +288,32 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
     return OverridesParser.create(loader).parse_overrides(list(overrides))
 
 
-def _compose_shared(given: Sequence[Override]) -> DictConfig:
-    """Compose the overrides that all jobs share."""
-    return _compose([str(one.input_line) for one in given if not one.is_sweep_override()])
+def _compose_experiment(given: Sequence[Override]) -> DictConfig:
+    """Compose the chosen experiment alone, for its sweep; empty if none, or several, are chosen.
+
+    Other overrides are left to the jobs: a setting may belong to an option that only jobs choose.
+    """
+    chosen = [one for one in given if one.key_or_group == "experiment"]
+    if not chosen or any(one.is_sweep_override() for one in chosen):
+        return OmegaConf.create()
+    return _compose([str(one.input_line) for one in chosen])
 
 
 def _compose(overrides: Sequence[str]) -> DictConfig:
     """Compose a configuration; files of the user must not set anything of Hydra itself."""
-    config = compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
     search_path = GlobalHydra.instance().config_loader().get_search_path().get_path()
-    if any(entry.provider in OWN_PROVIDERS for entry in search_path):
+    with_own_files = any(entry.provider in OWN_PROVIDERS for entry in search_path)
+    try:
+        config = compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
+    except (AttributeError, LookupError, TypeError, AssertionError) as error:
+        if not with_own_files:
+            raise
+        raise UserError(
+            f"cannot compose your own YAML files ({type(error).__name__}: {error}); they must not "
+            "set anything of Hydra.",
+            code="not_composed",
+        ) from None
+    if with_own_files:
         given = _hydra_section(config)
         for key, value in _default_hydra_section().items():
             if given[key] != value:
@@ -324,28 +342,49 @@ def _job(overrides: Sequence[str], config: DictConfig) -> Job:
 
 
 def _compose_each(
-    given: Sequence[Override], shared: DictConfig, max_jobs: int | None = None
+    given: Sequence[Override], experiment: DictConfig, max_jobs: int | None = None
 ) -> list[Job]:
-    """Compose the jobs, or the first few; a single job without a sweep reuses `shared`."""
-    overrides = _split_jobs(given, shared)
-    if not shared.get(SWEEP) and not any(one.is_sweep_override() for one in given):
-        return [_job(overrides[0], shared)]
-    return [_job(job, _compose(job)) for job in overrides[:max_jobs]]
+    """Compose the jobs, or the first few.
+
+    Raises:
+        UserError: if one of several jobs cannot be composed, with what distinguishes it.
+    """
+    swept: Any = experiment.get(SWEEP) or OmegaConf.create()
+    if not isinstance(swept, Mapping):
+        raise not_a_mapping(SWEEP, swept)
+    keys = {*swept, *(one.get_key_element() for one in given if one.is_sweep_override())}
+    jobs = []
+    for words in _split_jobs(given, swept)[:max_jobs]:
+        try:
+            jobs.append(_job(words, _compose(words)))
+        except CONFIG_ERRORS as error:
+            found = to_user_error(error, *(_config_dirs.get() or ()))
+            own = [word for word in words if word.partition("=")[0] in keys]
+            text = ": ".join([*([" ".join(own)] if own else []), str(found)])
+            raise UserError(text, found.setting, found.code) from None
+    return jobs
 
 
-def _split_jobs(given: Sequence[Override], shared: DictConfig) -> list[list[str]]:
+def _split_jobs(given: Sequence[Override], swept: Mapping[str, Any]) -> list[list[str]]:
     """Return the overrides of each job; the sweep of an experiment comes before `given`.
 
     The last override of a key replaces those before it, in their place, as in Hydra.
+
+    Raises:
+        UserError: if there are more than `MAX_JOBS`.
     """
-    swept: Any = shared.get(SWEEP) or OmegaConf.create()
-    if not isinstance(swept, Mapping):
-        raise not_a_mapping(SWEEP, swept)
-    words = [f"{key}={value}" for key, value in swept.items()]
-    check_overrides(words)
+    words = prepare_overrides([f"{key}={value}" for key, value in swept.items()], sweep=True)
     choices: dict[str, list[str]] = {}
     for one in [*_parse(words), *given]:
         key, many = one.get_key_element(), one.is_sweep_override()
         values = one.sweep_string_iterator() if many else [one.get_value_element_as_str()]
-        choices[key] = [f"{key}={value}" for value in values]
+        choices[key] = [f"{key}={value}" for value in islice(values, MAX_JOBS + 1)]
+    count = math.prod(map(len, choices.values()))
+    if count > MAX_JOBS:
+        keys = [key for key, values in choices.items() if len(values) > 1]
+        raise UserError(
+            f"{join_words(keys)} would start {count:,} runs (at most {MAX_JOBS:,} are possible).",
+            keys[0],
+            "too_many_jobs",
+        )
     return [list(job) for job in product(*choices.values())]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.discovery import plugin_configs, project
-from bnnbench.files import shipped_folder
+from bnnbench.files import read_text, shipped_folder
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
@@ -55,7 +55,7 @@ class Option:
             UserError: if the file is not text.
         """
         try:
-            lines = self.file.read_text("utf-8").splitlines()
+            lines = read_text(self.file).splitlines()
         except UnicodeDecodeError:
             raise UserError(f"{self.file} is not UTF-8 text.", code="not_utf8") from None
         comments = [line[1:].strip() for line in lines if line[:1] == "#"]

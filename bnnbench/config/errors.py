@@ -16,6 +16,7 @@ from yaml import MarkedYAMLError, YAMLError
 
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
 from bnnbench.config.suggestions import unknown_option
+from bnnbench.files import read_text
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
@@ -44,7 +45,7 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
             "too deeply; check the defaults lists of your own.",
             code="circular",
         )
-    text = str(error)
+    text = str(error) or str(error.__cause__)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return UserError(
@@ -68,7 +69,9 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
         setting = text.split()[-1].partition("=")[0]
         text = f"{text.split()[-1]}: {error.__cause__}"
     lines = [line.strip() for line in text.partition("Config search path:")[0].splitlines()]
-    useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
+    useful = [line for line in lines if line not in ("", "full_key:")]
+    noise = ("object_type", "reference_type", "See http")
+    useful = [line for line in useful if not line.startswith(noise)]
     message = "; ".join(useful).replace(".;", ";").rstrip(".")
     return UserError(f"{message}.", setting, "hydra")
 
@@ -94,7 +97,7 @@ def _undecodable_file(config_dir: str | None) -> str:
     folders += [Path(config_dir)] if config_dir is not None else []
     for file in (file for folder in folders for file in sorted(folder.glob("*/*.yaml"))):
         try:
-            file.read_text("utf-8")
+            read_text(file)
         except UnicodeDecodeError:
             return str(file)
         except OSError:
@@ -158,6 +161,9 @@ TRANSLATIONS: dict[str, Callable[..., UserError]] = {
     r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
     r"Could not override '([\w./@]+)'": _unknown_setting,
     r"HydraConfig was not set\s+full_key: (\S+)": lambda _, key: hydra_setting_error(key),
+    r"Incompatible key type '(\w+)'": lambda _, kind: UserError(
+        f"a key in a YAML file of your own is not text ({kind}); put it in quotes.", code="yaml_key"
+    ),
 }
 """Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
 
@@ -173,6 +179,10 @@ TEMPLATES = {
     r"node `(?P<key>[\w.]+)` is not a container": (
         "{key} must be a group of settings; give single settings as {key}.KEY=VALUE.",
         "not_a_group",
+    ),
+    r"Recursive interpolation detected\s+full_key: (?P<key>\S+)": (
+        "{key} refers to itself; give it a value.",
+        "circular",
     ),
     r"Interpolation key '(?P<source>.+)' not found\s+full_key: (?P<key>\S+)": (
         "{key} is taken from {source}, which does not exist; give {key}=VALUE.",

@@ -12,6 +12,7 @@ import yaml
 
 from bnnbench.config.configs import find_options
 from bnnbench.discovery import FILE, is_own_module
+from bnnbench.files import read_bytes
 from bnnbench.types import UserError
 
 Config = dict[str, Any]
@@ -146,7 +147,7 @@ def check_saved_estimator(method: Mapping[str, Any]) -> None:
     estimator, arguments = method.get("estimator"), method.get("options") or {}
     if estimator is None:
         return
-    named = [yaml.safe_load(option.file.read_bytes()) for option in find_options("method").values()]
+    named = [yaml.safe_load(read_bytes(option.file)) for option in find_options("method").values()]
     own = [option for option in named if option.get("estimator") == estimator]
     if str(estimator).startswith("sklearn."):
         own.append({"options": {}})

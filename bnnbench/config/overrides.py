@@ -86,10 +86,18 @@ def check_overrides(words: Sequence[str]) -> None:
         name = key.strip().lstrip("+~").strip()
         if word != word.encode(errors="replace").decode():
             raise UserError(f"{word!r} is not UTF-8 text.", name, "not_utf8")
+        if "\0" in word:
+            raise UserError(f"{word!r} contains a null byte.", name, "null_byte")
         if not name:
             raise UserError(f"{word} has no key: write KEY=VALUE.", code="no_key")
         if "hydra" in (part.partition(".")[0].partition("/")[0] for part in name.split("@")):
             raise hydra_setting_error(name)
+        if "@" in name:
+            raise UserError(
+                f"{word}: packages of Hydra (@) are not supported; write GROUP=OPTION.",
+                name,
+                "package",
+            )
         if key.startswith("~"):
             raise UserError(
                 f"{word}: settings cannot be removed; change the value with {name}=VALUE.",

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
+from bnnbench.environment import read_variable
 from bnnbench.files import cache_folders, is_private
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def find_compiler() -> list[str]:
     Raises:
         LibraryUnavailable: if there is none.
     """
-    chosen = shlex.split(os.environ.get("CXX", ""))
+    chosen = read_variable("CXX", shlex.split, [])
     for name in chosen[:1] or COMPILERS:
         path = shutil.which(name)
         if path:

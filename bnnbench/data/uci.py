@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
 from bnnbench.data.splits import NumberOfSplits, published_splits, seeded_splits
-from bnnbench.files import shipped_folder
+from bnnbench.files import open_unpacked, shipped_folder
 from bnnbench.types import Table, UserError
 
 TEST_FRACTION = 0.1  # as in the published splits
@@ -73,7 +72,7 @@ class UCI(Checked):
 
 def read_table(name: str) -> Table:
     """Return a set with its published splits; its columns have no names."""
-    content = gzip.decompress((shipped_folder("data/uci") / f"{name}.txt.gz").read_bytes())
-    rows = np.loadtxt(content.splitlines())
+    with open_unpacked(shipped_folder("data/uci") / f"{name}.txt.gz") as file:
+        rows = np.loadtxt(file)
     splits = published_splits(len(rows), N_SPLITS[name])
     return Table(name, rows[:, :-1], rows[:, -1], splits, (), "target")

@@ -19,7 +19,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
-from bnnbench.files import READ_ERRORS
+from bnnbench.files import READ_ERRORS, read_text
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
@@ -113,6 +113,6 @@ def _lock(folder: RunFolder, name: str, what: str, timeout: float) -> Iterator[N
 def _holder(note: Path) -> str:
     """Return the text of a note."""
     try:
-        return one_line(note.read_text())
+        return one_line(read_text(note))
     except READ_ERRORS:
         return "an unknown process"

@@ -14,7 +14,7 @@ import torch
 from bnnbench import __version__
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
-from bnnbench.files import READ_ERRORS, checksum, write_bytes, write_text
+from bnnbench.files import READ_ERRORS, checksum, read_bytes, read_text, write_bytes, write_text
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.nn import MLP
 from bnnbench.preprocessing import Scaler
@@ -95,10 +95,10 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
     if not (folder / JSON_FILE).is_file():
         return None
     try:
-        about = json.loads((folder / JSON_FILE).read_text())
+        about = json.loads(read_text(folder / JSON_FILE))
         if about["bnnbench"] != __version__:
             return None
-        content = (folder / TENSOR_FILE).read_bytes()
+        content = read_bytes(folder / TENSOR_FILE)
         if about.pop(CHECKSUM) != _sum(content, about):
             raise ValueError
         tensors = load(content)

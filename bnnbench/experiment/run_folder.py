@@ -24,11 +24,14 @@ from bnnbench.files import (
     READ_ERRORS,
     checksum,
     raise_disk_error,
+    read_bytes,
+    read_text,
     remove,
     write_atomically,
     write_text,
 )
 from bnnbench.notes import one_line
+from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 NAME = re.compile(r"[\w.+-]{1,100}")
@@ -125,7 +128,7 @@ class RunFolder:
         """Read `DONE`; None if it is missing or damaged."""
         try:
             self.check_files()
-            mark = json.loads(self.done.read_text())
+            mark = json.loads(read_text(self.done))
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
             units, figures = tuple(mark["units"]), tuple(mark.get("figures", ()))
             datetime.fromisoformat(mark["finished"])
@@ -146,10 +149,10 @@ class RunFolder:
         Raises:
             UserError: for the first other file.
         """
-        root = self.root.resolve()
+        root = real_path(self.root)
         for folder, folders, files in os.walk(root):
             for path in (Path(folder, name) for name in (*folders, *files)):
-                target = Path(os.path.realpath(path))  # also of a link to itself
+                target = real_path(path)  # also of a link to itself
                 leaves = path.is_symlink() and not target.is_relative_to(root)
                 if leaves or _is_special(path):
                     kind = "a link out of its folder" if leaves else "a pipe or a device"
@@ -170,7 +173,7 @@ class RunFolder:
 
     def _checksum(self, name: str) -> str | None:
         try:
-            return checksum((self.root / name).read_bytes())
+            return checksum(read_bytes(self.root / name))
         except OSError:
             return None
 
@@ -205,7 +208,7 @@ def _is_special(path: Path) -> bool:
 def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
-        return dict(json.loads(folder.environment.read_text()))
+        return dict(json.loads(read_text(folder.environment)))
     except READ_ERRORS as error:
         raise_disk_error(error)
         return {}
@@ -249,7 +252,7 @@ def read_record(folder: RunFolder) -> Record:
     """
     try:
         folder.check_files()
-        record = Record(**_printable(json.loads(folder.record.read_text())))
+        record = Record(**_printable(json.loads(read_text(folder.record))))
         metadata = record.metadata
         names = [metadata[key] for key in ("experiment", "dataset", "method") if key in metadata]
         texts = (record.kind, record.digest, *names)
@@ -358,7 +361,7 @@ class UnitStore:
         for name, members in arrays.items():
             path = self.file(unit, f"{name}.npz")
             _write_arrays(path, members)
-            sums[name] = checksum(path.read_bytes())
+            sums[name] = checksum(read_bytes(path))
         # Last, because this file marks the unit as finished.
         piece = {"tables": tables, "arrays": sums}
         sealed = {"checksum": _seal(piece), **piece}
@@ -367,18 +370,18 @@ class UnitStore:
     def rows(self, unit: str, table: str) -> Rows:
         """Return the rows of a finished unit in a table; empty if its file is damaged."""
         try:
-            return list(json.loads(self.file(unit, "json").read_text())["tables"][table])
+            return list(json.loads(read_text(self.file(unit, "json")))["tables"][table])
         except READ_ERRORS:
             return []
 
     def intact(self, unit: str) -> bool:
         """Whether the files of a finished unit match their checksums."""
         try:
-            piece = json.loads(self.file(unit, "json").read_text())
+            piece = json.loads(read_text(self.file(unit, "json")))
             sealed = piece.pop("checksum") == _seal(piece)
             files = {name: self.file(unit, f"{name}.npz") for name in piece["arrays"]}
             return sealed and all(
-                checksum(files[name].read_bytes()) == expected
+                checksum(read_bytes(files[name])) == expected
                 for name, expected in piece["arrays"].items()
             )
         except READ_ERRORS:
@@ -396,7 +399,7 @@ class UnitStore:
     def assemble(self) -> Assembled:
         """Write the tables of all finished units, and the arrays that all of them have."""
         units, written = self.units(), []
-        pieces = [json.loads(self.file(unit, "json").read_text()) for unit in units]
+        pieces = [json.loads(read_text(self.file(unit, "json"))) for unit in units]
         for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):
             rows = [row for piece in pieces for row in piece["tables"].get(name, ())]
             if rows:
@@ -409,7 +412,7 @@ class UnitStore:
             parts = [self.file(unit, f"{name}.npz") for unit in units]
             _write_arrays(self.folder.arrays(name), _joined(parts))
             written.append(self.folder.arrays(name))
-        return Assembled(units, {path.name: checksum(path.read_bytes()) for path in written})
+        return Assembled(units, {path.name: checksum(read_bytes(path)) for path in written})
 
 
 def _seal(piece: Mapping[str, Any]) -> str:

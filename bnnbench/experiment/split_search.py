@@ -11,7 +11,7 @@ from pathlib import Path
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.protocol import cross_validate, make_trial
-from bnnbench.files import checksum, write_text
+from bnnbench.files import checksum, read_bytes, write_text
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
@@ -48,7 +48,7 @@ class TrialLog:
     def read(path: Path) -> list[Trial]:
         """Read the finished evaluations, up to the first damaged line."""
         trials: list[Trial] = []
-        for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else ():
+        for line in read_bytes(path).split(b"\n")[:-1] if path.is_file() else ():
             text, _, sum_ = line.rpartition(b"\t")
             if not text or sum_ != checksum(text).encode():
                 break
@@ -59,7 +59,7 @@ class TrialLog:
     @staticmethod
     def count(path: Path) -> int:
         """Count the finished evaluations without parsing them."""
-        return path.read_bytes().count(b"\n") if path.is_file() else 0
+        return read_bytes(path).count(b"\n") if path.is_file() else 0
 
 
 def _line(trial: Trial) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from bnnbench.files import READ_ERRORS, checksum, write_bytes
+from bnnbench.files import READ_ERRORS, checksum, open_file, read_bytes, write_bytes
 
 SUFFIX = "state"
 """File suffix of a unit's state."""
@@ -30,7 +30,7 @@ def write(path: Path, steps: int, replicas: Sequence[Mapping[str, Any]]) -> None
 def steps(path: Path) -> int:
     """Return the number of finished steps, 0 if there is no readable state."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return int(json.loads(file.readline())["steps"])
     except READ_ERRORS:
         return 0
@@ -43,7 +43,7 @@ def read(path: Path) -> tuple[int, list[Any]]:
     """
     if not path.exists():
         return 0, []
-    line, _, content = path.read_bytes().partition(b"\n")
+    line, _, content = read_bytes(path).partition(b"\n")
     try:
         if json.loads(line)["checksum"] == checksum(content):
             state = torch.load(io.BytesIO(content), weights_only=True)

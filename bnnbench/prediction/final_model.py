@@ -23,7 +23,7 @@ from bnnbench.experiment.model_file import (
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.files import READ_ERRORS, checksum
+from bnnbench.files import READ_ERRORS, checksum, read_bytes
 from bnnbench.notes import one_line, status_message
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
@@ -91,7 +91,7 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
             "no_model",
         )
     path = folder.root / ("model-held-out" if conformal else "model")
-    source = checksum(folder.config.read_bytes() + folder.table(SPLITS).read_bytes())
+    source = checksum(read_bytes(folder.config) + read_bytes(folder.table(SPLITS)))
     saved = load_model(path, experiment.fitting)
     if saved is None or saved.about.get("source") != source:
         with status_message(f"fitting {experiment.method.label} to all rows"):
@@ -152,7 +152,7 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         UserError: if its configuration is damaged.
     """
     try:
-        config = yaml.load(folder.config.read_bytes(), _WithoutAliases)
+        config = yaml.load(read_bytes(folder.config), _WithoutAliases)
         check_saved_estimator(config.get("method") or {})
         return assemble_experiment(config)
     except (yaml.YAMLError, *READ_ERRORS):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from joblib import cpu_count
-
+from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report.blocks import Block, Column, FigureBlock, Heading, ItemList, Paragraph, Table
@@ -29,7 +28,7 @@ def write_run_html(folder: RunFolder) -> Path:
     run_page = run_page_for(folder)
     functions = run_page.figures(folder)
     (details,) = run_details(read_runs(folder.root), folder.root, with_charts=False)
-    svgs = save_and_inline(functions, processes=cpu_count())
+    svgs = save_and_inline(functions, processes=available_cores())
     figures = [
         FigureBlock(name, run_page.captions.get(name, name.replace("_", " ")), draw)
         for name, draw in functions.items()

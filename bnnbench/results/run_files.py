@@ -11,7 +11,7 @@ import pandas as pd
 
 from bnnbench.experiment import split_files
 from bnnbench.experiment.run_folder import Done, Record, RunFolder, read_record
-from bnnbench.files import READ_ERRORS, check_archive, raise_disk_error
+from bnnbench.files import READ_ERRORS, check_archive, raise_disk_error, read_bytes
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
@@ -242,7 +242,7 @@ def read_calibration(folder: RunFolder, done: Done) -> tuple[pd.DataFrame | None
         table = read_table(folder, CALIBRATION, ("split", "calibration_error"), ("recalibration",))
     except UserError:
         table = None
-    if table is None or folder.damaged(sums) or not path.read_bytes().endswith(b"\n"):  # truncated
+    if table is None or folder.damaged(sums) or not read_bytes(path).endswith(b"\n"):  # truncated
         text = f"{path} is damaged; its numbers were recomputed (--refresh rewrites the file)."
         return None, text
     return table, ""

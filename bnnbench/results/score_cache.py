@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bnnbench.files import READ_ERRORS, cache_folders, is_private, sha256, write_text
+from bnnbench.files import READ_ERRORS, cache_folders, is_private, read_text, sha256, write_text
 
 LIBRARIES = ("numpy", "scipy", "pandas", "scoringrules")
 """Libraries that scores rest on."""
@@ -57,7 +57,7 @@ def _key(files: Collection[Path]) -> str:
 def _read_entry(entry: Path, key: str) -> str | None:
     """Return the scores in an entry as JSON; None unless it is intact and the user's own."""
     try:
-        seal, _, text = entry.read_text().partition("\n")
+        seal, _, text = read_text(entry).partition("\n")
         return text if is_private(entry) and seal == _seal(key, text) else None
     except READ_ERRORS:
         return None

@@ -207,6 +207,10 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
         {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: mine\n"},
         ["check", "method=mine"], "method.protocol.bounds.spread", "missing",
     ),
+    "a file that sets nothing of the method": (
+        {"configs/method/mine.yaml": "# @package _global_\nseed: 1\n"},
+        ["check", "method=mine"], "method._target_", "missing",
+    ),
     "a likelihood that is not passed on": (
         {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: mine\n"
                                      "protocol: {bounds: {spread: [0.1, 1]}}\n"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,6 +39,14 @@ def test_a_sweep_is_given_by_the_command_line_or_by_the_experiment() -> None:
     assert "dataset=boston" in of_experiment.jobs[0].overrides
 
 
+@pytest.mark.parametrize("choice", ["method=mc_dropout,mc_dropout_x1", "experiment=mine"])
+def test_a_setting_may_belong_to_the_options_of_the_jobs_only(tmp_path: Path, choice: str) -> None:
+    own_experiment(tmp_path, "sweep: {method: 'mc_dropout,mc_dropout_x1'}\n")
+    jobs = compose_configs([choice, "method.dropout=0.02"], config_dir=str(tmp_path))
+    methods = [(job["method"]["label"], job["method"]["dropout"]) for job in jobs]
+    assert methods == [("mc_dropout", 0.02), ("mc_dropout_x1", 0.02)]
+
+
 def test_jobs_are_composed_as_hydra_does() -> None:
     jobs = [[f"method={method}", f"seed={seed}"] for method in ("vadam", "map") for seed in (1, 2)]
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
@@ -69,6 +78,7 @@ def test_a_single_run_ignores_the_sweep_of_its_experiment(tmp_path: Path) -> Non
      ("hydra: {job: {chdir: true}}", "hydra.job", "hydra_setting"),
      ("seed: ${hydra:job.num}", "seed", "hydra_setting"),
      ("sweep: {hydra.mode: RUN}", "hydra.mode", "hydra_setting"),
+     ("sweep: {seed: 'range(0,1e15)'}", "seed", "range"),
      ("sweep: x", "sweep", "not_a_group")],
 )  # fmt: skip
 def test_settings_of_hydra_in_a_file_are_refused(
@@ -77,6 +87,17 @@ def test_settings_of_hydra_in_a_file_are_refused(
     words = own_experiment(tmp_path, f"{text}\n")
     with raises_user_error(setting, code):
         compose_configs(words, config_dir=str(tmp_path))
+
+
+def test_a_callback_of_a_file_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "callback_of_mine.py").write_text("class C: pass\n")
+    monkeypatch.setattr("sys.path", [*sys.path, str(tmp_path)])
+    text = "hydra: {callbacks: {mine: {_target_: callback_of_mine.C}}}\n"
+    with raises_user_error("hydra.callbacks", "hydra_setting"):
+        compose_configs(own_experiment(tmp_path, text), config_dir=str(tmp_path))
+    assert "callback_of_mine" not in sys.modules
 
 
 def test_an_option_of_hydra_in_a_file_is_refused(tmp_path: Path) -> None:

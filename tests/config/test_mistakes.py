@@ -46,9 +46,10 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("training.epochs.epochs", "unknown_setting"): "training.epochs.epochs=1",
     (None, "no_key"): "=1 | =",
     (None, "hydra"):
-        "seed=${seed} | seed=${nowhere:1} | seed=${oc.env:NO_SUCH_VARIABLE} "
+        "seed=${nowhere:1} | seed=${oc.env:NO_SUCH_VARIABLE} "
         "| method=../dataset/csv",
     ("seed", "not_utf8"): "seed=\udcff",
+    ("outputs_dir", "null_byte"): "outputs_dir=~\0 | outputs_dir='a\0b'",
     **{(key, "removed"): f"~{key}" for key in ("seed", "method", "dataset", "search", "nothing")},
     ("foo", "no_effect"): "+foo=1 | ++foo=1",
     ("dataset", "added"): "+dataset=boston",
@@ -59,6 +60,13 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("seed", "range"): "-m seed=range(0,inf) | -m seed=range(3,0) | -m seed=range(3,3)",
     ("depth", "range"): "-m depth=range(0,3)",
     ("seed", "interval"): "-m seed=interval(0,1)",
+    ("seed", "circular"): "seed=${seed}",
+    ("seed", "too_many_jobs"):
+        "-m seed=range(0,10000) splits=range(1,10000) | -m seed=range(0,9999) method=map,pbp "
+        "| -m seed=shuffle(range(0,10000)) splits=1,2",
+    ("method.dropout", "unknown_setting"): "-m method=mc_dropout,vadam method.dropout=0.02",
+    ("method@_global_", "package"): "+method@_global_=vadam | method@_global_=vadam",
+    ("prior@x", "package"): "-m +prior@x=laplace",
     ("method", "glob"): "-m method=glob(zz*)",
     ("hydra.launcher.n_jobs", "hydra_setting"): "-m hydra.launcher.n_jobs=2",
     ("outputs_dir", "bracket"): "outputs_dir=[a]",
@@ -79,8 +87,11 @@ LINES: dict[tuple[str | None, str | None], str] = {
 """Lines that are refused, by the setting and the code of the error."""
 
 SETTINGS: dict[tuple[str | None, str | None], str] = {
-    ("outputs_dir", None):
-        f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300} | outputs_dir='a\0b'",
+    ("outputs_dir", None): "outputs_dir=null | outputs_dir=",
+    ("outputs_dir", "path"): f"outputs_dir=a/{'x' * 300} | outputs_dir=~no_such_user/x",
+    ("data_dir", "path"): "experiment=semi_supervised images=mnist data_dir=~no_such_user",
+    ("dataset.path", "path"):
+        "dataset=csv dataset.path=~no_such_user/t.csv dataset.target=y",
     ("network", "not_a_group"): "network=null",
     ("dataset.path", None): "dataset=csv",
     ("likelihood", "not_accepted"):
@@ -171,6 +182,11 @@ METHOD = "_target_: broken_module.Mine\nlabel: mine\n"
 FILES = {
     ("_target_: x.y\n  label: [\n", ""): (None, "yaml"),
     ("- a\n", ""): ("method", "not_a_group"),
+    ("# @package _global_\nseed: 1\n", ""): ("method._target_", "missing"),
+    ("# @package _global_\nmethod: ${method}\n", ""): ("method", "circular"),
+    ("# @package _global_\nhydra:\n", ""): (None, "not_composed"),
+    ("# @package hydra.job\nenv_copy: [NO_SUCH_VARIABLE]\n", ""): (None, "not_composed"),
+    ("null: 1\n", ""): (None, "yaml_key"),
     ("defaults: [none]\n", ""): (None, "hydra"),
     ("defaults: [mine]\n" + METHOD, ""): (None, "circular"),
     ("label: " + 3000 * "[", ""): (None, "circular"),

@@ -17,7 +17,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import run_status
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder
 from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
-from bnnbench.files import write_text
+from bnnbench.files import read_bytes, write_text
 from bnnbench.results.run_files import read_splits
 
 Damage = Callable[[Path], object]
@@ -98,13 +98,12 @@ def test_a_folder_in_the_place_of_a_file(tiny: Planner, name: str) -> None:
 def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     run, read = tiny("splits=2"), list[Path]()
     finished(run)
-    read_bytes = Path.read_bytes
 
     def counted(path: Path) -> bytes:
         read.append(path)
         return read_bytes(path)
 
-    monkeypatch.setattr(Path, "read_bytes", counted)
+    monkeypatch.setattr("bnnbench.experiment.run_folder.read_bytes", counted)
     finished(run)
     assert len(read) == len({*read}) > 4
 

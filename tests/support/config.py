@@ -79,7 +79,8 @@ def job_overrides(*overrides: str) -> list[list[str]]:
     """Return the overrides of each job of `bnnbench run -m`, given quoted overrides."""
     with initialise_hydra():
         given = product._parse(overrides)
-        return product._split_jobs(given, product._compose_shared(given))
+        experiment = product._compose_experiment(given)
+        return product._split_jobs(given, experiment.get(product.SWEEP) or {})
 
 
 def compose_only(*overrides: str) -> dict[str, Any]:

@@ -83,10 +83,10 @@ def run(given: Namespace) -> int:
     failed, checked = False, []
     for config in configs:
         for group in groups:
-            if config[group] in checked:
+            if config.get(group) in checked:
                 continue
-            checked.append(config[group])
-            with status_message(f"preparing {group}={_label(config[group])}"):
+            checked.append(config.get(group))
+            with status_message(f"preparing {group}"):
                 subject = make_subject(group, config)
             failed |= not _show(f"{group}={_label(config[group])}", subject)
     return int(failed)

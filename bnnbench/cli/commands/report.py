@@ -214,9 +214,8 @@ def write_and_show(
         OSError: if the disk is full.
     """
     # Slow to import (pandas, matplotlib), and not needed for `bnnbench --help`.
-    from joblib import cpu_count
-
     from bnnbench.cli.console import stdout
+    from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.blocks import Style
     from bnnbench.report.report_writer import results_table, verdict_lines, write_report
     from bnnbench.results.configurations import without_duplicates
@@ -230,11 +229,11 @@ def write_and_show(
     note_omitted_runs(without_duplicates(runs))
     with report_write_errors(path, output_dir):
         if refresh:
-            refresh_runs(runs, cpu_count())
+            refresh_runs(runs, available_cores())
             runs = read()
         for message in runs.recomputed:
             note(message)
-        report = write_report(runs, style, output_dir, cpu_count())
+        report = write_report(runs, style, output_dir, available_cores())
     if len(runs.scored):
         console = stdout()
         for line in verdict_lines(runs, style):

@@ -41,7 +41,7 @@ def run(given: Namespace) -> int:
     from bnnbench.discovery import FILE, read_project
     from bnnbench.trust import record_trust
 
-    file = given.folder.expanduser().resolve() / FILE
+    file = given.folder.resolve() / FILE
     if not file.is_file():
         raise UserError(f"{file} does not exist.", "FOLDER", "no_file")
     found = read_project(file)

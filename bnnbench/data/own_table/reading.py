@@ -22,7 +22,7 @@ from bnnbench.data.own_table.text_file import (
     open_text,
     split_cells,
 )
-from bnnbench.files import check_archive, check_unpacked_size
+from bnnbench.files import check_archive, check_size
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _columnar(path: Path, kind: str) -> pd.DataFrame:
         from pyarrow.parquet import read_metadata
 
         shape = read_metadata(path)
-        check_unpacked_size(8 * shape.num_rows * shape.num_columns)
+        check_size(8 * shape.num_rows * shape.num_columns)
     read: Callable[[Path], Any] = (
         pd.read_feather if kind in (".feather", ".arrow") else pd.read_parquet
     )

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -45,6 +44,7 @@ from bnnbench.data.own_table.table_warnings import split_warnings, table_warning
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.identity import no_identity
+from bnnbench.paths import user_path
 from bnnbench.types import Split, Table, UserError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class OwnTable(Checked):
         Raises:
             UserError: if the file is not a usable table of numbers.
         """
-        path, target = Path(expanduser(str(self.path))), str(self.target)
+        path, target = user_path("dataset.path", str(self.path)), str(self.target)
         frame, detected = read_frame(path, self.separator, self.decimal, self.encoding, self.sheet)
         roles = ColumnRoles(target, self.columns, self.drop or (), self._split_by())
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]

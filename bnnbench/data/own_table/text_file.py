@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import csv
-import gzip
 import io
-import lzma
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from bnnbench.data.errors import invalid
-from bnnbench.files import LimitedFile, check_archive
+from bnnbench.files import check_archive, open_unpacked
 
 AUTO = "auto"
 
@@ -37,12 +34,6 @@ ENCODING_BY_BOM = {
 
 UTF8, FALLBACK_ENCODING = "utf-8", "cp1252"
 """Encodings to try, in this order, for files without a byte order mark."""
-
-OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
-    ".gz": gzip.open,  # type: ignore[dict-item]
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
 
 DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
@@ -131,10 +122,8 @@ def split_cells(lines: Sequence[str], separator: str) -> list[list[str]]:
 
 def _bytes(path: Path) -> IO[bytes]:
     suffix = path.suffix.lower()
-    if suffix in OPENERS:
-        return io.BufferedReader(LimitedFile(OPENERS[suffix](path)))
     if suffix != ".zip":
-        return path.open("rb")
+        return open_unpacked(path)
     check_archive(path)
     archive = zipfile.ZipFile(path)
     names = [name for name in archive.namelist() if not name.endswith("/")]

@@ -18,11 +18,15 @@ from typing import Any
 
 import torch
 
+from bnnbench.environment import read_variable, whole_number
 from bnnbench.experiment.base import HasGroups, Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 """On other systems, system libraries do not survive a fork."""
+
+JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"
+"""The environment variable that limits the processes of joblib."""
 
 SHARED: Mapping[str, Any] = {}
 """In a worker: the objects it was started with."""
@@ -35,8 +39,10 @@ def available_cores() -> int:
     """
     from joblib import cpu_count
 
-    allotted = os.environ.get("SLURM_CPUS_PER_TASK", "")
-    return min(cpu_count(), int(allotted)) if allotted.isdecimal() else cpu_count()
+    if not read_variable(JOBLIB_CORES, whole_number, 0):
+        os.environ.pop(JOBLIB_CORES, None)  # joblib would raise an error
+    cores = cpu_count()
+    return min(cores, read_variable("SLURM_CPUS_PER_TASK", whole_number, cores))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bnnbench.data.own_table.text_file import AUTO, SEPARATORS, detect_format
+from bnnbench.data.own_table.text_file import AUTO, SEPARATORS, detect_format, open_text
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.run_filter import check_known_names
 from bnnbench.types import UserError
@@ -182,10 +182,10 @@ def _read(path: Path) -> pd.DataFrame:
     """
     try:
         file_format = detect_format(path, AUTO, AUTO, AUTO)
-        rows = pd.read_csv(
-            path, sep=SEPARATORS[file_format.separator], dtype=str, keep_default_na=False,
-            encoding=file_format.encoding,
-        )  # fmt: skip
+        with open_text(path, file_format.encoding) as file:
+            rows = pd.read_csv(
+                file, sep=SEPARATORS[file_format.separator], dtype=str, keep_default_na=False
+            )
         if not isinstance(rows.index, pd.RangeIndex):  # pandas makes extra cells the index
             raise ValueError(f"its rows have more cells than its first line, read as {file_format}")
     except UserError as error:  # about the setting of a table

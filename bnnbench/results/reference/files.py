@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bnnbench.files import READ_ERRORS, raise_disk_error, write_bytes, write_text
+from bnnbench.files import READ_ERRORS, raise_disk_error, read_bytes, write_bytes, write_text
 from bnnbench.types import UserError
 
 RUNS, SPLITS, FINGERPRINTS, SUMS = (
@@ -44,7 +44,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     while True:
         try:
             before = (folder / SUMS).stat()
-            digests = _parse((folder / SUMS).read_bytes())
+            digests = _parse(read_bytes(folder / SUMS))
             found = {name: _find(folder, name, digests[name]) for name in NAMES}
             after = (folder / SUMS).stat()
         except READ_ERRORS as error:
@@ -101,7 +101,7 @@ def locked(folder: Path) -> Iterator[None]:
 def tidy(folder: Path) -> None:
     """Move hidden files that `SUMS` lists to their names, and delete the others."""
     with suppress(FileNotFoundError, ValueError):  # readers report a damaged file
-        for name, digest in _parse((folder / SUMS).read_bytes()).items():
+        for name, digest in _parse(read_bytes(folder / SUMS)).items():
             if (hidden := _hidden(folder, name, digest)).exists():
                 os.replace(hidden, folder / name)
     for path in folder.glob(".*"):
@@ -133,7 +133,7 @@ def _find(folder: Path, name: str, digest: str) -> bytes | None:
     """
     for path in (folder / name, _hidden(folder, name, digest), folder / name):
         with suppress(FileNotFoundError):
-            content = path.read_bytes()
+            content = read_bytes(path)
             if hashlib.sha256(content).hexdigest() == digest:
                 return content
     return None

@@ -12,7 +12,6 @@ Rows are compared within a track only.
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 from collections.abc import Mapping
@@ -23,7 +22,8 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
-from bnnbench.files import READ_ERRORS, LimitedFile
+from bnnbench.files import READ_ERRORS, unpack
+from bnnbench.paths import user_path
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
@@ -86,7 +86,7 @@ def find_folder(folder: Path | str | None = None) -> Path:
     Raises:
         UserError: if it has none.
     """
-    path = PACKAGED if folder is None else Path(folder).expanduser()
+    path = PACKAGED if folder is None else user_path("folder", folder)
     if is_folder(path) and (path / SUMS).is_file():
         return path
     raise UserError(
@@ -129,7 +129,7 @@ def read_fingerprints(content: bytes) -> pd.DataFrame:
 
 def read_rows(content: bytes) -> pd.DataFrame:
     """Read the rows of splits as text, exactly as written; empty where missing."""
-    return pd.read_csv(io.StringIO(unpack(content)), dtype=str, keep_default_na=False)
+    return pd.read_csv(io.StringIO(unpack_text(content)), dtype=str, keep_default_na=False)
 
 
 def read_lines(content: bytes) -> list[dict[str, Any]]:
@@ -138,16 +138,16 @@ def read_lines(content: bytes) -> list[dict[str, Any]]:
     Raises:
         ValueError: if two lines have the same run.
     """
-    lines = [json.loads(line) for line in unpack(content).splitlines()]
+    lines = [json.loads(line) for line in unpack_text(content).splitlines()]
     if len({line["run"] for line in lines}) < len(lines):
         raise ValueError("a run occurs twice")
     return lines
 
 
-def unpack(content: bytes) -> str:
+def unpack_text(content: bytes) -> str:
     """Return a gzipped text whose unpacked size is limited."""
-    with gzip.open(io.BytesIO(content)) as unpacked:
-        return LimitedFile(unpacked).readall().decode()
+    with unpack(io.BytesIO(content), ".gz") as unpacked:
+        return unpacked.read().decode()
 
 
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
