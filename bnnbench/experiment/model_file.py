@@ -105,7 +105,7 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
         tensors = {name: value.to(fitting.device) for name, value in tensors.items()}
         posterior = Posterior(
             _part(tensors, STATE), _part(tensors, HYPER), MLP(tuple(about["sizes"])),
-            tensors["counts"], torch.zeros(1, dtype=torch.bool),
+            tensors["counts"], torch.zeros(1, dtype=torch.bool, device="cpu"),
         )  # fmt: skip
         scales, arrays = (
             {name: value.cpu().numpy() for name, value in _part(tensors, prefix).items()}

@@ -40,7 +40,9 @@ def convergence_diagnostics(series: Tensor) -> dict[str, Tensor]:
 
     chains, draws, *shape = series.shape
     if chains < 2 or draws < MIN_DRAWS:
-        return {name: torch.full(shape, torch.nan, dtype=torch.float64) for name in NAMES}
+        return {
+            name: torch.full(shape, torch.nan, dtype=torch.float64, device="cpu") for name in NAMES
+        }
     array, axes = series.double().cpu().numpy(), {"chain_axis": 0, "draw_axis": 1}
     spread = np.ptp(array, (0, 1))
     # A power of two changes no rank, but arviz takes any small spread for that of a constant.
