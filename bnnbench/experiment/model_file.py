@@ -101,7 +101,8 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
         content = (folder / TENSOR_FILE).read_bytes()
         if about.pop(CHECKSUM) != _sum(content, about):
             raise ValueError
-        tensors = load(content)
+        with torch.device("cpu"):  # of whatever device new tensors are by default
+            tensors = load(content)
         tensors = {name: value.to(fitting.device) for name, value in tensors.items()}
         posterior = Posterior(
             _part(tensors, STATE), _part(tensors, HYPER), MLP(tuple(about["sizes"])),

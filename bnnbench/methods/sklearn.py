@@ -80,7 +80,7 @@ class Sklearn(EstimatorMethod):
     The standard deviations of `predict(X, return_std=True)` may be those of the function only. If
     the residuals in 5-fold cross-validation are too large for them (`MAX_SQUARED_SCORE`), a
     variance is added with which the mean squared residual in standard deviations is 1. The
-    diagnostic `residual_variance` is what was added in 1 or 3, in standardised units, else 0.
+    diagnostic `residual_variance` is what was added, in standardised units, 0 for nothing.
 
     All variance counts as noise, except with virtual ensembles. Nothing is searched, and network
     and training settings have no effect. Inputs and targets are standardised. A regressor with the
@@ -121,8 +121,10 @@ class Sklearn(EstimatorMethod):
         self.new()
 
     def fit(self, task: FitTask) -> Posterior:
-        """Fit, and report the variance of held-out residuals."""
+        """Fit, and report the variance that was added to the predicted ones."""
         fitted = super().fit(task)
+        if not _returns_std(self, self.new()):
+            return fitted
         added = fitted.state["residual_variance"]
         return replace(fitted, diagnostics={"residual_variance": added})
 
@@ -216,17 +218,16 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
             select_n_estimators=None,
         )
     estimator = _fit(method, x, y)
-    if method.virtual_ensembles or hasattr(estimator, "pred_dist"):
-        return Fitted(estimator, 0.0)
-    keywords = _keywords(estimator)
-    if "quantiles" in keywords:
+    returns_std = _returns_std(method, estimator)
+    own = method.virtual_ensembles or hasattr(estimator, "pred_dist") or _keywords(estimator)
+    if own and not returns_std:
         return Fitted(estimator, 0.0)
     residuals, variances = np.zeros((2, len(y)))
     for k in range(min(FOLDS, len(y))):
         one = Fitted(_fit(method, x[fold != k], y[fold != k]), 0.0)
         mean, _, variance = _moments(method, one, x[fold == k])
         residuals[fold == k] = y[fold == k] - mean
-        variances[fold == k] = variance if keywords else 0.0
+        variances[fold == k] = variance if returns_std else 0.0
     return Fitted(estimator, _missing_variance(np.square(residuals), variances))
 
 
@@ -253,6 +254,12 @@ def _fit(method: Sklearn, x: np.ndarray, y: np.ndarray) -> Any:
     with _calling(method):
         estimator.fit(x.copy(), y.copy())  # some regressors change what they get
     return estimator
+
+
+def _returns_std(method: Sklearn, estimator: Any) -> bool:
+    """Whether variances are those of `predict(X, return_std=True)`."""
+    own = method.virtual_ensembles or hasattr(estimator, "pred_dist")
+    return not own and "return_std" in _keywords(estimator)
 
 
 def _keywords(estimator: Any) -> dict[str, Any]:

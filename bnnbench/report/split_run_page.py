@@ -131,8 +131,8 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
     added = int((splits.get(RESIDUAL_VARIANCE, pd.Series(dtype=float)) > 0).sum())
     if added:
         notes.append(
-            f"The noise includes the variance of held-out residuals in {added} of {len(splits)} "
-            "splits, since the regressor predicts no standard deviations, or too small ones."
+            f"The regressor's standard deviations were too small for held-out rows in {added} of "
+            f"{len(splits)} splits, where the noise includes the missing variance."
         )
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
