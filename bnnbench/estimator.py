@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +13,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnbench.config.overrides import as_override
+from bnnbench.data.own_table.columns import excerpt
 from bnnbench.experiment.model import Model
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
+from bnnbench.types import UserError
 
 SETTINGS = {
     "method": ("method",),
@@ -40,7 +43,8 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
     gets, and fits the method to all of these rows. Missing values are replaced by the mean.
     Predictions are computed in float64, in units of the target.
 
-    Parameters that are None have the value of the protocol or method. Mistakes raise `UserError`.
+    Parameters that are None have the value of the protocol or method. Mistakes raise `UserError`, a
+    `ValueError`.
 
     Args:
         method: an option of `bnnbench list method`.
@@ -97,12 +101,15 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             y: `[N]` targets.
 
         Raises:
-            UserError: if a parameter is wrong, or the fit diverges.
+            UserError: if a parameter is wrong, the rows cannot be learned, or the fit diverges.
+            ValueError: if the arrays have wrong shapes.
         """
-        inputs, targets = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2,
-            y_numeric=True,
-        )  # fmt: skip
+        with _explained(X, y):
+            inputs, targets = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2,
+                y_numeric=True,
+            )  # fmt: skip
+            _check_targets(targets)
         features = getattr(self, "feature_names_in_", None)
         names = [f"x{k}" for k in range(inputs.shape[1])] if features is None else [*features]
         model = fit_rows(inputs, targets.astype(np.float64), names, self._overrides())
@@ -124,11 +131,17 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         return (found.mean, found.std) if return_std else found.mean
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
-        """Return the predictive distributions of rows `[M, D]`, with the index of a frame."""
+        """Return the predictive distributions of rows `[M, D]`, with the index of a frame.
+
+        Raises:
+            UserError: if a prediction is not finite, or a cell is text.
+            ValueError: if the array has the wrong shape.
+        """
         check_is_fitted(self)
-        inputs = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
-        )
+        with _explained(X):
+            inputs = validate_data(
+                self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+            )
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(inputs))
         return predictive_distribution(self.model_, inputs, index)
 
@@ -148,3 +161,44 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+@contextmanager
+def _explained(X: Any, y: Any = None) -> Iterator[None]:
+    """Replace scikit-learn's error by a `UserError` that names the cell, if a cell is to blame."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ValueError:
+        for name, cells in (("X", X), ("y", y)):
+            _check_no_text(name, cells)
+        if y is not None:
+            _check_targets(pd.to_numeric(np.ravel(y), errors="coerce"))
+        raise
+
+
+def _check_no_text(name: str, cells: Any) -> None:
+    columns = pd.DataFrame(cells).items() if np.ndim(cells) in (1, 2) else ()
+    for column, values in columns:
+        for row, cell in enumerate(values):
+            if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
+                of = f"column {column!r} of {name}" if name == "X" else name
+                how = " (scikit-learn's OneHotEncoder converts categories)" * (name == "X")
+                raise UserError(
+                    f"{of} holds the text {excerpt(cell)!r} in row {row + 1}; convert it to "
+                    f"numbers{how}.",
+                    name,
+                    "text",
+                )
+
+
+def _check_targets(targets: np.ndarray) -> None:
+    wrong = np.flatnonzero(~np.isfinite(targets))
+    if wrong.size:
+        raise UserError(
+            f"y is {targets[wrong[0]]} in row {wrong[0] + 1} ({wrong.size} of {len(targets)} rows "
+            "have no finite target); leave these rows out.",
+            "y",
+            "not_finite",
+        )

@@ -128,7 +128,7 @@ def _mean_over(values: Array, real: Tensor) -> Tensor:
 
 
 def _per_replica(values: list[float]) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
+    return torch.tensor(values, dtype=torch.float64, device="cpu")
 
 
 def _numpy(values: Tensor) -> Array:

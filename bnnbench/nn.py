@@ -59,7 +59,9 @@ class MLP:
         """Draw weights `[R or 1, P]`, uniform on ±1/sqrt(fan_in), the default of torch."""
         bound = torch.cat(
             [
-                torch.full(((fan_in + 1) * fan_out,), fan_in**-0.5)
+                torch.full(
+                    ((fan_in + 1) * fan_out,), fan_in**-0.5, dtype=torch.float32, device="cpu"
+                )
                 for fan_in, fan_out in pairwise(self.sizes)
             ]
         ).to(streams.device, streams.dtype)
@@ -72,8 +74,13 @@ class MLP:
         """
         pieces = []
         for fan_in, fan_out in pairwise(self.sizes):
-            matrix = torch.full((fan_in * fan_out,), (6 / (fan_in + fan_out)) ** 0.5)
-            pieces += [matrix, torch.zeros(fan_out)]
+            matrix = torch.full(
+                (fan_in * fan_out,),
+                (6 / (fan_in + fan_out)) ** 0.5,
+                dtype=torch.float32,
+                device="cpu",
+            )
+            pieces += [matrix, torch.zeros(fan_out, dtype=torch.float32, device="cpu")]
         bound = torch.cat(pieces).to(streams.device, streams.dtype)
         return bound * (2 * streams.uniform(1, self.n_weights)[0] - 1)
 

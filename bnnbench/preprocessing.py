@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnbench.data.checks import deviation
 from bnnbench.types import TrainingSet
 
 Arrays = Sequence[np.ndarray]
@@ -29,17 +30,18 @@ def real_rows(arrays: Arrays) -> np.ndarray:
     return np.arange(counts.max()) < counts[:, None]
 
 
-def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column, ignoring NaN; 1 for a constant column."""
+def _input_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column, ignoring NaN; infinite for a constant column."""
+    scale = deviation(values)
     if np.isnan(values).any():
         values = np.ma.masked_invalid(values)
-        loc, deviation = (np.ma.filled(m, 0.0) for m in (values.mean(0), values.std(0)))
-        largest = np.ma.filled(np.ma.abs(values).max(0), 0.0)
-    else:
-        loc, deviation, largest = values.mean(0), values.std(0), np.abs(values).max(0)
-    # Rounding gives a constant column a tiny deviation, which must not become a scale.
-    tiny = 1e-12 * np.maximum(1.0, largest)
-    return loc, np.where(deviation > tiny, deviation, 1.0)
+    return np.ma.filled(values.mean(0), 0.0), np.where(scale > 0, scale, np.inf)
+
+
+def _target_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation; the size of the mean, or 1, if the targets are constant."""
+    loc = values.mean()
+    return loc, deviation(values) or np.abs(loc) or np.float64(1.0)
 
 
 def _filled(values: np.ndarray) -> np.ndarray:
@@ -52,9 +54,10 @@ class Scaler:
 
     Attributes:
         input_loc: `[R, D]`, means without missing values, original units.
-        input_scale: `[R, D]`, standard deviations; 1 for constant columns.
+        input_scale: `[R, D]`, standard deviations; infinite for constant columns, which thus become
+            zero, whatever a new row holds.
         target_loc: `[R]`, original units.
-        target_scale: `[R]`, original units.
+        target_scale: `[R]`, original units, positive and finite.
         device: of the returned tensors.
         dtype: of the returned tensors.
     """
@@ -70,7 +73,8 @@ class Scaler:
     def of(
         cls, inputs: Arrays, targets: Arrays, device: torch.device, dtype: torch.dtype
     ) -> Scaler:
-        of_inputs, of_targets = [_moments(x) for x in inputs], [_moments(y) for y in targets]
+        of_inputs = [_input_moments(x) for x in inputs]
+        of_targets = [_target_moments(y) for y in targets]
         return cls(
             np.stack([loc for loc, _ in of_inputs]),
             np.stack([scale for _, scale in of_inputs]),

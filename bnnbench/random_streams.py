@@ -136,7 +136,7 @@ class RequestRecorder:
 
     def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:
         self.requests.append((distribution, shape))
-        return torch.empty(shape[0], 1, *shape[1:])
+        return torch.empty(shape[0], 1, *shape[1:], dtype=torch.float32, device="cpu")
 
 
 class GeneratorSource:
@@ -160,5 +160,5 @@ class GeneratorSource:
     def _fill(
         self, distribution: str, generator: torch.Generator, shape: tuple[int, ...]
     ) -> Tensor:
-        out = torch.empty((self._chunk, *shape), device=self._device)
+        out = torch.empty((self._chunk, *shape), device=self._device, dtype=torch.float32)
         return getattr(out, f"{distribution}_")(generator=generator)

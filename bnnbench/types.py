@@ -19,8 +19,10 @@ Hyper = Mapping[str, "Tensor"]
 """Hyper-parameters by name, each a column `[R, 1]`, in standardised units."""
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """A mistake that the user can fix. Printed as one sentence, without a traceback; exit code 2.
+
+    It is a `ValueError`, as scikit-learn expects of an estimator.
 
     Attributes:
         setting: what the error is about: a configuration key (`training.epochs`), a group

@@ -19,6 +19,7 @@ from support.user_errors import raises_user_error
 
 import bnnbench
 from bnnbench import BNNRegressor
+from bnnbench.types import UserError
 
 VALUES = {"noise_precision": 10.0, "prior_precision": 1.0, "dropout": 0.05}
 """Hyper-parameters in standardised units, so that nothing is searched."""
@@ -147,6 +148,55 @@ def test_mistakes_are_user_errors(
 ) -> None:
     with raises_user_error(setting, code):
         BNNRegressor(**parameters).fit(frame[["a"]], frame["y"])
+
+
+@pytest.mark.parametrize("method", ["linear", "map", "laplace", "gp"])
+@pytest.mark.parametrize("unit", [1e-90, 1e-13, 1e13, 1e90])
+def test_predictions_scale_with_the_units(frame: pd.DataFrame, method: str, unit: float) -> None:
+    inputs, target = frame[["a", "b"]], frame["y"]
+    estimator = small(method)
+    mean, std = estimator.fit(inputs, target).predict(inputs, return_std=True)
+    scaled = estimator.fit(inputs / unit, target * unit).predict(inputs / unit, return_std=True)
+    assert np.divide(scaled, unit) == pytest.approx(np.stack([mean, std]), rel=1e-4)
+
+
+def changed(values: Any, row: int, value: Any) -> np.ndarray:
+    array = np.array(values, dtype=object if isinstance(value, str) else float)
+    array[row] = value
+    return array
+
+
+GOOD = np.sin(np.arange(30.0))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "setting", "code"),
+    [
+        (changed(GOOD, 4, "red"), GOOD, "X", "text"),
+        (pd.Categorical(["u", "v"] * 15), GOOD, "X", "text"),
+        (GOOD, changed(GOOD, 4, "red"), "y", "text"),
+        (GOOD, changed(GOOD, 4, np.nan), "y", "not_finite"),
+        (GOOD, changed(GOOD, 4, -np.inf), "y", "not_finite"),
+        (GOOD, [None] * 30, "y", "not_finite"),
+        (GOOD, pd.array([1, None] * 15, dtype="Int64"), "y", "not_finite"),
+        (GOOD, GOOD * 1e200, "y", "too_large"),
+        (GOOD * 1e150, GOOD, "X", "too_large"),
+        (GOOD, GOOD * 1e-150, "y", "too_little_spread"),
+        (changed(GOOD, 4, 1e60), GOOD, "X", "outlier"),
+        (GOOD, np.full(30, 0.1), "y", "constant"),
+    ],
+)
+def test_rows_that_cannot_be_learned(inputs: Any, targets: Any, setting: str, code: str) -> None:
+    assert issubclass(UserError, ValueError)
+    with raises_user_error(setting, code):
+        BNNRegressor("linear").fit(pd.DataFrame({"a": inputs}), targets)
+
+
+@pytest.mark.parametrize(("new", "code"), [([["red"]], "text"), ([[1e300]], "not_finite")])
+def test_rows_that_cannot_be_predicted(new: Any, code: str) -> None:
+    estimator = BNNRegressor("linear").fit(GOOD[:, None], GOOD)
+    with raises_user_error("X", code):
+        estimator.predict(new, return_std=True)
 
 
 def test_pipelines_and_grids(frame: pd.DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from bnnbench.preprocessing import pad, real_rows, standardise
@@ -24,11 +25,41 @@ def test_each_part_is_scaled_by_its_own_statistics() -> None:
     np.testing.assert_allclose(shift[0] + scale[0] * data.targets[0, :5], targets[0])
 
 
-def test_constant_columns_keep_scale_one() -> None:
-    constant = np.full((50, 1), 0.1) * 3  # sums of this leave rounding noise in the deviation
-    data, scaler = standardise([constant], [np.arange(50.0)], (0,), CPU, torch.float64)
-    assert scaler.input_scale[0, 0] == 1.0
-    assert data.inputs.abs().max() < 1e-12
+UNITS = (1e-90, 1e-30, 1e-13, 1.0, 1e13, 1e30, 1e90)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_do_not_matter(unit: float) -> None:
+    inputs, targets = RNG.normal(3, 2, size=(20, 2)), RNG.normal(-1, 4, size=20)
+    inputs[3, 0] = np.nan
+    parts = [standardise([inputs * u], [targets * u], (0,), CPU, torch.float64) for u in (1, unit)]
+    for one, other in zip(*([data.inputs, data.targets] for data, _ in parts), strict=True):
+        torch.testing.assert_close(one, other)
+    loc, scale = (float(part) for part in parts[1][1].target_units())
+    assert (loc / unit, scale / unit) == pytest.approx((targets.mean(), targets.std()))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    "constant",
+    [
+        np.full((50, 1), 0.1) * 3,  # sums of this leave rounding noise in the deviation
+        np.full((50, 1), 1 / 3),
+        7 + 1e-14 * RNG.normal(size=(50, 1)),
+        np.zeros((50, 1)),
+    ],
+)
+def test_constant_columns_are_ignored(constant: np.ndarray, unit: float) -> None:
+    data, scaler = standardise([constant * unit], [np.arange(50.0)], (0,), CPU, torch.float64)
+    assert not data.inputs.any() and not scaler.inputs([constant * unit + 5 * unit]).any()
+
+
+@pytest.mark.parametrize(("value", "scale"), [(0.0, 1.0), (-3e-20, 3e-20), (5e20, 5e20)])
+def test_constant_targets_have_the_scale_of_their_size(value: float, scale: float) -> None:
+    _, scaler = standardise(
+        [np.arange(9.0)[:, None]], [np.full(9, value)], (0,), CPU, torch.float64
+    )
+    assert scaler.target_scale[0] == pytest.approx(scale)
 
 
 def test_missing_values_are_imputed_like_scikit_learn() -> None:

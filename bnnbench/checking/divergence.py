@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.checking.checks import Check, bitwise_equal, difference
-from bnnbench.checking.small_fits import SEEDS, training_set
+from bnnbench.checking.small_fits import FLOAT32, SEEDS, training_set
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.priors import Gaussian
 from bnnbench.methods.bbb import BBB
@@ -20,10 +20,11 @@ from bnnbench.settings import Network, Training
 def is_nonnegative(subject: Divergence) -> str | None:
     """It is zero between equal Gaussians, otherwise finite and non-negative, even in float32."""
     between = subject.between
-    loc, scale = torch.tensor([0.0, 1.0, -3e4, 2e-6]), torch.tensor([1.0, 1e-6, 3e3, 7e-4])
+    loc = torch.tensor([0.0, 1.0, -3e4, 2e-6], **FLOAT32)
+    scale = torch.tensor([1.0, 1e-6, 3e3, 7e-4], **FLOAT32)
     if not bool((between(loc, scale, loc, scale) == 0).all()):
         return "`between` a Gaussian and itself is not zero"
-    nearly = torch.rand(2000, generator=torch.Generator().manual_seed(0)) * 1e-3
+    nearly = torch.rand(2000, generator=torch.Generator().manual_seed(0), **FLOAT32) * 1e-3
     if not bool((between(loc[0] + nearly, 1 + nearly.flip(0), loc[0], scale[0]) >= 0).all()):
         return "`between` two nearly equal Gaussians is negative in float32"
     value = between(*_pairs(torch.float32))
@@ -42,9 +43,10 @@ def agrees_in_float32_and_float64(subject: Divergence) -> str | None:
 def derivatives_are_correct(subject: Divergence) -> str | None:
     """The derivatives agree with finite differences and autograd."""
     generator = torch.Generator().manual_seed(1)
-    precision = torch.tensor([[0.3], [1.0], [4.0]]).double()
-    loc = torch.randn(3, 50, generator=generator).double() * precision.rsqrt()
-    scale = (0.05 + 1.2 * torch.rand(3, 50, generator=generator).double()) * precision.rsqrt()
+    precision = torch.tensor([[0.3], [1.0], [4.0]], **FLOAT32).double()
+    loc = torch.randn(3, 50, generator=generator, **FLOAT32).double() * precision.rsqrt()
+    uniform = torch.rand(3, 50, generator=generator, **FLOAT32).double()
+    scale = (0.05 + 1.2 * uniform) * precision.rsqrt()
     step = 1e-6
     ahead = [
         subject._closed(loc + step, scale, precision),
@@ -70,7 +72,7 @@ def derivatives_are_correct(subject: Divergence) -> str | None:
 def is_minimal_at_the_prior(subject: Divergence) -> str | None:
     """The gradient is zero at the prior, even at a kink, and finite if only the means differ."""
     for dtype in (torch.float32, torch.float64):
-        precision = torch.tensor([[1.0], [4.0]], dtype=dtype)
+        precision = torch.tensor([[1.0], [4.0]], dtype=dtype, device="cpu")
         scale = precision.rsqrt().expand(2, 3).clone()
         loc = torch.zeros_like(scale)
         steepest = max(
@@ -87,8 +89,9 @@ def is_minimal_at_the_prior(subject: Divergence) -> str | None:
 
 def is_weighted_once(subject: Divergence) -> str | None:
     """The weight multiplies value and gradient once and appears in the name."""
-    loc, scale, precision = torch.ones(1, 3), torch.full((1, 3), 0.4), torch.ones(1, 1)
-    epsilon = torch.randn(4, 1, 3, generator=torch.Generator().manual_seed(0))
+    loc, scale = torch.ones(1, 3, **FLOAT32), torch.full((1, 3), 0.4, **FLOAT32)
+    precision = torch.ones(1, 1, **FLOAT32)
+    epsilon = torch.randn(4, 1, 3, generator=torch.Generator().manual_seed(0), **FLOAT32)
     arguments = loc, scale, precision, epsilon
     tenth = replace(subject, weight=0.1 * subject.weight)
     pairs = [(tenth.value(*arguments), subject.value(*arguments))]
@@ -102,11 +105,11 @@ def estimate_agrees_with_closed_form(subject: Divergence) -> str | None:
     """The Monte Carlo estimate agrees with the closed form, if there are both."""
     if not (isinstance(subject, RatioDivergence) and isinstance(subject.prior, Gaussian)):
         return None
-    loc, scale = torch.tensor([[0.3, -0.2]]).double(), torch.tensor([[0.85, 1.1]]).double()
-    precision = torch.ones(1, 1).double()
+    loc, scale = torch.tensor([[[0.3, -0.2]], [[0.85, 1.1]]], **FLOAT32).double()
+    precision = torch.ones(1, 1, **FLOAT32).double()
     drawn = torch.Generator().manual_seed(4)
     estimate = replace(subject, estimator="monte_carlo")
-    draws = torch.randn(60, 20_000, 1, 2, generator=drawn, dtype=torch.float64)
+    draws = torch.randn(60, 20_000, 1, 2, generator=drawn, dtype=torch.float64, device="cpu")
 
     def everything(divergence: Divergence, epsilon: Tensor) -> Tensor:
         arguments = loc, scale, precision, epsilon
@@ -140,8 +143,8 @@ def fit_with(divergence: Divergence, precision: tuple[float, ...] = (1.0, 1.0, 1
         precision: the prior precision of each replica.
     """
     data, method = training_set(), BBB(label="bbb", divergence=divergence)
-    hyper = {"noise_precision": torch.full((data.replicas, 1), 5.0).double(),
-             "prior_precision": torch.tensor(precision).double()[:, None]}  # fmt: skip
+    hyper = {"noise_precision": torch.full((data.replicas, 1), 5.0, **FLOAT32).double(),
+             "prior_precision": torch.tensor(precision, **FLOAT32).double()[:, None]}  # fmt: skip
     training = Training(batch_size=8, samples=3, dtype="float64")
     streams = Streams(SEEDS, data.groups, dtype=torch.float64)
     return method.fit(FitTask(data, hyper, Network(width=5), training, 5, streams))
@@ -149,9 +152,9 @@ def fit_with(divergence: Divergence, precision: tuple[float, ...] = (1.0, 1.0, 1
 
 def _pairs(dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return narrow Gaussians and the standard Gaussian, the same numbers for all types."""
-    ratio = torch.logspace(-6, 0, 200)
-    apart_by = torch.linspace(0, 5, 200) * ratio
-    parameters = (apart_by, ratio, torch.zeros(200), torch.ones(200))
+    ratio = torch.logspace(-6, 0, 200, **FLOAT32)
+    apart_by = torch.linspace(0, 5, 200, **FLOAT32) * ratio
+    parameters = (apart_by, ratio, torch.zeros(200, **FLOAT32), torch.ones(200, **FLOAT32))
     loc, scale, prior_loc, prior_scale = (one.to(dtype) for one in parameters)
     return loc, scale, prior_loc, prior_scale
 

@@ -48,8 +48,8 @@ def _error_after(subject: MethodUnderTest, data: TrainingSet, epochs: int) -> fl
 
 def _many_rows(rows: int) -> TrainingSet:
     generator = torch.Generator().manual_seed(3)
-    inputs = torch.randn(1, rows, 2, generator=generator, dtype=torch.float64)
-    noise = 0.1 * torch.randn(1, rows, generator=generator, dtype=torch.float64)
+    inputs = torch.randn(1, rows, 2, generator=generator, dtype=torch.float64, device="cpu")
+    noise = 0.1 * torch.randn(1, rows, generator=generator, dtype=torch.float64, device="cpu")
     return TrainingSet(inputs, inputs[..., 0].sin() + noise, (rows,), (0,))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -20,6 +21,9 @@ SEEDS = [11, 12]
 GROUPS = (0, 0, 1)
 COUNTS = (20, 17, 16)  # three, three and two minibatches of 8 per epoch
 
+FLOAT32: dict[str, Any] = {"dtype": torch.float32, "device": "cpu"}
+"""Of new tensors, whatever the defaults of torch."""
+
 TEST_ROWS = 6
 """Number of rows to predict."""
 
@@ -27,11 +31,11 @@ TEST_ROWS = 6
 def training_set() -> TrainingSet:
     """Return training sets of different sizes for three replicas, the first two in one group."""
     generator = torch.Generator().manual_seed(3)
-    inputs = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64)
+    inputs = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64, device="cpu")
     targets = inputs[..., 0].sin() + 0.1 * torch.randn(
-        3, 20, generator=generator, dtype=torch.float64
+        3, 20, generator=generator, dtype=torch.float64, device="cpu"
     )
-    real = torch.arange(20) < torch.tensor(COUNTS)[:, None]
+    real = torch.arange(20, device="cpu") < torch.tensor(COUNTS, device="cpu")[:, None]
     return TrainingSet(inputs * real[..., None], targets * real, COUNTS, GROUPS)
 
 
@@ -42,7 +46,10 @@ def network_of(method: Method, width: int) -> Network:
 
 def hyper_of(method: Method, replicas: int, values: Mapping[str, float] = HYPER) -> Hyper:
     """Return a column for each hyper-parameter of the method."""
-    return {name: torch.full((replicas, 1), values[name]).double() for name in method.hyper_names}
+    return {
+        name: torch.full((replicas, 1), values[name], **FLOAT32).double()
+        for name in method.hyper_names
+    }
 
 
 def small_task(

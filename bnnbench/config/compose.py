@@ -99,6 +99,8 @@ def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
     try:
         with initialize_config_dir(str(config_folder()), version_base="1.3"):
             yield
+    except UserError:
+        raise
     except (*CONFIG_ERRORS, ValueError) as error:  # ValueError: a wrong defaults list
         raise to_user_error(error, config_dir) from None
     finally:

@@ -35,7 +35,7 @@ def draw(key: int, counter: int, count: int, normal: bool) -> Tensor:
     code = library().code
     if code is None:
         return _draw_numpy(key, counter, count, normal)
-    out = torch.empty(count)
+    out = torch.empty(count, dtype=torch.float32, device="cpu")
     code.draw_numbers(key, counter, normal, count, out.data_ptr())
     return out
 
@@ -69,6 +69,6 @@ def _draw_numpy(key: int, counter: int, count: int, normal: bool) -> Tensor:
     made = torch.from_numpy(drawn >> 8).double() / 2**24
     if normal:
         radius = (made[0::2] + 2**-24).log().mul(-2).sqrt()
-        angle = torch.from_numpy(drawn[1::2]) * (2 * math.pi / 2**32)
+        angle = torch.from_numpy(drawn[1::2]).float() * (2 * math.pi / 2**32)
         made = torch.stack((radius * angle.cos(), radius * angle.sin()), 1).flatten(0, 1)
     return made.transpose(0, 1).flatten()[:count].float()

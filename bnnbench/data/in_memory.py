@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.types import Split, Table
+from bnnbench.data.checks import check_numbers, is_constant
+from bnnbench.types import Split, Table, UserError
 
 NAME = "rows"
 
@@ -34,7 +35,16 @@ class InMemory:
             inputs: `[N, D]`, NaN for missing values.
             targets: `[N]`.
             features: `D` names.
+
+        Raises:
+            UserError: if the targets are constant, or numbers cannot be standardised.
         """
+        for name, column in zip(features, inputs.T, strict=True):
+            if not np.isnan(column).all():
+                check_numbers(f"column {name!r} of X", column, "X")
+        check_numbers("y", targets, "y")
+        if is_constant(targets):
+            raise UserError(f"y is {targets[0]:g} in every row; nothing varies.", "y", "constant")
         return cls(len(targets), table=_one_split(inputs, targets, features))
 
     def load(self) -> Table:

@@ -40,7 +40,7 @@ def _excess(log_ratio: Tensor) -> Tensor:
 def _shared_width(alpha: float, log_ratio: Tensor) -> Tensor:
     """`v / p_scale^2`; it and its derivative are NaN where it is not positive."""
     width = 1 + (1 - alpha) * _excess(log_ratio)
-    return width * torch.where(width > 0, 1.0, math.nan)
+    return width * torch.where(width > 0, torch.ones_like(width), math.nan)
 
 
 def _log_mix(share: float, exponent: Tensor) -> Tensor:

@@ -101,11 +101,12 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
         content = read_bytes(folder / TENSOR_FILE)
         if about.pop(CHECKSUM) != _sum(content, about):
             raise ValueError
-        tensors = load(content)
+        with torch.device("cpu"):  # of whatever device new tensors are by default
+            tensors = load(content)
         tensors = {name: value.to(fitting.device) for name, value in tensors.items()}
         posterior = Posterior(
             _part(tensors, STATE), _part(tensors, HYPER), MLP(tuple(about["sizes"])),
-            tensors["counts"], torch.zeros(1, dtype=torch.bool),
+            tensors["counts"], torch.zeros(1, dtype=torch.bool, device="cpu"),
         )  # fmt: skip
         scales, arrays = (
             {name: value.cpu().numpy() for name, value in _part(tensors, prefix).items()}

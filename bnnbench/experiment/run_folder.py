@@ -132,7 +132,7 @@ class RunFolder:
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
             units, figures = tuple(mark["units"]), tuple(mark.get("figures", ()))
             datetime.fromisoformat(mark["finished"])
-        except (*READ_ERRORS, UserError):
+        except READ_ERRORS:
             return None
         names = (*files, *page, *units, *figures)
         plain = all(isinstance(name, str) and name.isprintable() for name in names)
@@ -258,6 +258,8 @@ def read_record(folder: RunFolder) -> Record:
         texts = (record.kind, record.digest, *names)
         if all(map(NAME.fullmatch, texts)) and isinstance(record.identity, Mapping):
             return record
+    except UserError:
+        raise
     except READ_ERRORS as error:
         raise_disk_error(error)
     raise UserError(

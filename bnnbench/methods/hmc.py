@@ -139,7 +139,9 @@ class HMC(ChainsMethod):
 
     @property
     def native(self) -> bool:
-        return has_native_gradients(self.likelihood, torch.zeros(1))
+        return has_native_gradients(
+            self.likelihood, torch.zeros(1, dtype=torch.float32, device="cpu")
+        )
 
     @property
     def gradients_per_epoch(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
@@ -42,6 +42,15 @@ MAX_FULL_WEIGHTS = 2000  # a matrix of 32 MB and a few seconds per network
 
 NOISE, PRIOR = "noise_precision", "prior_precision"
 SEARCH, EVIDENCE = "search", "marginal_likelihood"
+
+
+class Round(NamedTuple):
+    """A fit: its mode, the curvature there, the hyper-parameters (float64) and diagnostics."""
+
+    mode: Posterior
+    curvature: State
+    hyper: Hyper
+    diagnostics: Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +84,8 @@ class Laplace(GaussianMethod, MAP):
         initial_prior_precision: used in training if `prior_precision_by=marginal_likelihood`.
         initial_noise_precision: used in training if `noise_precision_by=marginal_likelihood`.
         evidence_rounds: number of fits from new initial weights, each with the precisions that
-            maximise the marginal likelihood of the previous one. With 1, `w*` is that of the
-            initial precisions.
+            maximise the marginal likelihood of the previous one; the fit with the largest marginal
+            likelihood is kept. With 1, `w*` is that of the initial precisions.
     """
 
     identity_name = "bnnbench.methods.laplace.Laplace"
@@ -172,24 +181,29 @@ class Laplace(GaussianMethod, MAP):
         one = task.data.inputs.new_ones(task.data.replicas, 1)
         initial = {name: getattr(self, f"initial_{name}") * one for name in self._by_evidence}
         task = replace(task, hyper={**task.hyper, **initial})
-        for _ in range(self.evidence_rounds):
-            mode = super().fit(task)
-            collected = self._structure.collect(self._rows(mode, task.data))
-            overflowed = _zero_where_not_finite(collected)
-            hyper = _double(mode.hyper)
-            diagnostics: dict[str, Tensor] = {}
-            if self._by_evidence:
-                collected, hyper, diagnostics = self._maximise(mode, task.data, collected)
-            task = replace(task, hyper={n: v.to(one.dtype) for n, v in hyper.items()})
-        inverse = self._structure.invert(collected, hyper[PRIOR])
-        diverged = mode.diverged | overflowed | _zero_where_not_finite(inverse)
+        best = self._round(task)
+        hyper = best.hyper
+        for _ in range(self.evidence_rounds - 1):
+            found = self._round(replace(task, hyper={n: v.to(one) for n, v in hyper.items()}))
+            best, hyper = _better(best, found), found.hyper
+        inverse = self._structure.invert(best.curvature, best.hyper[PRIOR])
+        diverged = best.mode.diverged | _zero_where_not_finite(inverse)
         return replace(
-            mode,
-            state={**mode.state, **inverse},
-            hyper=task.hyper,
+            best.mode,
+            state={**best.mode.state, **inverse},
+            hyper={name: value.to(one) for name, value in best.hyper.items()},
             diverged=diverged,
-            diagnostics={n: v.masked_fill(diverged, math.nan) for n, v in diagnostics.items()},
+            diagnostics={n: v.masked_fill(diverged, math.nan) for n, v in best.diagnostics.items()},
         )
+
+    def _round(self, task: FitTask) -> Round:
+        """Find a mode and its curvature, and the precisions that maximise its evidence."""
+        mode = super().fit(task)
+        collected = self._structure.collect(self._rows(mode, task.data))
+        mode = replace(mode, diverged=mode.diverged | _zero_where_not_finite(collected))
+        if not self._by_evidence:
+            return Round(mode, collected, _double(mode.hyper), {})
+        return Round(mode, *self._maximise(mode, task.data, collected))
 
     def _maximise(
         self, mode: Posterior, data: TrainingSet, collected: State
@@ -289,6 +303,31 @@ class Laplace(GaussianMethod, MAP):
 
     def _uncertain_layers(self, layers: list[Layer]) -> list[Layer]:
         return layers[-1:] if self.last_layer else layers
+
+
+def _better(old: Round, new: Round) -> Round:
+    """Return, for each replica, the round with the larger evidence; a diverged one has none."""
+    if not new.diagnostics:
+        return new
+    values = [
+        one.diagnostics["log_evidence"]
+        .masked_fill(one.mode.diverged, -math.inf)
+        .nan_to_num(-math.inf)
+        for one in (old, new)
+    ]
+    better = values[1] > values[0]
+
+    def chosen(old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {n: new[n].where(better.view(-1, *[1] * (new[n].ndim - 1)), old[n]) for n in new}
+
+    mode = replace(
+        new.mode,
+        state=chosen(old.mode.state, new.mode.state),
+        hyper=chosen(old.mode.hyper, new.mode.hyper),
+        diverged=new.mode.diverged.where(better, old.mode.diverged),
+        trace={n: new.mode.trace[n].where(better, old.mode.trace[n]) for n in new.mode.trace},
+    )
+    return Round(mode, *(chosen(*pair) for pair in zip(old[1:], new[1:], strict=True)))
 
 
 def _mode(posterior: Posterior) -> Tensor:

@@ -76,7 +76,11 @@ class LastLayer(GaussianMethod):
         """Return initial weights, `log(K) / -2` on the diagonal of L, and the noise variance 1."""
         replicas, size = task.data.replicas, task.mlp.sizes[-2] + 1
         loc = task.mlp.initial(task.streams).expand(replicas, -1).clone()
-        log_diagonal = -0.5 * torch.eye(size).to(loc) * loc.new_tensor(float(size)).log()
+        log_diagonal = (
+            -0.5
+            * torch.eye(size, dtype=torch.float32, device="cpu").to(loc)
+            * loc.new_tensor(float(size)).log()
+        )
         root = log_diagonal.flatten().expand(replicas, -1).clone()
         noise = {"noise": loc.new_ones(replicas, 1)} if self.learns_noise else {}
         return adam_state("loc", loc) | adam_state("root", root) | noise

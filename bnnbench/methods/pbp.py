@@ -148,7 +148,9 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
     """
     scale = torch.cat(
         [
-            torch.full(((fan_in + 1) * fan_out,), (fan_in + 1) ** -0.5, dtype=torch.float64)
+            torch.full(
+                ((fan_in + 1) * fan_out,), (fan_in + 1) ** -0.5, dtype=torch.float64, device="cpu"
+            )
             for fan_in, fan_out in pairwise(mlp.sizes)
         ]
     ).to(streams.device)

@@ -16,10 +16,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.optimize import brentq
 from torch import Tensor
 
 from bnnbench.constraints import OneOf, Whole
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.estimators import EstimatorMethod
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
@@ -33,6 +34,10 @@ LEVELS = [(k + 0.5) / 99 for k in range(99)]
 
 MIN_VARIANCE = 1e-6
 """Smallest variance of the noise, in standardised units."""
+
+MAX_SQUARED_SCORE = 1.5
+"""Mean square of held-out residuals in predicted standard deviations, 1 if these are right, above
+which they are too small: those of the function, for instance, without the noise."""
 
 MAX_FITS_IN_MEMORY = 32
 
@@ -55,7 +60,7 @@ def named_values(key: str, value: Any) -> None:
 
 
 class Fitted(NamedTuple):
-    """A regressor, and the variance of its out-of-fold residuals if it predicts means only."""
+    """A regressor, and the variance to add to the variances that it predicts."""
 
     estimator: Any
     residual_variance: float
@@ -71,6 +76,11 @@ class Sklearn(EstimatorMethod):
        `pred_dist(X)`, or `predict(X, return_std=True)`;
     2. its quantiles: `predict(X, quantiles=...)`, whose mean and variance are taken;
     3. its prediction, with the variance of its residuals in 5-fold cross-validation.
+
+    The standard deviations of `predict(X, return_std=True)` may be those of the function only. If
+    the residuals in 5-fold cross-validation are too large for them (`MAX_SQUARED_SCORE`), a
+    variance is added with which the mean squared residual in standard deviations is 1. The
+    diagnostic `residual_variance` is what was added, in standardised units, 0 for nothing.
 
     All variance counts as noise, except with virtual ensembles. Nothing is searched, and network
     and training settings have no effect. Inputs and targets are standardised. A regressor with the
@@ -110,12 +120,24 @@ class Sklearn(EstimatorMethod):
         """Raise `UserError` if the regressor cannot be created."""
         self.new()
 
+    def fit(self, task: FitTask) -> Posterior:
+        """Fit, and report the variance that was added to the predicted ones."""
+        fitted = super().fit(task)
+        if not _returns_std(self, self.new()):
+            return fitted
+        added = fitted.state["residual_variance"]
+        return replace(fitted, diagnostics={"residual_variance": added})
+
     def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> dict[str, np.ndarray]:
         """Return the rows, padded with zeros, and the moments of the first one."""
         padding = (0, rows - len(x))
-        first = _moments(self, _fitted(self, x.tobytes(), y.tobytes()), x[:1])
-        return {"inputs": np.pad(x, (padding, (0, 0))), "targets": np.pad(y, padding),
-                "first": first}  # fmt: skip
+        fitted = _fitted(self, x.tobytes(), y.tobytes())
+        return {
+            "inputs": np.pad(x, (padding, (0, 0))),
+            "targets": np.pad(y, padding),
+            "first": _moments(self, fitted, x[:1]),
+            "residual_variance": np.float64(fitted.residual_variance),
+        }
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -132,7 +154,9 @@ class Sklearn(EstimatorMethod):
             x, y = state["inputs"][r, :count], state["targets"][r, :count]
             fitted = _fitted(self, x.tobytes(), y.tobytes())
             moments = _moments(self, fitted, np.concatenate([x[:1], new]))
-            if not np.allclose(moments[:, :1], state["first"][r], rtol=1e-6, atol=1e-9):
+            scale = np.sqrt(state["first"][r][1:].sum()) ** [[1], [2], [2]]
+            before = state["first"][r] / scale
+            if not np.allclose(moments[:, :1] / scale, before, 1e-6, 1e-6, equal_nan=True):
                 raise UserError(
                     f"{self.estimator} gives other predictions than when the model was fitted; "
                     "install the version of that time, or run the method again.",
@@ -185,8 +209,8 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
             if method.select_n_estimators == LIKELIHOOD:
                 losses = [-one.logpdf(y_held).mean() for one in trial.staged_pred_dist(x_held)]
             else:
-                stages = trial.staged_predict(x_held)
-                losses = [np.square(np.ravel(stage) - y_held).mean() for stage in stages]
+                stages = [_numbers(method, one, y_held) for one in trial.staged_predict(x_held)]
+                losses = [np.square(stage - y_held).mean() for stage in stages]
         best = int(np.argmin(losses)) + 1
         method = replace(
             method,
@@ -194,20 +218,48 @@ def _fitted(method: Sklearn, inputs: bytes, targets: bytes) -> Fitted:
             select_n_estimators=None,
         )
     estimator = _fit(method, x, y)
-    if method.virtual_ensembles or hasattr(estimator, "pred_dist") or _keywords(estimator):
+    returns_std = _returns_std(method, estimator)
+    own = method.virtual_ensembles or hasattr(estimator, "pred_dist") or _keywords(estimator)
+    if own and not returns_std:
         return Fitted(estimator, 0.0)
-    residuals = np.concatenate([
-        y[fold == k] - np.ravel(_fit(method, x[fold != k], y[fold != k]).predict(x[fold == k]))
-        for k in range(min(FOLDS, len(y)))
-    ])  # fmt: skip
-    return Fitted(estimator, float(np.square(residuals).mean()))
+    residuals, variances = np.zeros((2, len(y)))
+    for k in range(min(FOLDS, len(y))):
+        one = Fitted(_fit(method, x[fold != k], y[fold != k]), 0.0)
+        mean, _, variance = _moments(method, one, x[fold == k])
+        residuals[fold == k] = y[fold == k] - mean
+        variances[fold == k] = variance if returns_std else 0.0
+    return Fitted(estimator, _missing_variance(np.square(residuals), variances))
+
+
+def _missing_variance(squares: np.ndarray, variances: np.ndarray) -> float:
+    """Return the variance to add, so that squared residuals are as large as their variances.
+
+    Args:
+        squares: `[N]`.
+        variances: `[N]`, all zero if none are predicted.
+    """
+    mean = float(squares.mean())
+    if not mean > 0 or not variances.any():
+        return mean
+
+    def excess(added: float) -> float:
+        return float((squares / (variances + added)).mean()) - 1
+
+    # The root is below the mean square, where the excess is at most zero.
+    return brentq(excess, 0.0, mean) if excess(0.0) > MAX_SQUARED_SCORE - 1 else 0.0
 
 
 def _fit(method: Sklearn, x: np.ndarray, y: np.ndarray) -> Any:
     estimator = method.new()
     with _calling(method):
-        estimator.fit(x, y)
+        estimator.fit(x.copy(), y.copy())  # some regressors change what they get
     return estimator
+
+
+def _returns_std(method: Sklearn, estimator: Any) -> bool:
+    """Whether variances are those of `predict(X, return_std=True)`."""
+    own = method.virtual_ensembles or hasattr(estimator, "pred_dist")
+    return not own and "return_std" in _keywords(estimator)
 
 
 def _keywords(estimator: Any) -> dict[str, Any]:
@@ -221,25 +273,64 @@ def _keywords(estimator: Any) -> dict[str, Any]:
 def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
     """Return mean, epistemic variance and noise variance at `[M, D]` inputs, `[3, M]`."""
     estimator, noise = fitted
-    keywords, epistemic = _keywords(estimator), 0.0
+    keywords, epistemic, variance = _keywords(estimator), np.zeros(len(x)), np.zeros(len(x))
     with _calling(method):
         if method.virtual_ensembles:
-            mean, epistemic, noise = estimator.virtual_ensembles_predict(
+            found = estimator.virtual_ensembles_predict(
                 x, "TotalUncertainty", virtual_ensembles_count=method.virtual_ensembles
-            ).T
+            )
+            mean, epistemic, variance = _numbers(method, found, x, 3).T
         elif hasattr(estimator, "pred_dist"):
             distribution = estimator.pred_dist(x)
-            mean, noise = distribution.mean(), np.square(distribution.std())
+            mean = distribution.mean()
+            variance = _squared(method, distribution.std(), x)
         elif "return_std" in keywords:
-            mean, deviation = estimator.predict(x, **keywords)
-            noise = np.square(deviation)
+            found = estimator.predict(x, **keywords)
+            if not isinstance(found, tuple | list) or len(found) != 2:
+                raise _wrong_result(method, "no pair of means and standard deviations")
+            mean, variance = found[0], _squared(method, found[1], x)
         elif keywords:
-            quantiles = np.asarray(estimator.predict(x, **keywords))
-            mean, noise = quantiles.mean(1), quantiles.var(1)
+            quantiles = _numbers(method, estimator.predict(x, **keywords), x, len(LEVELS))
+            mean, variance = quantiles.mean(1), quantiles.var(1)
         else:
-            mean = np.ravel(estimator.predict(x))
-    noise = np.maximum(noise, MIN_VARIANCE)
-    return np.stack([np.broadcast_to(part, len(x)) for part in (mean, epistemic, noise)])
+            mean = estimator.predict(x)
+        mean = _numbers(method, mean, x)
+    noise = np.maximum(noise + variance, MIN_VARIANCE)
+    return np.stack([mean, epistemic, noise])
+
+
+def _squared(method: Sklearn, deviations: Any, rows: np.ndarray) -> np.ndarray:
+    numbers = _numbers(method, deviations, rows)
+    if (numbers < 0).any():
+        raise _wrong_result(method, "negative standard deviations")
+    return np.square(numbers)
+
+
+def _numbers(method: Sklearn, values: Any, rows: np.ndarray, columns: int = 1) -> np.ndarray:
+    """Return what a regressor returned for some rows as float64, `[M]` or `[M, columns]`.
+
+    Raises:
+        UserError: if it is not a real number for each row, or not `columns` of them.
+    """
+    array = np.ma.asarray(values)  # np.asarray would uncover masked values
+    try:
+        if array.dtype.kind not in "fiubO":
+            raise TypeError
+        numbers = np.ma.filled(array.astype(np.float64), np.nan)
+    except (TypeError, ValueError):
+        raise _wrong_result(method, f"values of type {array.dtype}") from None
+    shape = (len(rows),) if columns == 1 else (len(rows), columns)
+    if numbers.shape not in (shape, (*shape[:1], columns)):
+        raise _wrong_result(method, f"an array of shape {numbers.shape} for {len(rows)} rows")
+    return numbers.reshape(shape)
+
+
+def _wrong_result(method: Sklearn, found: str) -> UserError:
+    return UserError(
+        f"{method.estimator} must return real numbers, one for each row, but returned {found}.",
+        "method.estimator",
+        "wrong_result",
+    )
 
 
 @contextmanager
@@ -253,6 +344,8 @@ def _calling(method: Sklearn) -> Iterator[None]:
     np.random.seed(0)
     try:
         yield
+    except UserError:
+        raise
     except Exception as error:
         message = f"{method.estimator} failed: {_one_line(error)}"
         raise UserError(message, "method.estimator", "failed") from None

@@ -162,7 +162,7 @@ class SVGD(MAP):
         inputs, targets, real = (tensor[:, :MAX_INIT_ROWS] for tensor in data)
         errors = forward(task.mlp, weights, inputs)[0].squeeze(3) - targets
         squares = torch.where(real, errors.square(), 0).sum(2, True)
-        precision = (shape + real.sum(1, True) / 2) / (rate + squares / 2)
+        precision = (shape + real.sum(1, True).to(squares) / 2) / (rate + squares / 2)
         return precision.nan_to_num(nan=1.0)  # the initial state must be finite
 
     def update(

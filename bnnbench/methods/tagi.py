@@ -145,13 +145,16 @@ class TAGI(Method):
     def _initial_state(self, task: FitTask) -> State:
         """Return means drawn with variance `1 / fan_in`, and that variance times the gains."""
         mlp = task.mlp
-        scales = [torch.full((a + 1, b), a**-0.5) for a, b in pairwise(mlp.sizes)]
+        scales = [
+            torch.full((a + 1, b), a**-0.5, dtype=torch.float32, device="cpu")
+            for a, b in pairwise(mlp.sizes)
+        ]
         gains = [torch.ones_like(scale) for scale in scales]
         gains[-1][:-1, 0] = self.output_gain
         if self.predicts_noise:
             factors = [math.sqrt(self.noise_gain)] * (len(scales[-1]) - 1)
             products = accumulate(factors, mul) if self.repeat_noise_gain else factors
-            scales[-1][:-1, 1] *= torch.tensor([*products])
+            scales[-1][:-1, 1] *= torch.tensor([*products], dtype=torch.float32, device="cpu")
         scale, gain = (
             torch.cat([layer.flatten() for layer in layers]).to(task.data.inputs)
             for layers in (scales, gains)

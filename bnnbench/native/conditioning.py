@@ -57,10 +57,10 @@ class NativeConditioning:
         self._condition = code.condition_networks
         # Keep references to all tensors whose addresses are passed.
         self._tensors = {
-            "sizes": torch.tensor(mlp.sizes),
+            "sizes": torch.tensor(mlp.sizes, device="cpu"),
             "inputs": data.inputs.contiguous(),
             "targets": data.targets.contiguous(),
-            "counts": torch.tensor(data.counts),
+            "counts": torch.tensor(data.counts, device="cpu"),
             "loc": state["loc"],
             "var": state["var"],
             "alive": alive,

@@ -180,21 +180,21 @@ class NativeTrainer:
         self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
         self._state = [state[name] for name in update.tensors]
         assert all(one.is_contiguous() and one.dtype == torch.float32 for one in self._state)
-        none = torch.zeros(1)
+        none = torch.zeros(1, dtype=torch.float32, device="cpu")
         # Keep references to all tensors whose addresses are passed.
         self._tensors = {
-            "sizes": torch.tensor(mlp.sizes),
+            "sizes": torch.tensor(mlp.sizes, device="cpu"),
             "inputs": data.inputs.contiguous(),
             "targets": data.targets.contiguous(),
-            "counts": torch.tensor(data.counts),
+            "counts": torch.tensor(data.counts, device="cpu"),
             "precisions": hyper.get("noise_precision", none).expand(sets, 1).contiguous(),
             "priors": hyper["prior_precision"].expand(sets, 1).contiguous(),
             "dropouts": hyper.get("dropout", none).expand(sets, 1).contiguous(),
-            "kl_weights": torch.tensor(kl_weights, dtype=torch.float32),
-            "state": torch.tensor([one.data_ptr() for one in self._state]),
+            "kl_weights": torch.tensor(kl_weights, dtype=torch.float32, device="cpu"),
+            "state": torch.tensor([one.data_ptr() for one in self._state], device="cpu"),
             "alive": alive,
             "group": streams.groups,
-            "drawn": torch.tensor(drawn, dtype=torch.int64),
+            "drawn": torch.tensor(drawn, dtype=torch.int64, device="cpu"),
         }
         self._keys = (WORD * streams.size)(*streams.keys)
         self._given = StepArguments(

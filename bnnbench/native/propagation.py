@@ -62,11 +62,11 @@ class NativePropagation:
         self._entries, self._tensors = (
             entries,
             {
-                "sizes": torch.tensor(mlp.sizes),
+                "sizes": torch.tensor(mlp.sizes, device="cpu"),
                 "inputs": data.inputs.contiguous(),
                 "targets": data.targets.contiguous(),
-                "counts": torch.tensor(data.counts),
-                "state": torch.tensor([one.data_ptr() for one in entries]),
+                "counts": torch.tensor(data.counts, device="cpu"),
+                "state": torch.tensor([one.data_ptr() for one in entries], device="cpu"),
                 "alive": alive,
             },
         )

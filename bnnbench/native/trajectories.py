@@ -59,17 +59,21 @@ def leapfrog_trajectories(
     position, momentum = (
         one.clone(memory_format=torch.contiguous_format) for one in (position, momentum)
     )
-    before, after = (torch.empty(factors.shape, dtype=torch.float64) for _ in range(2))
+    before, after = (
+        torch.empty(factors.shape, dtype=torch.float64, device="cpu") for _ in range(2)
+    )
     # Keep references to all tensors whose addresses are passed.
     tensors = {
-        "sizes": torch.tensor(mlp.sizes),
+        "sizes": torch.tensor(mlp.sizes, device="cpu"),
         "inputs": data.inputs.contiguous(),
         "targets": data.targets.contiguous(),
-        "counts": torch.tensor(data.counts),
+        "counts": torch.tensor(data.counts, device="cpu"),
         "factors": factors.contiguous(),
         "step": step_size.contiguous(),
         "steps": steps.contiguous(),
-        "roots": torch.empty(0) if roots is None else roots.contiguous(),
+        "roots": torch.empty(0, dtype=torch.float32, device="cpu")
+        if roots is None
+        else roots.contiguous(),
         "position": position,
         "momentum": momentum,
         "before": before,

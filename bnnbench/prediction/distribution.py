@@ -138,6 +138,9 @@ def predictive_distribution(
         model: the model.
         inputs: `[M, D]`, original units, NaN for missing values.
         index: labels of the rows.
+
+    Raises:
+        UserError: if a prediction is not finite.
     """
     chunks = list(model.predictive(inputs))
 
@@ -147,4 +150,12 @@ def predictive_distribution(
 
     variances = [joined(name) for name in ("epistemic", "noise")]
     shared = [x[:, :1] if (x == x[:, :1]).all() else x for x in variances]
-    return PredictiveDistribution(Mixture(joined("loc"), *shared), index)
+    found = PredictiveDistribution(Mixture(joined("loc"), *shared), index)
+    wrong = np.flatnonzero(~np.isfinite(found.mean + found.std))
+    if wrong.size:
+        raise UserError(
+            f"the prediction of row {wrong[0] + 1} is not finite; its inputs may be too large.",
+            "X",
+            "not_finite",
+        )
+    return found

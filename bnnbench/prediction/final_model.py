@@ -130,6 +130,8 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         for rows in (2, 3):  # a wrong shape does not fit both
             model.predict(np.zeros((rows, inputs)))
         region.reasons(model.scaler, np.zeros((2, inputs)))
+    except UserError:
+        raise
     except (RuntimeError, AssertionError, ArithmeticError, *READ_ERRORS):
         raise damaged_model_error(path) from None
     target, label = one_line(about["target"]), one_line(about["label"])
@@ -155,6 +157,8 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         config = yaml.load(read_bytes(folder.config), _WithoutAliases)
         check_saved_estimator(config.get("method") or {})
         return assemble_experiment(config)
+    except UserError:
+        raise
     except (yaml.YAMLError, *READ_ERRORS):
         raise damaged_file_error(folder.config) from None
 

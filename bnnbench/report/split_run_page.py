@@ -128,6 +128,12 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
             f"The chains have not converged in {len(unconverged)} of {len(splits)} splits; "
             f"convergence requires {CONVERGENCE}. Run them for longer (training.final_epochs)."
         )
+    added = int((splits.get(RESIDUAL_VARIANCE, pd.Series(dtype=float)) > 0).sum())
+    if added:
+        notes.append(
+            f"The regressor's standard deviations were too small for held-out rows in {added} of "
+            f"{len(splits)} splits, where the noise includes the missing variance."
+        )
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
         notes.append(
@@ -156,6 +162,9 @@ def published_notes(run: Mapping[str, Any]) -> list[str]:
         if one.description and one.known
     ]
 
+
+RESIDUAL_VARIANCE = f"{DIAGNOSTIC}residual_variance"
+"""Diagnostic of `method=sklearn`."""
 
 MAX_POINTS = 150
 """Predictions per chart, evenly spaced among all, so that a page can hold hundreds of runs."""

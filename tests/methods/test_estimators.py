@@ -25,7 +25,7 @@ from bnnbench.methods.boosting import Boosting
 from bnnbench.methods.gp import GP
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import FitTask, Method
-from bnnbench.methods.sklearn import Sklearn
+from bnnbench.methods.sklearn import Sklearn, _fitted, _moments
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
@@ -181,6 +181,93 @@ def test_otherwise_the_variance_is_that_of_residuals_of_held_out_rows() -> None:
         ]
         variance = np.square(np.concatenate(residuals)).mean()
         np.testing.assert_allclose(prediction.noise[0, r], variance, rtol=1e-9)
+
+
+class Returned(RegressorMixin, BaseEstimator):
+    """Returns the values that a function makes of the number of rows."""
+
+    def __init__(self, values: Any = None) -> None:
+        self.values = values
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> Returned:
+        x[:] = y[:] = np.nan  # the caller's copies must not change
+        return self
+
+    def predict(self, x: np.ndarray) -> Any:
+        return self.values(len(x))
+
+
+class WithStd(Returned):
+    """Returns a pair, unless it is told otherwise."""
+
+    def predict(self, x: np.ndarray, return_std: bool = False) -> Any:
+        return self.values(len(x))
+
+
+def returning(values: Any, name: str = "Returned") -> Sklearn:
+    estimator = f"{__name__}.{name}"
+    return Sklearn(label="s", estimator=estimator, options={"values": values})
+
+
+@pytest.mark.parametrize("std", [0.0, 1e-9, 0.1, 0.5])
+def test_standard_deviations_that_are_too_small_get_the_residual_variance(std: float) -> None:
+    prediction, given = predicted(returning(lambda n: (np.zeros(n), np.full(n, std)), "WithStd"))
+    for r, (_, y, _) in enumerate(given):
+        np.testing.assert_allclose(prediction.noise[0, r], np.square(y).mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["BayesianRidge", "ARDRegression"])
+def test_standard_deviations_of_new_targets_are_kept(name: str) -> None:
+    method = Sklearn(label="s", estimator=f"sklearn.linear_model.{name}")
+    prediction, given = predicted(method)
+    for r, (x, y, new) in enumerate(given):
+        _, std = method.new().fit(x, y).predict(new, return_std=True)
+        np.testing.assert_allclose(prediction.noise[0, r].sqrt(), std, rtol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.4, 2.0])
+def test_the_deviations_of_a_function_get_the_noise(alpha: float) -> None:
+    """Half of the variance of the targets is noise."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 2))
+    y = (x[:, 0] + rng.normal(size=300)) / np.sqrt(2)
+    name = "sklearn.gaussian_process.GaussianProcessRegressor"
+    method = Sklearn(label="s", estimator=name, options={"alpha": alpha})
+    fitted = _fitted(method, x.tobytes(), y.tobytes())
+    std = np.sqrt(_moments(method, fitted, rng.normal(size=(100, 2)))[2])
+    assert 0.6 < std.mean() < 1.0
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        returning(lambda n: np.zeros(1)),
+        returning(lambda n: 0.0),
+        returning(lambda n: None),
+        returning(lambda n: np.zeros(n + 1)),
+        returning(lambda n: np.zeros((1, n))),
+        returning(lambda n: np.zeros((n, 2))),
+        returning(lambda n: np.full(n, 1 + 2j)),
+        returning(lambda n: np.full(n, 1 + 2j, object)),
+        returning(lambda n: ["a"] * n),
+        returning(lambda n: np.zeros(n, "M8[s]")),
+        returning(lambda n: np.zeros(n), "WithStd"),
+        returning(lambda n: np.zeros((2, n)), "WithStd"),
+        returning(lambda n: (np.zeros(n), 1.0), "WithStd"),
+        returning(lambda n: (np.zeros(n), -np.ones(n)), "WithStd"),
+        returning(lambda n: (np.zeros(n), np.full(n, 1j)), "WithStd"),
+    ],
+)
+def test_results_of_a_wrong_shape_or_type_are_refused(method: Sklearn) -> None:
+    with raises_user_error("method.estimator", "wrong_result"):
+        predicted(method)
+
+
+@pytest.mark.parametrize("shape", [lambda n: (n,), lambda n: (n, 1)])
+@pytest.mark.parametrize("dtype", [float, np.float32, int, bool, object])
+def test_results_of_other_types_are_used(shape: Any, dtype: Any) -> None:
+    prediction, _ = predicted(returning(lambda n: np.ones(shape(n), dtype)))
+    assert prediction.loc.dtype == torch.float64 and (prediction.loc == 1).all()
 
 
 @pytest.mark.slow

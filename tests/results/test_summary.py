@@ -12,6 +12,7 @@ from bnnbench.results.metrics import METRICS
 from bnnbench.results.reader import (
     ESS,
     R_HAT,
+    STEP_SIZE,
     summarise,
     summarise_runs,
     to_wide,
@@ -62,6 +63,12 @@ def test_splits_are_judged_by_r_hat_and_effective_sample_sizes() -> None:
     assert unconverged_splits(splits) == [2, 7]
     splits.loc[1, ESS[1]] = 399
     assert unconverged_splits(splits) == [1, 2, 7]
+
+
+@pytest.mark.parametrize("ess", [500.0, math.nan])
+def test_chains_without_any_r_hat_have_not_converged(ess: float) -> None:
+    splits = pd.DataFrame({"split": [0, 1], R_HAT: math.nan, STEP_SIZE: 0.1})
+    assert unconverged_splits(splits.assign(**dict.fromkeys(ESS, ess))) == [0, 1]
 
 
 def test_methods_without_r_hat_have_no_unconverged_splits() -> None:

@@ -70,6 +70,8 @@ def read_frame(
         if kind in COLUMNAR:
             return _columnar(path, kind), ""
         return _text(path, separator, decimal, encoding)
+    except UserError:
+        raise
     except FileNotFoundError:
         raise invalid("path", "file_not_found", f"file {path} does not exist.") from None
     except ImportError as error:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
+from bnnbench.data.checks import check_numbers, is_constant
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.checks import check_numbers, is_constant
 from bnnbench.data.own_table.column_issues import (
     DROP,
     IMPUTE,
@@ -244,7 +244,8 @@ class OwnTable(Checked):
         for one in encodings:
             columns |= zip(one.features, one.apply(frame[one.column]), strict=True)
         for name, numbers in columns.items():
-            check_numbers(path, name, numbers)
+            where = f"dataset.path: column {name!r} of {path}"
+            check_numbers(where, numbers, "dataset.path")
         return columns
 
     def _splits(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from bnnbench.data.own_table.checks import is_constant
+from bnnbench.data.checks import is_constant
 from bnnbench.data.own_table.column_issues import MIN_GROUPS
 from bnnbench.types import Split
 

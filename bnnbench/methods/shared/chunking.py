@@ -42,5 +42,6 @@ def rows_per_chunk(mlp: MLP, replicas: int) -> int:
 def evenly_spaced(count: int, items: Tensor) -> Tensor:
     """Return at most `count` evenly spaced entries of `[K, ...]`."""
     count = min(count, len(items))
-    positions = (torch.arange(count, device=items.device) + 0.5) * (len(items) / count)
+    steps = torch.arange(count, dtype=torch.float32, device=items.device)
+    positions = (steps + 0.5) * (len(items) / count)
     return items[positions.long()]

@@ -115,7 +115,7 @@ class Kronecker(Curvature):
 
     def collect(self, rows: Iterable[CurvatureRows]) -> dict[str, Tensor]:
         sums: dict[str, Tensor] = {}
-        count = torch.zeros(())
+        count = torch.zeros((), dtype=torch.float32, device="cpu")
         for piece in rows:
             count = count + piece.real.sum(1)[:, None, None]
             for layer, (h, _) in enumerate(piece.roots[0]):

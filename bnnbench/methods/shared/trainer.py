@@ -185,7 +185,9 @@ class StochasticMethod(MinibatchMethod):
 
     @property
     def native(self) -> bool:
-        return native_update_for(self, torch.zeros(1)) is not None
+        return (
+            native_update_for(self, torch.zeros(1, dtype=torch.float32, device="cpu")) is not None
+        )
 
     @property
     def portable(self) -> bool:

@@ -172,7 +172,7 @@ def draw_functions(method: Method, fits: Fits, normals: np.ndarray) -> np.ndarra
     prediction, count = fits.prediction, len(normals)
     if joint(method) == DRAWS:
         # Evenly spaced, because successive states of a chain are alike.
-        which = torch.arange(count) * len(prediction.loc) // count
+        which = torch.arange(count, device="cpu") * len(prediction.loc) // count
         return prediction.loc[which].transpose(0, 1).cpu().numpy()
     if joint(method) == COVARIANCE:
         covariance = joint_covariance(method, fits.posterior, fits.asked).cpu()

@@ -78,7 +78,7 @@ def initial_weights(architecture: Architecture, seed: int) -> Tensor:
     random, pieces = torch.Generator().manual_seed(seed), []
     for chain in architecture.chains:
         for inp, out in pairwise(chain):
-            layer = torch.zeros(inp + 1, out, dtype=torch.float64)
+            layer = torch.zeros(inp + 1, out, dtype=torch.float64, device="cpu")
             bound = math.sqrt(6 / (inp + out))
             layer[:-1].uniform_(-bound, bound, generator=random)
             pieces.append(layer.flatten())

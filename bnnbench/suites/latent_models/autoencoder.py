@@ -58,7 +58,9 @@ class Autoencoder:
         self._encoder: Layers | EveryLabel
         if every_label:
             self._encoder = EveryLabel(weights.chains[0], labels, columns, outputs)
-            self._set_decoder_labels(torch.eye(labels).to(flat)[:, :, None])
+            self._set_decoder_labels(
+                torch.eye(labels, dtype=torch.float32, device="cpu").to(flat)[:, :, None]
+            )
         else:
             self._encoder = Layers(weights.chains[0], columns, outputs, linear_output=True)
         self.images = self._encoder.inputs[:, : shape.pixels]

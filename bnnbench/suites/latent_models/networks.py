@@ -53,7 +53,7 @@ def initial_weights(chains: Sequence[Chain], seed: int) -> Tensor:
     random, pieces = torch.Generator().manual_seed(seed), []
     for chain in chains:
         for inp, out in pairwise(chain):
-            layer = torch.empty(inp + 1, out, dtype=torch.float64)
+            layer = torch.empty(inp + 1, out, dtype=torch.float64, device="cpu")
             bound = 1 / math.sqrt(inp)
             pieces.append(layer.uniform_(-bound, bound, generator=random).flatten())
     return torch.cat(pieces)

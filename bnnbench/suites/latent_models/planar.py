@@ -12,6 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+SMALL = 0.01
+"""Determinant below which the difference `1 + (1 - t^2) m` has lost digits."""
+
 
 class Flow:
     """K steps for each of `B` columns with `T` samples each, in buffers.
@@ -53,8 +56,19 @@ class Flow:
             torch.sum(self._product, 1, keepdim=True, out=t).add_(b).tanh_()
             torch.addcmul(inputs[k], u_hat, t, out=inputs[k + 1])
         self._curve = 1 - self._t.square()
-        self._determinant = 1 + self._curve * self._m
+        self._determinant = self._determinants()
         self.log_determinant = self._determinant.log().sum((1, 2))
+
+    def _determinants(self) -> Tensor:
+        """Return `1 + (1 - t^2) m`, where it is small as `t^2 + (1 - t^2) softplus(q)`."""
+        found = 1 + self._curve * self._m
+        small = found < SMALL
+        if small.any():
+            # exp(-80) is not zero in float32, and neither are the gradients divided by it.
+            positive = F.softplus(self._q.clamp(min=-80))
+            exact = torch.addcmul(self._t.square(), self._curve, positive)
+            found = torch.where(small, exact, found)
+        return found
 
     def _prepare(self) -> None:
         """Compute what depends on the parameters alone."""

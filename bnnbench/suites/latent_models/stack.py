@@ -203,7 +203,7 @@ class Stack(ReplicaStack):
         given_label, each = found["log_p"], []
         fewer = noise[:, :, : max(1, noise.shape[2] // OTHER_LABELS)].contiguous()
         model = self._model_of(images, fewer.shape[2])
-        for label in torch.eye(self.shape.labels, device=labels.device):
+        for label in torch.eye(self.shape.labels, device=labels.device, dtype=torch.float32):
             model.set_labels(self._labels(label.expand(len(labels), -1)))
             model.forward(fewer)
             log_p = importance_weighted_bound(model.log_weights(), fewer.shape[2])

@@ -141,5 +141,5 @@ def minibatches(
     orders = []
     for replica in replicas:
         random = torch.Generator().manual_seed(replica.seed_for("shuffle", epoch))
-        orders.append(torch.randperm(rows, generator=random))
+        orders.append(torch.randperm(rows, generator=random, device="cpu"))
     yield from torch.stack(orders).to(device).split(size, 1)

@@ -201,7 +201,7 @@ def exact_posterior(
     """
     design = torch.cat([torch.ones_like(inputs), inputs], 1)
     precision = noise_precision * design.T @ design
-    precision += prior_precision * torch.eye(len(precision), dtype=precision.dtype)
+    precision += prior_precision * torch.eye(len(precision), dtype=precision.dtype, device="cpu")
     mean = torch.linalg.solve(precision, noise_precision * design.T @ targets)
     return MultivariateNormal(mean, precision_matrix=precision)
 

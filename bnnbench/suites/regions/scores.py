@@ -66,7 +66,10 @@ def _part_scores(prediction: Prediction, targets: np.ndarray) -> Mapping[str, fl
     """Return `PART_SCORES`, NaN without rows."""
     if not len(targets):
         return dict.fromkeys(PART_SCORES, math.nan)
-    y, real = torch.from_numpy(targets)[None], torch.ones(1, len(targets), dtype=torch.bool)
+    y, real = (
+        torch.from_numpy(targets)[None],
+        torch.ones(1, len(targets), dtype=torch.bool, device="cpu"),
+    )
     epistemic = prediction.epistemic_variance()
     deviation = (epistemic + prediction.noise_variance()).sqrt()
     half_width = norm.ppf((1 + LEVEL) / 2) * deviation

@@ -82,5 +82,6 @@ def make_rows(
     if kind == SHIFTED:
         direction = random.normal(size=inputs.shape[1])
         step = strength * direction / np.linalg.norm(direction)
-        return inputs + step * training_scaler(table, split).input_scale[0], targets
+        scale = training_scaler(table, split).input_scale[0]
+        return inputs + step * np.where(np.isinf(scale), 0.0, scale), targets
     return inputs, random.choice(table.targets[split.train], len(targets))

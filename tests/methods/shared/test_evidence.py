@@ -26,8 +26,12 @@ from torch import Tensor
 
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.beta import Beta
-from bnnbench.methods.laplace import Laplace
+from bnnbench.methods.laplace import Laplace, Round
+from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.evidence import log_evidence, optimal_precisions
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import TrainingSet
 
 BOTH = {"prior_precision_by": "marginal_likelihood", "noise_precision_by": "marginal_likelihood"}
 BETA = Gaussian(loss=Beta(beta=2.0))
@@ -81,6 +85,41 @@ def test_rounds_converge_to_the_evidence_of_the_linear_model() -> None:
     assert posterior.hyper["noise_precision"].item() == pytest.approx(chosen[1])
     precision = chosen[1] * design().T @ design() + chosen[0] * torch.eye(3).double()
     torch.testing.assert_close(method.covariance(posterior)[0], torch.linalg.inv(precision))
+
+
+@pytest.mark.parametrize("curvature", STRUCTURES)
+def test_each_replica_keeps_the_round_with_the_largest_evidence(
+    curvature: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three replicas; the first fit of one diverges."""
+    rounds: list[Round] = []
+
+    def recorded(self: Laplace, task: FitTask) -> Round:
+        found = fit_round(self, task)
+        if not rounds:
+            found.mode.diverged[2] = True
+        rounds.append(found)
+        return found
+
+    fit_round = Laplace._round
+    monkeypatch.setattr(Laplace, "_round", recorded)
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(3, 30, 2, generator=generator).double()
+    data = TrainingSet(inputs, inputs[..., 0].sin(), (30, 30, 30), (0, 1, 2))
+    streams = Streams([1, 2, 3], (0, 1, 2), "cpu", torch.float64)
+    training = Training(batch_size=10, epochs=5, learning_rate=0.05)
+    method = Laplace(label="l", curvature=curvature, evidence_rounds=6, **BOTH)
+    fitted = method.fit(FitTask(data, {}, Network(width=5), training, 5, streams))
+    evidence = torch.stack([one.diagnostics["log_evidence"] for one in rounds])
+    evidence[0, 2] = -math.inf
+    best = evidence.argmax(0)
+    assert len(rounds) == 6 and (best < 5).any()  # not always the last
+    torch.testing.assert_close(fitted.diagnostics["log_evidence"], evidence.amax(0))
+    assert not fitted.diverged.any()
+    for r, k in enumerate(best.tolist()):
+        assert torch.equal(fitted.state["loc"][r], rounds[k].mode.state["loc"][r])
+        for name in ("prior_precision", "noise_precision"):
+            assert torch.equal(fitted.hyper[name][r], rounds[k].hyper[name][r])
 
 
 @pytest.mark.slow

@@ -129,6 +129,29 @@ def test_planar_log_determinant_equals_that_of_the_jacobian() -> None:
         torch.testing.assert_close(inner, flow._m.sum(2))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("at", [0.0, 1e-6, 1e-3, 0.05, 2.0])
+@pytest.mark.parametrize("inner", [-4.0, -7.0, -20.0, -40.0, -79.0, -200.0])
+def test_steps_that_nearly_collapse_a_direction(
+    inner: float, at: float, dtype: torch.dtype
+) -> None:
+    """With u = (q, 0), w = (1, 0) and b = 0, the determinant is `t^2 + (1 - t^2) softplus(q)`."""
+    raw = torch.tensor([inner, 0.5, 1, 0, 0], dtype=dtype).view(1, 5, 1)
+    raw_slope = torch.zeros_like(raw)
+    flow = Flow(raw, raw_slope, 2, 1)
+    flow.first.copy_(torch.tensor([at, 0.3], dtype=dtype).view(1, 2, 1, 1))
+    flow.forward(torch.zeros_like(flow.first))
+    q, z = (torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (inner, at))
+    t = z.tanh()
+    expected = (t.square() + (1 - t.square()) * F.softplus(q.clamp(min=-80))).log()
+    rounding = 1e-4 if dtype == torch.float32 else 1e-9
+    assert flow.log_determinant.item() == pytest.approx(expected.item(), rel=rounding, abs=rounding)
+    at_first = flow.backward(torch.zeros_like(flow.first), raw.new_full((1, 1, 1, 1), -1.0))
+    by_q, by_z = torch.autograd.grad(expected, (q, z))
+    assert at_first[0, 0].item() == pytest.approx(by_z.item(), rel=1e-3, abs=1e-3)
+    assert raw_slope[0, 0].item() == pytest.approx(by_q.item(), rel=1e-3, abs=1e-3)
+
+
 def test_a_padded_model_is_the_same_model() -> None:
     own, padded = Shape(6, (7,), 2), Shape(6, (7,), 3, labels=2)
     narrow = Weights(own.chains, initial_weights(own.chains, 0)[None])

@@ -40,30 +40,41 @@ def convergence_diagnostics(series: Tensor) -> dict[str, Tensor]:
 
     chains, draws, *shape = series.shape
     if chains < 2 or draws < MIN_DRAWS:
-        return {name: torch.full(shape, torch.nan, dtype=torch.float64) for name in NAMES}
+        return {
+            name: torch.full(shape, torch.nan, dtype=torch.float64, device="cpu") for name in NAMES
+        }
     array, axes = series.double().cpu().numpy(), {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(invalid="ignore", divide="ignore"):
+    spread = np.ptp(array, (0, 1))
+    # A power of two changes no rank, but arviz takes any small spread for that of a constant.
+    array = array / np.exp2(np.frexp(spread)[1].clip(-1000, 1000))
+    with np.errstate(all="ignore"):
         values = (
             array_stats.rhat(array, **axes),
             array_stats.ess(array, **axes),
             array_stats.ess(array, method="tail", prob=TAILS, **axes),
         )
-    return {n: torch.from_numpy(np.asarray(v)) for n, v in zip(NAMES, values, strict=True)}
+    moved = np.where(spread > 0, 1.0, np.nan)
+    return {n: torch.from_numpy(np.asarray(v * moved)) for n, v in zip(NAMES, values, strict=True)}
 
 
 def diagnose_predictions(predicted: Tensor, rows: Sequence[int]) -> Diagnosis:
     """Return the diagnostics at each point, and the bound met by 99 % of a replica's points.
+
+    A point without a diagnostic meets no bound: the summary is NaN if 1 % of the points have none.
 
     Args:
         predicted: `[C, K, R, M]`, the prediction of each draw.
         rows: number of points of each replica, without padding.
     """
     points = convergence_diagnostics(predicted)
-    quantiles = {n: SUMMARY_QUANTILE if n == "r_hat" else 1 - SUMMARY_QUANTILE for n in points}
-    summary = {
-        name: torch.stack(
-            [v[:count].nanquantile(quantiles[name]) for v, count in zip(values, rows, strict=True)]
+    summary = {}
+    for name, values in points.items():
+        level, worst = (
+            (SUMMARY_QUANTILE, torch.inf) if name == "r_hat" else (1 - SUMMARY_QUANTILE, -torch.inf)
         )
-        for name, values in points.items()
-    }
+        bounds = torch.stack([
+            v[:count].nan_to_num(worst).quantile(level)
+            for v, count in zip(values, rows, strict=True)
+        ])  # fmt: skip
+        summary[name] = bounds.where(bounds.isfinite(), torch.nan)
     return Diagnosis(points, summary)

@@ -110,14 +110,15 @@ def network_curvatures(
 
     def of_chain(weights: Tensor, factors: Tensor) -> list[Tensor]:
         outputs, tape = forward(mlp, weights[None], data.inputs)
-        layers = [torch.zeros(()) for _ in mlp.sizes[1:]]
+        layers = [torch.zeros((), dtype=torch.float32, device="cpu") for _ in mlp.sizes[1:]]
         for root in likelihood.curvature_roots(outputs, real, hyper):
             for k, (h, d) in enumerate(outer_factors(tape, root)):
                 weighted = d.double().square().mean(2, keepdim=True) * h.double()
                 layers[k] = layers[k] + h.double().mT @ weighted
         loss, prior = factors[..., None, None].unbind()
         return [
-            zero_if_not_finite(loss * layer) + prior * torch.eye(layer.shape[-1]).to(layer)
+            zero_if_not_finite(loss * layer)
+            + prior * torch.eye(layer.shape[-1], dtype=torch.float32, device="cpu").to(layer)
             for layer in layers
         ]
 

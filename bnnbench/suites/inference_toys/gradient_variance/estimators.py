@@ -182,7 +182,9 @@ def gradient_ascent(
     """
     objective, posterior = model.elbo(), model.posterior
     steps, repetitions, samples = shape
-    start = torch.tensor([model.prior.loc, np.log(model.prior.scale)], dtype=torch.float64)
+    start = torch.tensor(
+        [model.prior.loc, np.log(model.prior.scale)], dtype=torch.float64, device="cpu"
+    )
     parameters = torch.nn.Parameter(start.repeat(repetitions, 1))
     adam = torch.optim.Adam([parameters], lr=learning_rate, maximize=True)
 

@@ -48,13 +48,15 @@ def gradient_ascent(
 
     The surrogate draws samples and returns a function whose gradient is the estimate.
     """
-    parameters = torch.tensor(start, dtype=torch.float64)
+    parameters = torch.tensor(start, dtype=torch.float64, device="cpu")
     first, second = torch.zeros_like(parameters), torch.zeros_like(parameters)
     records = {0: approximation(parameters)}
     for step in range(1, budget.steps + 1):
         variable = parameters.clone().requires_grad_()
         (gradient,) = torch.autograd.grad(-surrogate(variable), variable)
-        corrections = torch.tensor([1 / (1 - beta**step) for beta in BETAS], dtype=torch.float64)
+        corrections = torch.tensor(
+            [1 / (1 - beta**step) for beta in BETAS], dtype=torch.float64, device="cpu"
+        )
         moments = (first, second, (corrections[0], corrections[1]))
         rate = budget.learning_rate * (1 - (step - 1) / budget.steps)
         parameters, first, second = adam(parameters, gradient, *moments, rate, BETAS)

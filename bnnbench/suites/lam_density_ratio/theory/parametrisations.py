@@ -72,7 +72,7 @@ class EstimatorParametrisations(TableExperiment):
     def tables(self, case: None) -> Tables:
         """Return the curves of Fig. 9.1 and the answers."""
         points = random_points(self.points, derive_seed(self.seed, "points"))
-        q, p = torch.tensor([self.q, self.p], dtype=torch.float64)
+        q, p = torch.tensor([self.q, self.p], dtype=torch.float64, device="cpu")
         answers = [*comparisons(points), *in_pre_activation(points)]
         return {ANSWERS: answers, names.FUNCTIONALS: loss_curves(q, p)}
 
@@ -82,7 +82,9 @@ def loss_curves(q: Tensor, p: Tensor) -> pd.DataFrame:
     panels = []
     for (divergence, estimator), functional in FUNCTIONALS.items():
         limits = SHOWN_PRE_ACTIVATIONS[estimator]
-        outputs = ACTIVATIONS[estimator](torch.linspace(*limits, SHOWN_POINTS, dtype=torch.float64))
+        outputs = ACTIVATIONS[estimator](
+            torch.linspace(*limits, SHOWN_POINTS, dtype=torch.float64, device="cpu")
+        )
         losses = functional.loss(outputs, q, p)
         keys = {"divergence": divergence, "estimator": estimator}
         panels.append(pd.DataFrame({**keys, "output": outputs, "loss": losses}))
@@ -109,7 +111,7 @@ class Points:
 def random_points(number: int, seed: int) -> Points:
     """Return densities from 0.01 to 1, log-uniform, and uniform pre-activations."""
     generator = torch.Generator().manual_seed(seed)
-    uniform = torch.rand(4, number, generator=generator, dtype=torch.float64)
+    uniform = torch.rand(4, number, generator=generator, dtype=torch.float64, device="cpu")
     q, p = torch.pow(0.01, uniform[:2])
     return Points(q, p, MAX_PRE_ACTIVATION * (2 * uniform[2] - 1), q * (3 * uniform[3] - 1))
 

@@ -63,7 +63,7 @@ class LatentSizes(AutoencoderExperiment):
         data, d = unit.data, setting.shape.latents
         classes = data.test_labels.shape[1]
         random = np.random.default_rng(unit.replicas[0].seed_for("figures"))
-        each = torch.eye(classes, device=data.test.device)
+        each = torch.eye(classes, device=data.test.device, dtype=torch.float32)
 
         def decode(z: np.ndarray, labels: torch.Tensor) -> np.ndarray:
             padded = np.zeros((len(z), unit.shape.latents), np.float32)
@@ -75,7 +75,7 @@ class LatentSizes(AutoencoderExperiment):
         ends = random.normal(size=(2, PATHS, 1, d))
         fractions = np.linspace(0, 1, PATH_STEPS)[:, None]
         paths = (ends[0] + fractions * (ends[1] - ends[0])).reshape(-1, d)
-        of_path = each[torch.arange(PATHS) % classes].repeat_interleave(PATH_STEPS, 0)
+        of_path = each[torch.arange(PATHS, device="cpu") % classes].repeat_interleave(PATH_STEPS, 0)
         quantiles = norm.ppf((np.arange(GRID) + 0.5) / GRID)
         grid = np.stack(np.meshgrid(quantiles, quantiles[::-1]), -1).reshape(-1, 2)
         plane = np.zeros((len(grid), d))

@@ -102,7 +102,9 @@ class SemiSupervisedStack(ReplicaStack):
         super().__init__(shape, replicas, data, first=2 if self._supervised else 0)
         self.training = training
         self._labelled = torch.stack([self._choose_labelled(r) for r in replicas])
-        self._is_labelled = torch.zeros(len(replicas), len(data.train), device=data.train.device)
+        self._is_labelled = torch.zeros(
+            len(replicas), len(data.train), device=data.train.device, dtype=torch.float32
+        )
         self._is_labelled.scatter_(1, self._labelled, 1.0)
         self._classifiers: dict[int, Classifier] = {}
         self._models: dict[tuple[int, bool], Autoencoder] = {}
@@ -110,7 +112,7 @@ class SemiSupervisedStack(ReplicaStack):
     def _choose_labelled(self, replica: Replica) -> Tensor:
         """Return rows `[n]` of labelled images; those of fewer labels are among those of more."""
         random = torch.Generator().manual_seed(replica.seed_for("labels"))
-        order = torch.randperm(len(self.data.train), generator=random)
+        order = torch.randperm(len(self.data.train), generator=random, device="cpu")
         classes = self.data.train_labels.argmax(1).cpu()[order]
         each = self.training.labels // self.shape.labels
         rows = [order[classes == label][:each] for label in range(self.shape.labels)]
@@ -137,7 +139,10 @@ class SemiSupervisedStack(ReplicaStack):
         size = steps, min(count, self.training.batch_size)
         drawn = [
             torch.randint(
-                count, size, generator=torch.Generator().manual_seed(r.seed_for("pairs", epoch))
+                count,
+                size,
+                generator=torch.Generator().manual_seed(r.seed_for("pairs", epoch)),
+                device="cpu",
             )
             for r in self.replicas
         ]
@@ -264,7 +269,7 @@ class SemiSupervisedStack(ReplicaStack):
             model = Autoencoder(self.shape, self.weights, count)
             model.images.copy_(images.T)
             noise, bounds = streams.normal(1, self.shape.latents, 1, count)[0], []
-            for label in torch.eye(classes, device=images.device):
+            for label in torch.eye(classes, device=images.device, dtype=torch.float32):
                 model.set_labels(label[None, :, None].expand(len(self.replicas), -1, count))
                 model.forward(noise)
                 bounds.append(model.log_likelihood()[:, 0] - model.rate() - math.log(classes))

@@ -40,9 +40,34 @@ def test_r_hat_detects_different_locations_and_scales() -> None:
     )
 
 
-def test_undefined_diagnostics_are_nan() -> None:
-    for series in (independent(1, 100, 2), independent(4, 3, 2), torch.zeros(4, 100, 2)):
-        assert all(convergence_diagnostics(series)["r_hat"].isnan())
+@pytest.mark.parametrize(
+    "series",
+    [
+        independent(1, 100, 2),
+        independent(4, 3, 2),
+        torch.zeros(4, 100, 2),
+        torch.full((4, 100, 2), 1 / 3),
+        independent(4, 100, 2).where(independent(4, 100, 2) < 2, torch.nan),
+    ],
+)
+def test_undefined_diagnostics_are_nan(series: torch.Tensor) -> None:
+    found = convergence_diagnostics(series)
+    assert all(found[name].isnan().all() for name in NAMES)
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**-70, 2.0**70])
+def test_diagnostics_do_not_depend_on_the_unit(unit: float) -> None:
+    one, other = (convergence_diagnostics(independent(4, 100, 3) * u) for u in (1, unit))
+    for name in NAMES:
+        torch.testing.assert_close(one[name], other[name])
+
+
+@pytest.mark.parametrize(("stuck", "converged"), [(0, True), (1, True), (3, False), (200, False)])
+def test_points_without_diagnostics_are_not_met(stuck: int, converged: bool) -> None:
+    predicted = independent(4, 100, 1, 200)
+    predicted[..., :stuck] = 1.0
+    summary = diagnose_predictions(predicted, [200]).summary
+    assert all(summary[name].isfinite().all() == converged for name in NAMES)
 
 
 @pytest.mark.slow

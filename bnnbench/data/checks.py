@@ -1,0 +1,81 @@
+"""Check that numbers can be standardised, squared and averaged, whatever their unit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnbench.types import UserError
+
+MAX_ABSOLUTE_VALUE = 1e100
+"""float64 can represent the square of such a number, and sums of much larger squared errors."""
+
+MIN_DEVIATION = 1e-100
+"""float64 can represent the square of such a number, and of much smaller errors."""
+
+MAX_RELATIVE_DISTANCE = 1e37
+"""Largest distance from the median in units of a typical distance. Networks get standardised
+float32, and an outlier in a test part or fold does not contribute to the scale."""
+
+ROUNDING = 1e-12
+"""A column whose deviation is a smaller fraction of its largest number counts as constant, since
+rounding has this size. The fraction does not depend on the unit."""
+
+
+def deviation(values: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column, 0 if it is constant up to rounding.
+
+    Args:
+        values: `[N]` or `[N, D]`, NaN for missing values.
+    """
+    present = np.ma.masked_invalid(values) if np.isnan(values).any() else values
+    largest = np.ma.filled(np.ma.abs(present).max(0), 0.0)
+    # Powers of two change no bits, but the squares of very small numbers would be zero.
+    unit = np.exp2(np.frexp(largest)[1].clip(-1000, 1000))
+    found = np.ma.filled((present / unit).std(0), 0.0) * unit
+    return np.where(found > ROUNDING * largest, found, 0.0)
+
+
+def is_constant(numbers: np.ndarray) -> bool:
+    """Whether the non-missing numbers `[N]` differ by no more than rounding."""
+    return not deviation(numbers)
+
+
+def check_numbers(column: str, numbers: np.ndarray, setting: str) -> None:
+    """Raise `UserError` for numbers that cannot be standardised, squared and averaged.
+
+    Args:
+        column: where they are from, for the message.
+        numbers: `[N]`, NaN where there is no value.
+        setting: of the error.
+    """
+    present = numbers[~np.isnan(numbers)]
+    if not present.size:
+        raise UserError(f"{column} is empty; exclude it.", setting, "empty_column")
+    row = int(np.nanargmax(np.abs(numbers)))
+    if abs(numbers[row]) > MAX_ABSOLUTE_VALUE:
+        raise UserError(
+            f"{column} holds {numbers[row]:g} in data row {row + 1}, which is too large to be "
+            f"squared (at most {MAX_ABSOLUTE_VALUE:g}); change the unit or take the logarithm.",
+            setting,
+            "too_large",
+        )
+    if 0 < deviation(numbers) < MIN_DEVIATION:
+        raise UserError(
+            f"{column} has the standard deviation {deviation(numbers):.3g}, which is too small to "
+            f"be squared (at least {MIN_DEVIATION:g}); change the unit.",
+            setting,
+            "too_little_spread",
+        )
+    distances = np.abs(numbers - np.median(present))
+    others = distances[distances > 0]
+    if not others.size:
+        return
+    row, typical = int(np.nanargmax(distances)), np.quantile(others, 0.5, method="lower")
+    if distances[row] > MAX_RELATIVE_DISTANCE * typical:
+        raise UserError(
+            f"{column} holds {numbers[row]:g} in data row {row + 1}, more than "
+            f"{MAX_RELATIVE_DISTANCE:g} times as far from the median as a typical value; correct "
+            "or remove that row, or take the logarithm of the column.",
+            setting,
+            "outlier",
+        )
