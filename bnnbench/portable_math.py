@@ -9,6 +9,8 @@ available, with the same result.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Array = NDArray[np.float64]
+
+
+@contextmanager
+def numpy_defaults() -> Iterator[None]:
+    """Handle errors and write numbers as numpy does by default, whatever the caller has set.
+
+    Decorates entry points.
+    """
+    errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
+    with errors, np.printoptions(legacy=False):
+        yield
+
 
 MAGIC = 6755399441055744.0  # 1.5 * 2^52; adding it rounds to a whole number
 LOG2_HIGH, LOG2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10

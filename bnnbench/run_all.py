@@ -12,6 +12,7 @@ from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run, missing_figures
 from bnnbench.experiment.run_folder import Page, RunFolder
 from bnnbench.forks import stop_joblib
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
 
 
@@ -19,6 +20,7 @@ def _raise(error: UserError) -> NoReturn:
     raise error
 
 
+@numpy_defaults()
 def run_all(
     runs: Sequence[Run],
     on_finished: Callable[[RunFolder], object] = lambda folder: None,

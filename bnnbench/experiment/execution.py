@@ -22,6 +22,7 @@ from bnnbench.experiment.run import (
 )
 from bnnbench.experiment.run_folder import Done, Page, RunFolder, write_record
 from bnnbench.files import remove, write_text
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], Page | None]
@@ -43,6 +44,7 @@ class Work:
     tasks: tuple[Task, ...]
 
 
+@numpy_defaults()
 def execute(
     run: Run,
     report: Report,

@@ -11,6 +11,7 @@ import torch
 
 from bnnbench.experiment.fitting import FitSettings, Values, fit_task, moments, predict
 from bnnbench.methods.shared.contract import Posterior
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.types import Prediction, Table, UserError
@@ -40,6 +41,7 @@ class Model:
     values: Mapping[str, float]
     rows: int
 
+    @numpy_defaults()
     def predict(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
         """Return the moments of the predictive distribution of new rows.
 

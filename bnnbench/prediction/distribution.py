@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from bnnbench.constraints import check_between
 from bnnbench.experiment.model import Model
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.predictive_distances import exact_quantiles, mixture_cdf, sample
 from bnnbench.types import UserError
@@ -51,6 +52,7 @@ class PredictiveDistribution:
         """Standard deviations of the noise, `[M]`."""
         return np.sqrt(np.broadcast_to(self.mixture.noise.mean(1), len(self.mixture.loc)))
 
+    @numpy_defaults()
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
         """Return log-densities at some targets."""
         scores = self.mixture.scores(_columns(values))
@@ -62,10 +64,12 @@ class PredictiveDistribution:
         """Return densities at some targets."""
         return np.exp(self.log_pdf(values))
 
+    @numpy_defaults()
     def cdf(self, values: np.ndarray | float) -> np.ndarray:
         """Return the probabilities of a smaller target."""
         return _shaped(mixture_cdf(self.mixture, _columns(values)), np.ndim(values) == 2)
 
+    @numpy_defaults()
     def quantile(self, levels: np.ndarray | Sequence[float] | float) -> np.ndarray:
         """Return the targets below which the distributions have the probability `levels`.
 
@@ -92,6 +96,7 @@ class PredictiveDistribution:
         check_between("level", level, 0, 1)
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
+    @numpy_defaults()
     def sample(
         self, size: int = 1, random_state: int | np.random.Generator | None = None
     ) -> np.ndarray:
@@ -129,6 +134,7 @@ def _shaped(found: np.ndarray, several: bool) -> np.ndarray:
     return found if several else found[:, 0]
 
 
+@numpy_defaults()
 def predictive_distribution(
     model: Model, inputs: np.ndarray, index: pd.Index
 ) -> PredictiveDistribution:

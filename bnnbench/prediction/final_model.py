@@ -25,6 +25,7 @@ from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
 from bnnbench.notes import one_line, status_message
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
@@ -71,6 +72,7 @@ class FinalModel:
         return tuple(name for one in self.encodings for name in one.features)
 
 
+@numpy_defaults()
 def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     """Load the model of a run, or fit and save it.
 

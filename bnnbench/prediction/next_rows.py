@@ -10,6 +10,7 @@ from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.experiment.acquisition import choose_by_distance, choose_by_variance
 from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.experiment.model import Model
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.final_model import FinalModel
 from bnnbench.prediction.intervals import check_all_finite
 from bnnbench.types import UserError
@@ -33,6 +34,7 @@ DISTANCE_STATEMENT = (
 )
 
 
+@numpy_defaults()
 def next_rows(
     fitted: FinalModel, frame: pd.DataFrame, name: str, count: int
 ) -> tuple[pd.DataFrame, list[str]]:

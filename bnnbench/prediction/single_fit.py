@@ -16,9 +16,11 @@ from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.model import Model, fit_model
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.search.base import best
 
 
+@numpy_defaults()
 def fit_rows(
     inputs: np.ndarray, targets: np.ndarray, features: Sequence[str], settings: Sequence[str]
 ) -> Model:
