@@ -10,6 +10,7 @@ from functools import partial
 
 import pandas as pd
 from downstream import overview
+from peers import peers
 from scores import best_methods, conformal_coverage, distorted_forecasts
 from stored_results import (
     MAX_Z,
@@ -445,7 +446,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
         exceptions, toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
-        distorted_forecasts, best_methods, conformal_coverage,
+        distorted_forecasts, best_methods, conformal_coverage, peers,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),

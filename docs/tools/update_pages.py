@@ -17,12 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from downstream import chains, repetitions
 from page_blocks import BLOCKS
+from peers import peer_ratios
 from scores import share_in_band
 from stored_results import VALUES
 
 INLINE = VALUES | {
     "downstream_chains": chains,
     "downstream_repetitions": repetitions,
+    "peer_ratios": peer_ratios,
     "share_in_band": share_in_band,
 }
 """What the marks of values may use."""

@@ -219,16 +219,10 @@ def standardised(fit: Callable[..., Moments], x: Array, y: Array, new: Array) ->
 
 
 def main(program: str, module: str, settings: dict[str, Any], data: str, outputs: str) -> None:
-    """Run a program on splits one after the other, and save its predictions.
+    """Import a module, run a function with `settings` on splits, and save its predictions.
 
-    Prints the core seconds of the imports and of each split.
-
-    Args:
-        program: the name of a function.
-        module: to import first.
-        settings: further arguments of the function.
-        data: file with the arrays `x_0`, `y_0` and `new_0` of the first split, and so on.
-        outputs: file to write, with `mean_0`, `deviation_0` and so on.
+    Prints the core seconds of the import and of each split. `data` is a file with the arrays `x_0`,
+    `y_0` and `new_0` of the first split, and so on; `outputs` gets `mean_0`, `deviation_0`, ...
     """
     started = time.process_time()
     import_module(module)

@@ -105,7 +105,7 @@ COMPARISONS = (
         programs.laplace_torch,
         {"method": "laplace", "settings": {
             f"method.{name}_precision_by": "marginal_likelihood" for name in ("prior", "noise")}},
-        "optimiser of the evidence", samples=1,
+        "Kronecker factors of biases, optimiser of the evidence", samples=1,
     ),
     Comparison(
         "MILE, predicted noise", "sklearn-contrib-bde", "bde", programs.bde_mile,
@@ -121,15 +121,10 @@ COMPARISONS = (
 
 
 def scores(targets: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> dict[str, float]:
-    """Score mixtures of Gaussians with equal weights.
-
-    Args:
-        targets: `[M]`.
-        mean: means of the components, `[M, S]`, in units of the targets.
-        deviation: their standard deviations, `[M, S]`.
+    """Score equally weighted mixtures with means and deviations `[M, S]` at targets `[M]`.
 
     Returns:
-        `rmse` of the predictive mean, and `log_likelihood` in nats per point.
+        `rmse` of the predictive mean, and `log_likelihood` in nats per point, in original units.
     """
     mixture = Mixture(mean, np.zeros_like(deviation), deviation**2)
     predicted = PredictiveDistribution(mixture, pd.RangeIndex(len(targets)))
@@ -175,14 +170,6 @@ def compare(one: Comparison, table: Table, count: int) -> Iterator[dict[str, Any
             }  # fmt: skip
 
 
-def is_installed(package: str) -> bool:
-    """Return whether a distribution is installed."""
-    try:
-        return bool(version(package))
-    except PackageNotFoundError:
-        return False
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--outputs", type=Path, default=Path("outputs/bench"))
@@ -190,7 +177,9 @@ def main() -> None:
     options.outputs.mkdir(parents=True, exist_ok=True)
     table, rows = load_table("boston"), []
     for one in COMPARISONS:
-        if not is_installed(one.package):
+        try:
+            version(one.package)
+        except PackageNotFoundError:
             print(f"{one.method}: {one.package} is not installed (pip install '.[peers]')")
             continue
         for row in compare(one, table, SPLITS):
