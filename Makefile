@@ -35,9 +35,10 @@ ci: setup  ## everything that continuous integration runs
 slow: setup  ## run the tests that train for minutes or cover all variants of methods
 	$(BIN)/python -m pytest -m slow
 
-bench: setup  ## measure speed and memory as ratios, and a report over a thousand runs
+bench: setup  ## measure speed and memory as ratios, a report over a thousand runs, and other libraries
 	$(BIN)/python tests/benchmarks/speed.py
 	$(BIN)/python tests/benchmarks/report.py
+	$(BIN)/python tests/benchmarks/peers.py
 
 reproduce: setup  ## run the published experiments (SUITE: small, all, or names of suites)
 	for suite in $(SUITE); do $(BIN)/bnnbench reproduce $$suite || exit; done

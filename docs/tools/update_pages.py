@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from downstream import chains, repetitions
 from page_blocks import BLOCKS
+from peers import peer_ratios
 from published_scores import compared, verdicts
 from scores import share_in_band
 from stored_results import VALUES
@@ -26,6 +27,7 @@ INLINE = VALUES | {
     "verdicts": verdicts,
     "downstream_chains": chains,
     "downstream_repetitions": repetitions,
+    "peer_ratios": peer_ratios,
     "share_in_band": share_in_band,
 }
 """What the marks of values may use."""

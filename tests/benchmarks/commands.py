@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,17 +78,39 @@ def bnnbench(
     if checkout is not None:
         environment = {**(environment or {}), "PYTHONPATH": str(checkout)}
     started, clock = time.time(), time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE_SCRIPT, *run], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, check=True, env={**os.environ, **(environment or {})},
-        cwd=checkout,
-    )  # fmt: skip
+    line, core_seconds, peak_gb = measured(run, environment, checkout)
     wall_seconds = time.perf_counter() - clock
-    line, core_seconds, peak = json.loads(done.stdout)
     folder = Path(line.split(": ", 1)[1])
     first_unit = min(unit.stat().st_mtime for unit in (folder / "work").glob("*.json"))
-    peak_gb = peak / (2**20 if sys.platform == "linux" else 2**30)  # kilobytes or bytes (macOS)
     return CommandResult(wall_seconds, core_seconds, first_unit - started, peak_gb, folder)
+
+
+def measured(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> tuple[str, float, float]:
+    """Run a command.
+
+    Args:
+        command: the words.
+        environment: additional environment variables.
+        folder: the working directory.
+
+    Returns:
+        Its last line of output, core seconds, and peak memory of its largest process in GB.
+
+    Raises:
+        RuntimeError: if it fails, with its messages.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE_SCRIPT, *command], capture_output=True, text=True,
+        env={**os.environ, **(environment or {})}, cwd=folder,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    line, core_seconds, peak = json.loads(done.stdout)
+    return line, core_seconds, peak / (2**20 if sys.platform == "linux" else 2**30)  # kB or bytes
 
 
 def empty_outputs(folder: Path) -> str:
