@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bnnbench.types import UserError
 
 SPECIAL = frozenset(",[]{}'\"")
-"""Characters for which a text in a list of settings needs quotes."""
+"""Characters for which the text of a setting needs quotes."""
 
 
 def invalid(setting: str, code: str | None, problem: str) -> UserError:
@@ -18,8 +18,8 @@ def invalid(setting: str, code: str | None, problem: str) -> UserError:
 
 def override(setting: str, value: str | Sequence[str]) -> str:
     """Return `dataset.SETTING=VALUE` as it can be typed in a shell."""
-    if not isinstance(value, str):
-        if any(SPECIAL & {*text} for text in value):
-            value = ["'" + text.replace("'", "\\'") + "'" for text in value]
-        value = f"[{','.join(value)}]"
-    return shlex.quote(f"dataset.{setting}={value}")
+    texts = [value] if isinstance(value, str) else [*value]
+    if any(SPECIAL & {*text} for text in texts):
+        texts = ["'" + text.replace("'", "\\'") + "'" for text in texts]
+    given = texts[0] if isinstance(value, str) else f"[{','.join(texts)}]"
+    return shlex.quote(f"dataset.{setting}={given}")

@@ -108,6 +108,8 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
     """Convert the errors of reading a file to user errors."""
     try:
         yield
+    except UserError:
+        raise
     except FileNotFoundError:
         raise invalid("path", "file_not_found", f"file {path} does not exist.") from None
     except ImportError as error:

@@ -203,7 +203,7 @@ def detect_encoding(path: Path) -> str:
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """Return the separator with which the names and lines above have about as many cells as rows.
+    """Return the separator with which the names are high up and as many as the cells of most lines.
 
     Among equals, it splits most lines into equally many, and most, cells. Blanks separate columns
     only if they split all lines alike.
@@ -214,8 +214,8 @@ def _separator(lines: Sequence[str]) -> str:
         usual, (start, names) = usual_length(rows), find_header(rows)
         regular = [len(row) == usual for row in rows]
         if usual > 1 and (separator != "space" or all(regular[start + 1 :])):
-            difference = max(abs(len(row) - usual) for row in [names, *rows[:start]])
-            scores[separator] = (-difference, sum(regular) / len(rows), usual)
+            unlike = abs(len(names) - usual) + start
+            scores[separator] = (-unlike, sum(regular) / len(rows), usual)
     return max(scores, key=lambda name: scores[name], default="comma")
 
 

@@ -289,6 +289,9 @@ MESSY: dict[str, tuple[str | bytes, dict[str, list[object]], str]] = {
     "trailing separators": ("x,y\n1.5,2,\n3.5,4,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "column 3"),
     "empty rows at the end": ("x,y\n" + XY + ",\n,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "2 empty"),
     "a title": ("Report of May\n\nx,y,z\n1.5,2,3\n3.5,4,5\n", {"x": [1.5, 3.5]}, "skipped 1 line"),
+    "a title above decimal commas": (
+        "Report\nx;y;z\n1,5;2;3\n-9;5;6\n3,5;8;9\n2,5;8;9\n", {"x": [1.5, -9, 3.5, 2.5]}, "skipped",
+    ),
     "a title in a cell": ("Report,,\nx,y,z\n1,2,3\n4,5,6\n", {"x": [1, 4]}, "skipped 1 line"),
     "Excel's separator": ("sep=;\nx;y\n1,5;2\n3,5;4\n", {"x": [1.5, 3.5]}, "skipped 1 line"),
     "comments": ("# a, b and c\n#\nx,y\n" + XY, {"x": [1.5, 3.5], "y": [2, 4]}, "skipped 2 lines"),
