@@ -34,7 +34,7 @@ COLUMN_KEYS = ("dataset.target", "dataset.group", "dataset.time", "dataset.test"
 TEXT_KEYS = (*PATH_KEYS, *COLUMN_KEYS, "dataset.name", "dataset.sheet", "dataset.encoding")
 """Settings that are always text, as is every label."""
 
-TEXT_LIST_KEYS = ("dataset.columns", "dataset.drop")
+TEXT_LIST_KEYS = ("dataset.columns", "dataset.drop", "dataset.missing_values")
 """Settings that are lists of text; their brackets are optional."""
 
 RESERVED_WORDS = ("null", "true", "false", "nan", "inf")

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnnbench.data.errors import invalid
+from bnnbench.data.errors import invalid, override
 from bnnbench.data.own_table.columns import (
     CATEGORIES,
     DATES,
     Encoding,
     as_strings,
     excerpt,
-    is_text,
+    odd_cells,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Settings = Mapping[str, str | tuple[str, ...]]
+"""Settings of the data set by name, without `dataset.`."""
 
 REFUSE = "refuse"
 
@@ -34,13 +36,20 @@ DROP, IMPUTE = "drop", "impute"
 
 MAX_CATEGORIES = 100
 
+MAX_CODES = 3
+"""Different texts in a column of numbers up to which they are taken for codes of missing values."""
+
 MIN_GROUPS = 20
 """Distinct texts, each in two rows on average, from which a column may name groups of rows."""
 
 DATE_FORMATS = "dates are read as 2024-12-31 or 31.12.2024"
 
-AMBIGUOUS_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*")
-"""Dates in other formats, which are not accepted: `01/02/2024` may be in January or February."""
+FORMATS = {
+    re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*"): DATE_FORMATS,
+    re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2})?.*"): "write a time of day as a number of hours",
+}
+"""Hints on dates and times in formats that are not accepted: `01/02/2024` may be in January or
+February."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +60,33 @@ class Policy:
         missing: `refuse`, `drop` the row, or `impute` the mean.
         categorical: `refuse`, or `onehot`: a column of zeros and ones for each value.
         dates: `refuse`, or `numbers`: days since 1 January 1970.
+        drop: the columns excluded so far.
+        missing_values: the texts and numbers that mean a missing value so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
     """
 
     missing: str = REFUSE
     categorical: str = REFUSE
     dates: str = REFUSE
+    drop: tuple[str, ...] = ()
+    missing_values: tuple[str, ...] = ()
     split_by: bool = True
+
+    def advice(self, settings: Settings) -> str:
+        """Return overrides that can be typed as they are; lists continue the present ones."""
+        return " ".join(
+            override(key, value if isinstance(value, str) else (*getattr(self, key), *value))
+            for key, value in settings.items()
+        )
+
+    def without(self, *names: str) -> str:
+        """Return the override that also excludes these columns."""
+        return self.advice({"drop": names})
+
+    def missing_codes(self, values: Sequence[str]) -> Settings:
+        """Return the settings that read these values as missing."""
+        impute = {"missing": IMPUTE} if self.missing == REFUSE else {}
+        return {"missing_values": tuple(values), **impute}
 
 
 @dataclass(frozen=True)
@@ -68,26 +97,23 @@ class ColumnIssue:
         column: its name.
         problem: the problem, a verb phrase.
         remedies: the possible remedies, a clause each.
-        setting: the override that resolves it for all such columns; empty if the column has to be
-            corrected or excluded.
+        settings: those that resolve it; a tuple continues a list.
         hint: additional advice.
-        other_setting: used instead if another column defines the splits.
+        split_hint: advice on splits by the column.
+        other_settings: used instead if another column defines the splits.
     """
 
     column: str
     problem: str
     remedies: tuple[str, ...]
-    setting: str = ""
+    settings: Settings
     hint: str = ""
-    other_setting: str = ""
+    split_hint: str = ""
+    other_settings: Settings = field(default_factory=dict)
 
 
 def check_columns(
-    path: Path,
-    frame: pd.DataFrame,
-    encodings: Sequence[Encoding],
-    policy: Policy,
-    dropped: Sequence[str] = (),
+    path: Path, frame: pd.DataFrame, encodings: Sequence[Encoding], policy: Policy
 ) -> None:
     """Raise one `UserError` about all columns that need a decision, with the settings that make it.
 
@@ -99,13 +125,13 @@ def check_columns(
         frame: its rows in use.
         encodings: the encodings of its columns.
         policy: the decisions made so far.
-        dropped: the columns excluded so far.
     """
     found = [issue for e in encodings for issue in _issues(frame[e.column], e, policy)]
     issues = _with_one_split_column(found)
     if not issues:
         return
-    hint = "".join(f"; {text}" for text in dict.fromkeys(i.hint for i in issues if i.hint))
+    hints = [text for i in issues for text in (i.hint, i.split_hint) if text]
+    hint = "".join(f"; {text}" for text in dict.fromkeys(hints))
     if len(issues) == 1:
         (issue,) = issues
         raise invalid(
@@ -115,127 +141,171 @@ def check_columns(
             f"{', or '.join(issue.remedies)}{hint}.",
         )
     problems = ", ".join(f"{issue.column!r} {issue.problem}" for issue in issues)
-    overrides = " ".join(map(shlex.quote, _overrides(issues, dropped)))
-    other = "" if _to_drop(issues) else " (or exclude columns with dataset.drop=[NAME])"
     raise invalid(
         "path",
         "column_issues",
         f"some columns of {path} cannot be used as they are: {problems}; to resolve "
-        f"all of these, add {overrides}{other}{hint}.",
+        f"all of these, add {policy.advice(_merged(issues))}{hint}.",
     )
 
 
-def _overrides(issues: Sequence[ColumnIssue], dropped: Sequence[str]) -> list[str]:
-    """The command-line overrides that resolve all issues."""
-    remaining = {issue.column for issue in issues} - {*_to_drop(issues)}
-    settings = {issue.setting: None for issue in issues if issue.column in remaining}
-    out = [*dropped, *_to_drop(issues)]
-    return [*settings, *([f"dataset.drop=[{','.join(out)}]"] if _to_drop(issues) else [])]
-
-
-def _to_drop(issues: Sequence[ColumnIssue]) -> list[str]:
-    return list(dict.fromkeys(issue.column for issue in issues if not issue.setting))
+def _merged(issues: Sequence[ColumnIssue]) -> Settings:
+    """Return the settings that resolve all issues; nothing else is done to an excluded column."""
+    excluded = {issue.column for issue in issues if "drop" in issue.settings}
+    merged: dict[str, str | tuple[str, ...]] = {}
+    for issue in issues:
+        for key, value in issue.settings.items():
+            if key == "drop" or issue.column not in excluded:
+                old = merged.get(key, ())
+                both = value if isinstance(value, str) else tuple(dict.fromkeys((*old, *value)))
+                merged[key] = both
+    return dict(sorted(merged.items(), key=lambda entry: entry[0] == "drop"))
 
 
 def _with_one_split_column(issues: Sequence[ColumnIssue]) -> list[ColumnIssue]:
-    """Return the issues with the setting of only the first that suggests to split by its column.
+    """Return the issues with the advice to split by one column: groups before times.
 
-    Groups come before times, since rows of one group in both parts leak the target.
+    Only one column can define the splits, and rows of one group in both parts leak the target.
     """
-    suggested = [i.setting for k in ("group", "time") for i in issues if _splits_by(i, k)]
+    by_column = [i for key in ("group", "time") for i in issues if key in i.settings]
+    hinted = [*by_column, *(issue for issue in issues if issue.split_hint)]
     return [
-        replace(issue, setting=issue.other_setting) if issue.setting in suggested[1:] else issue
+        issue
+        if not issue.split_hint or issue is hinted[0]
+        else replace(issue, settings=issue.other_settings or issue.settings, split_hint="")
         for issue in issues
     ]
 
 
-def _splits_by(issue: ColumnIssue, key: str) -> bool:
-    return issue.setting.startswith(f"dataset.{key}=")
-
-
 def _issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[ColumnIssue]:
     name = encoding.column
-    drop = f"exclude it with dataset.drop=[{name}]"
     if cells.isna().all():
-        return [ColumnIssue(name, "is empty", (drop,))]
+        return [_unusable(name, "is empty", policy)]
     if encoding.kind == CATEGORIES:
-        return _text_issues(cells, encoding, policy, drop)
-    issues = []
+        return _text_issues(cells, encoding, policy)
+    issues, numbers = [], encoding.apply(cells)[0]
     if encoding.kind == DATES and policy.dates == REFUSE:
-        issues.append(_date_issue(name, encoding.apply(cells)[0], policy, drop))
-    return [*issues, *_numeric_issues(name, encoding.apply(cells)[0], policy, drop)]
+        issues.append(_date_issue(name, numbers, policy))
+    return [*issues, *_numeric_issues(name, numbers, policy)]
 
 
-def _date_issue(name: str, days: np.ndarray, policy: Policy, drop: str) -> ColumnIssue:
+def _exclude(name: str, policy: Policy) -> str:
+    return f"exclude it with {policy.without(name)}"
+
+
+def _unusable(
+    name: str, problem: str, policy: Policy, *remedies: str, hint: str = ""
+) -> ColumnIssue:
+    """Return the issue of a column that has to be corrected or excluded."""
+    return ColumnIssue(name, problem, (*remedies, _exclude(name, policy)), {"drop": (name,)}, hint)
+
+
+def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
     """Return the issue of a date column; if the rows are in its order, suggest splits by time."""
-    number, steps = "dataset.dates=numbers", np.diff(days)
-    remedies = (f"convert it to days with {number}", drop)
+    numbers, steps = {"dates": NUMBERS}, np.diff(days)
+    remedies = (f"convert it to days with {policy.advice(numbers)}", _exclude(name, policy))
     ordered = np.all(steps >= 0) or np.all(steps <= 0)  # False if a date is missing
     if policy.split_by or not ordered:
-        return ColumnIssue(name, "holds dates", remedies, number)
-    by_time = f"dataset.time={name}"
+        return ColumnIssue(name, "holds dates", remedies, numbers)
+    by_time = override("time", name)
     return ColumnIssue(
         name,
         "holds dates, and the rows are in their order",
         (f"test on later rows than those for training with {by_time}", *remedies),
-        by_time,
-        f"dataset.time={name} tests on later rows, as when a model predicts the future",
-        number,
+        {"time": name},
+        split_hint=f"{by_time} tests on later rows, as when a model predicts the future",
+        other_settings=numbers,
     )
 
 
-def _text_issues(
-    cells: pd.Series, encoding: Encoding, policy: Policy, drop: str
-) -> list[ColumnIssue]:
-    strings, text = as_strings(cells), is_text(cells)
-    first, count = int(np.flatnonzero(text)[0]), len(encoding.values)
-    hint = DATE_FORMATS if AMBIGUOUS_DATE.fullmatch(strings.iloc[first]) else ""
-    problem = f"holds the text {excerpt(strings.iloc[first])!r} in data row {first + 1}"
-    if text.sum() < strings.notna().sum() / 2:
-        remedies = ("make every cell a number", drop)
-        return [ColumnIssue(encoding.column, problem, remedies, hint=hint)]
-    repeats = MIN_GROUPS <= count <= text.sum() / 2 and not hint
-    may_group = repeats and not policy.split_by
-    group = f"dataset.group={encoding.column}" if may_group else ""
-    if may_group:
-        hint = (
-            f"with {group}, the rows with the same {encoding.column} stay in one "
-            "part of every split"
-        )
+def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[ColumnIssue]:
+    name, strings = encoding.column, as_strings(cells)
+    odd, kind = odd_cells(cells)
+    count = len(encoding.values)
+    first = strings[odd].iloc[0]
+    hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
+    problem = f"holds {_first_text(strings, odd)}"
+    if kind:
+        return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
+    may_group = MIN_GROUPS <= count <= odd.sum() / 2 and not hint and not policy.split_by
+    group = override("group", name)
+    in_one_part = f"with {group}, the rows with the same {name} stay in one part of every split"
+    split_hint = in_one_part if may_group else ""
     if count > MAX_CATEGORIES:
         problem += f" ({count} values, more than the {MAX_CATEGORIES} that can be one-hot encoded)"
+        exclude: Settings = {"drop": (name,)}
+        settings: Settings = {"group": name} if may_group else exclude
         keep = (f"keep the rows of each value together with {group}",) if may_group else ()
-        return [ColumnIssue(encoding.column, problem, (*keep, drop), group, hint)]
+        remedies = (*keep, _exclude(name, policy))
+        return [ColumnIssue(name, problem, remedies, settings, hint, split_hint, exclude)]
     if policy.categorical == ONEHOT:
         return []
-    remedies = (f"encode its {count} values with dataset.categorical=onehot", drop)
-    return [ColumnIssue(encoding.column, problem, remedies, "dataset.categorical=onehot", hint)]
+    onehot = {"categorical": ONEHOT}
+    remedies = (f"encode its {count} values with {policy.advice(onehot)}", _exclude(name, policy))
+    return [ColumnIssue(name, problem, remedies, onehot, hint, split_hint)]
 
 
-def _numeric_issues(name: str, numbers: np.ndarray, policy: Policy, drop: str) -> list[ColumnIssue]:
+def _first_text(strings: pd.Series, odd: pd.Series) -> str:
+    """Describe the first of some cells, and its data row."""
+    first = int(np.flatnonzero(odd)[0])
+    return f"the text {excerpt(strings.iloc[first])!r} in data row {first + 1}"
+
+
+def _code_issue(
+    name: str, problem: str, texts: pd.Series, kind: str, policy: Policy, hint: str
+) -> ColumnIssue:
+    """Return the issue of a column of numbers or dates with a few texts."""
+    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, policy)
+    if not codes:
+        return _unusable(name, problem, policy, correct, hint=hint)
+    return ColumnIssue(name, problem, (correct, remedy, _exclude(name, policy)), codes, hint)
+
+
+def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
+    """Return the settings that read texts such as `?` and `-` as missing, and a clause about them.
+
+    Both are empty if there are too many different texts, or some that cannot be typed.
+    """
+    words = tuple(dict.fromkeys(texts))
+    if len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
+        return {}, ""
+    codes = policy.missing_codes(words)
+    listed = " and ".join(repr(excerpt(word)) for word in words)
+    return codes, f"read {listed} as missing with {policy.advice(codes)}"
+
+
+def _can_be_typed(word: str) -> bool:
+    return word.isprintable() and excerpt(word) == word
+
+
+def _numeric_issues(name: str, numbers: np.ndarray, policy: Policy) -> list[ColumnIssue]:
     def where(cells: np.ndarray) -> str:
         return f"{cells.sum()} of {len(cells)} rows (first in data row {cells.argmax() + 1})"
 
     gaps, infinite = np.isnan(numbers), np.isinf(numbers)
     if infinite.any():
-        return [ColumnIssue(name, f"is infinite in {where(infinite)}", ("correct it", drop))]
+        return [_unusable(name, f"is infinite in {where(infinite)}", policy, "correct it")]
     if gaps.any() and policy.missing != IMPUTE:
         remedies = (
             "drop these rows with dataset.missing=drop",
             "fill in the mean with dataset.missing=impute",
         )
-        return [ColumnIssue(name, f"is empty in {where(gaps)}", remedies, "dataset.missing=impute")]
+        return [ColumnIssue(name, f"is empty in {where(gaps)}", remedies, {"missing": IMPUTE})]
     return []
 
 
-def check_numeric_target(path: Path, target: str, cells: pd.Series, encoding: Encoding) -> None:
+def check_numeric_target(
+    path: Path, target: str, cells: pd.Series, encoding: Encoding, policy: Policy
+) -> None:
     """Raise `UserError` with the first cell of a target that is not a number."""
-    if encoding.kind == CATEGORIES and not cells.isna().all():
-        first = int(np.flatnonzero(is_text(cells))[0])
-        raise invalid(
-            "target",
-            "not_numeric",
-            f"column {target!r} of {path} holds the text "
-            f"{excerpt(as_strings(cells).iloc[first])!r} in data row {first + 1}; the target must "
-            "be a number in every row.",
-        )
+    if encoding.kind != CATEGORIES or cells.isna().all():
+        return
+    strings = as_strings(cells)
+    odd, kind = odd_cells(cells)
+    remedy = _missing_codes(strings[odd], policy)[1] if kind == "number" else ""
+    raise invalid(
+        "target",
+        "not_numeric",
+        f"column {target!r} of {path} holds {_first_text(strings, odd)}; the target must be a "
+        f"number in every row{remedy and f', or {remedy}'}.",
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from bnnbench.data.errors import invalid
+from bnnbench.data.own_table.names import header_hint
 from bnnbench.types import UserError
 
 
@@ -71,8 +71,8 @@ def _check_exists(key: str, path: Path, name: str, names: Sequence[str]) -> None
         return
     close = get_close_matches(name, names, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    if all(re.fullmatch(r"[-+.\deE]+", column) for column in names):
-        hint = " (its first line must contain the column names)"
+    if without_names := header_hint(names):
+        hint = f" ({without_names})"
     raise UserError(
         f"{key}: {path} has no column {name!r}{hint}; its columns are {', '.join(names)}.",
         setting=key,

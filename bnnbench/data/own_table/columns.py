@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid
+from bnnbench.data.own_table.cells import MARKS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ KINDS = (NUMBER, DATES, CATEGORIES)
 
 DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 """Day, month, year: dates with dots always have this order, dates with slashes may have another."""
+
+ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?-?", re.ASCII)
+"""A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
 
 MAX_EXCERPT = 60
 """Characters of a cell in a message."""
@@ -141,12 +145,19 @@ def _as_dates(column: pd.Series) -> np.ndarray | None:
 
     if pd.api.types.is_numeric_dtype(column.dtype):
         return None
-    cells = column.astype(object).map(_year_first)
-    moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
+    moments = _moments(column)
     if column.isna().all() or not moments.isna().equals(column.isna()):
         return None
     times = moments.dt.tz_localize(None).to_numpy()  # nanoseconds would end in 2262
     return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / ONE_DAY)
+
+
+def _moments(column: pd.Series) -> pd.Series:
+    """Return cells as moments: NaT for those that are not dates."""
+    import pandas as pd
+
+    cells = column.astype(object).map(_year_first)
+    return pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
 
 
 def _year_first(cell: object) -> object:
@@ -178,8 +189,23 @@ def excerpt(cell: str) -> str:
     return cell if len(cell) <= MAX_EXCERPT else f"{cell[:MAX_EXCERPT]}..."
 
 
-def is_text(column: pd.Series) -> pd.Series:
-    """Return which cells of a text column are not numbers (all, if every cell looks like one)."""
+def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
+    """Return which cells keep a text column from being numbers or dates.
+
+    Args:
+        column: with at least one text.
+
+    Returns:
+        Which cells those are, and what most of the other cells are: `number` or `date`. If the
+        column holds neither, all cells that are not plain numbers, and the empty text.
+    """
     strings = as_strings(column)
-    text = strings.notna() & _parsed(strings).isna()
-    return text if text.any() else strings.notna()
+    present, plain = strings.notna(), _parsed(strings).notna()
+    number = strings.map(lambda text: isinstance(text, str) and bool(ANY_NUMBER.fullmatch(text)))
+    kinds = (number, "number"), (plain, "number"), (_moments(strings).notna(), "date")
+    for of_kind, kind in kinds:
+        odd = present & ~of_kind
+        if 0 < odd.sum() < present.sum() / 2:
+            return odd, kind
+    text = present & ~plain
+    return (text if text.any() else present), ""

@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import csv
 import lzma
-import re
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
+from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.names import (
+    find_header,
+    header_note,
+    name_by_position,
+    with_names,
+    without_empty_end,
+)
 from bnnbench.data.own_table.text_file import (
     AUTO,
-    GROUPED_NUMBER,
-    SEPARATORS,
+    FALLBACK_ENCODING,
+    SAMPLE_LINES,
     TextFormat,
+    detect_encoding,
     detect_format,
-    open_text,
-    split_cells,
+    unsupported,
 )
+from bnnbench.data.own_table.text_rows import read_text
 from bnnbench.files import check_archive, check_size
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ["", "na", "NA", "n/a", "N/A", "nan", "NaN", "NAN", "null", "NULL", "none", "None"]
-"""Texts that mean a missing value."""
-
 EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow")
+
+UNSUPPORTED = {
+    ".xls": "Excel 97-2003", ".xlsb": "Excel binary", ".ods": "OpenDocument", ".arff": "ARFF",
+    ".json": "JSON", ".html": "HTML", ".sav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS",
+    ".rds": "R", ".rdata": "R", ".mat": "MATLAB", ".npy": "NumPy", ".npz": "NumPy",
+}  # fmt: skip
+"""Formats that are not supported, by extension."""
 
 DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 """Errors raised when a file cannot be read or unpacked."""
@@ -41,7 +54,13 @@ EXTRA = ".[tables]"
 
 
 def read_frame(
-    path: Path, separator: str, decimal: str, encoding: str, sheet: str | None
+    path: Path,
+    separator: str,
+    decimal: str,
+    encoding: str,
+    sheet: str | None,
+    header: bool = True,
+    missing_values: Sequence[str | float] = (),
 ) -> tuple[pd.DataFrame, str]:
     """Read a file.
 
@@ -52,24 +71,43 @@ def read_frame(
         decimal: decimal mark of a text file: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
+        header: whether the first line of text or a sheet has the names; if not, the columns are
+            `column_1`, `column_2`, ...
+        missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
 
     Returns:
-        The frame, and a description of the detected text format, empty if it is the default one or
-        was not detected.
+        The frame, and notes, which may be empty: the detected text format if it is not the default
+        one, and what was skipped, dropped or named.
 
     Raises:
         UserError: if the file does not exist or is not a table.
     """
     _check_name(path)
-    kind = path.suffix.lower()
+    kind, codes = path.suffix.lower(), MissingCodes.of(missing_values)
     if sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
-    try:
-        if kind in EXCEL:
-            return _named(path, _workbook(path, sheet)), ""
+    with _reading(path, encoding):
         if kind in COLUMNAR:
-            return _columnar(path, kind), ""
-        return _text(path, separator, decimal, encoding)
+            frame, notes = _columnar(path, kind)
+            return read_cells(frame, codes), "; ".join(notes)
+        if kind in EXCEL:
+            frame, notes = _workbook(path, sheet, header)
+            frame = read_cells(frame, codes, MISSING)
+        else:
+            found = detect_format(path, separator, decimal, encoding)
+            frame, notes = read_text(path, found, header, codes.texts)
+            frame = read_cells(frame, codes, MISSING, found.decimal)
+            detected = AUTO in (separator, decimal, encoding) and found != TextFormat()
+            notes = [str(found)] * detected + notes
+        hints = header_note(frame) if header else []
+        return frame, "; ".join([*notes, *hints])
+
+
+@contextmanager
+def _reading(path: Path, encoding: str) -> Iterator[None]:
+    """Convert the errors of reading a file to user errors."""
+    try:
+        yield
     except UserError:
         raise
     except FileNotFoundError:
@@ -82,10 +120,11 @@ def read_frame(
             f"it with `pip install '{EXTRA}'` in a clone of bnnbench.",
         ) from None
     except (LookupError, UnicodeError) as error:
+        guess = f"{detect_encoding(path)} is a guess: " if encoding == AUTO else ""
         raise invalid(
             "encoding",
             None,
-            f"cannot decode {path} ({_reason(error)}); set the encoding of the file.",
+            f"cannot decode {path} ({guess}{_reason(error)}); set dataset.encoding.",
         ) from None
     except DAMAGED as error:
         reason = getattr(error, "strerror", None) or _reason(error)
@@ -96,6 +135,19 @@ def read_frame(
         ) from None
 
 
+def encoding_hint(path: Path, encoding: str) -> str:
+    """Say that the encoding of a text file was guessed, if it was; else return an empty text."""
+    if encoding != AUTO or not path.is_file() or path.suffix.lower() in (*EXCEL, *COLUMNAR):
+        return ""
+    try:
+        guess = detect_encoding(path)
+    except (UserError, *DAMAGED):
+        return ""
+    if guess != FALLBACK_ENCODING:
+        return ""
+    return f"the encoding {guess} is a guess: if it is wrong, set dataset.encoding"
+
+
 def format_of(path: Path, decimal: str = AUTO) -> TextFormat:
     """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
@@ -103,27 +155,30 @@ def format_of(path: Path, decimal: str = AUTO) -> TextFormat:
     return detect_format(path, AUTO, decimal, AUTO)
 
 
-def as_written(path: Path, frame: pd.DataFrame, text_format: TextFormat) -> pd.DataFrame:
+def as_written(
+    path: Path, frame: pd.DataFrame, text_format: TextFormat, header: bool = True
+) -> pd.DataFrame:
     """Return the cells of a file unchanged, so that 007, NA and leading blanks are preserved.
 
     Args:
         path: a file.
         frame: its rows as `read_frame` returns them.
         text_format: its format, if it is a text file.
+        header: whether its first line has the names.
     """
     if path.suffix.lower() in COLUMNAR:
         return frame
     if path.suffix.lower() in EXCEL:
-        cells = _workbook(path, None, na_filter=False).set_axis(frame.columns, axis=1)
+        cells, _ = _workbook(path, None, header, na_filter=False)
         dates = frame.select_dtypes("datetime")
-        return cells.assign(**{str(name): dates[name] for name in dates})
+        return cells.head(len(frame)).assign(**{str(name): dates[name] for name in dates})
     try:
-        cells = _rows(path, text_format, frame.shape[1], str, exact=True)
-    except ValueError:  # a blank before a quotation mark
+        cells, _ = read_text(path, text_format, header, dtype=str, exact=True)
+    except (ValueError, UserError):  # a blank before a quotation mark
         cells = frame.head(0)
-    if cells.shape != frame.shape:
-        cells = _rows(path, text_format, frame.shape[1], str)
-    return cells.set_axis(frame.columns, axis=1)
+    if cells.shape[1] != frame.shape[1] or len(cells) < len(frame):
+        cells, _ = read_text(path, text_format, header, dtype=str)
+    return cells.head(len(frame))
 
 
 def _check_name(path: Path) -> None:
@@ -133,12 +188,9 @@ def _check_name(path: Path) -> None:
             setting="dataset.path",
             code="url",
         )
-    if path.suffix.lower() == ".xls":
-        raise invalid(
-            "path",
-            "old_workbook",
-            f"{path} is in the Excel 97-2003 format; save it as .xlsx or .csv.",
-        )
+    for suffix in path.suffixes:
+        if suffix.lower() in UNSUPPORTED:
+            raise unsupported(path, UNSUPPORTED[suffix.lower()])
     if path.exists() and not path.is_file() and not path.is_dir():
         raise invalid(
             "path",
@@ -148,73 +200,9 @@ def _check_name(path: Path) -> None:
         )
 
 
-def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.DataFrame, str]:
-    import pandas as pd
-
-    text_format = detect_format(path, separator, decimal, encoding)
-    with open_text(path, text_format.encoding) as file:
-        names = split_cells([_first_line(file)], text_format.separator)[0]
-    # With a thousands separator pandas would remove the points of 02.01.2024 too.
-    text = _not_grouped(path, text_format, len(names)) if text_format.thousands else []
-    frame = _rows(path, text_format, len(names), dict.fromkeys(text, str))
-    _check_names(path, names)
-    if frame.shape[1] != len(names):
-        raise invalid(
-            "separator",
-            None,
-            f"{path} has {len(names)} columns in its first line and "
-            f"{frame.shape[1]} below ({text_format}); if this format is wrong, set "
-            "dataset.separator.",
-        )
-    frame.columns = pd.Index(names)
-    detected = AUTO in (separator, decimal, encoding) and text_format != TextFormat()
-    return frame, str(text_format) if detected else ""
-
-
-def _rows(
-    path: Path, text_format: TextFormat, columns: int, dtype: Any, exact: bool = False
-) -> pd.DataFrame:
-    """Read the rows below the header, with column numbers as names.
-
-    Args:
-        path: the file.
-        text_format: its format.
-        columns: the number of columns if it has no rows.
-        dtype: of the columns.
-        exact: whether to preserve leading blanks and texts that mean a missing value.
-    """
-    import pandas as pd
-
-    with open_text(path, text_format.encoding) as file:
-        _first_line(file)
-        try:
-            return pd.read_csv(
-                file, header=None, sep=SEPARATORS[text_format.separator],
-                decimal=text_format.decimal, thousands=text_format.thousands,
-                na_values=MISSING, keep_default_na=False, na_filter=not exact,
-                skipinitialspace=not exact, low_memory=False, dtype=dtype,
-            )  # fmt: skip
-        except pd.errors.EmptyDataError:
-            return pd.DataFrame(columns=range(columns))
-
-
-def _first_line(file: IO[str]) -> str:
-    return next(line for line in file if line.strip().lstrip("\ufeff")).lstrip("\ufeff")
-
-
-def _not_grouped(path: Path, text_format: TextFormat, columns: int) -> list[Any]:
-    """Return the columns with points or commas that are not thousands separators."""
-    mark = str(text_format.thousands)
-
-    def wrong(cell: object) -> bool:
-        text = str(cell).strip()
-        return mark in text and not GROUPED_NUMBER[mark].fullmatch(text)
-
-    cells = _rows(path, text_format, columns, str)
-    return [name for name, column in cells.items() if column.dropna().map(wrong).any()]
-
-
-def _workbook(path: Path, sheet: str | None, na_filter: bool = True) -> pd.DataFrame:
+def _workbook(
+    path: Path, sheet: str | None, header: bool, na_filter: bool = True
+) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
     check_archive(path)
@@ -224,14 +212,22 @@ def _workbook(path: Path, sheet: str | None, na_filter: bool = True) -> pd.DataF
         raise invalid("path", "invalid_table", f"{path} is not an Excel workbook.") from None
     with opened as book:
         if sheet is not None and sheet not in book.sheet_names:
-            names = ", ".join(map(str, book.sheet_names))
-            raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {names}).")
-        return pd.read_excel(
-            book, sheet or 0, na_values=MISSING, keep_default_na=False, na_filter=na_filter
+            sheets = ", ".join(map(str, book.sheet_names))
+            raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {sheets}).")
+        read = partial(pd.read_excel, book, sheet or 0, header=None)
+        top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
+        start, names = find_header(top or [[""]], header)
+        frame = read(
+            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False, na_filter=na_filter
         )
+    width = max(frame.shape[1], len(names))
+    frame = frame.reindex(columns=range(width))
+    names = [*names, *[""] * (width - len(names))]
+    named, notes = with_names(path, frame, names if header else name_by_position(names))
+    return (named, notes) if not na_filter else without_empty_end(named, notes)
 
 
-def _columnar(path: Path, kind: str) -> pd.DataFrame:
+def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
     if kind in (".parquet", ".pq"):
@@ -242,32 +238,8 @@ def _columnar(path: Path, kind: str) -> pd.DataFrame:
     read: Callable[[Path], Any] = (
         pd.read_feather if kind in (".feather", ".arrow") else pd.read_parquet
     )
-    return _named(path, read(path))
-
-
-def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Check and set the column names, and drop row labels."""
-    names = [str(name).strip() for name in frame.columns]
-    names = ["" if re.fullmatch(r"Unnamed: \d+", name) else name for name in names]
-    _check_names(path, names)
-    return frame.set_axis(names, axis=1).reset_index(drop=True)
-
-
-def _check_names(path: Path, names: Sequence[str]) -> None:
-    if "" in names:
-        raise invalid(
-            "path",
-            "unnamed_column",
-            f"column {names.index('') + 1} of {path} has no name; name it, or remove "
-            "it if it only numbers the rows.",
-        )
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise invalid(
-            "path",
-            "duplicate_column",
-            f"{path} has more than one column {repeated[0]!r}; column names must be unique.",
-        )
+    frame = read(path).reset_index(drop=True)
+    return with_names(path, frame, list(frame.columns))
 
 
 def _reason(error: BaseException) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -33,14 +33,15 @@ from bnnbench.data.own_table.columns import (
     dates_or_numbers,
     infer_encoding,
 )
-from bnnbench.data.own_table.reading import read_frame
+from bnnbench.data.own_table.names import clean_name
+from bnnbench.data.own_table.reading import encoding_hint, read_frame
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
     grouped_splits,
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import split_warnings, table_warnings
+from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.identity import no_identity
@@ -86,6 +87,9 @@ class OwnTable(Checked):
         decimal: decimal mark of text files: `.`, `,` or `auto`.
         encoding: encoding of text files, a Python codec or `auto`.
         sheet: the sheet of a workbook; None means the first.
+        header: whether the first line has the names of the columns; if not, they are `column_1`,
+            `column_2`, ...
+        missing_values: numbers and texts that mean a missing value, besides those that always do.
     """
 
     identity_name = "bnnbench.data.own_table.source.OwnTable"
@@ -107,6 +111,8 @@ class OwnTable(Checked):
     decimal: Annotated[str, OneOf(AUTO, ".", ",")] = no_identity(AUTO)
     encoding: str = no_identity(AUTO)
     sheet: str | None = no_identity(None)
+    header: bool = no_identity(True)
+    missing_values: list[str | float] | None = no_identity(None)
     key: ClassVar[str] = "dataset"
 
     def check(self) -> None:
@@ -119,13 +125,16 @@ class OwnTable(Checked):
                 "dataset.target must name the column to predict; add dataset.target=COLUMN.",
                 setting="dataset.target",
             )
-        for key in ("columns", "drop"):
-            names = getattr(self, key)
-            if names is not None and not isinstance(names, list | tuple):
+        for key in ("columns", "drop", "missing_values"):
+            given = getattr(self, key)
+            if given is not None and not isinstance(given, list | tuple):
                 raise UserError(
-                    f"dataset.{key} must be a list such as [a,b], not {names!r}.",
+                    f"dataset.{key} must be a list such as [a,b], not {given!r}.",
                     setting=f"dataset.{key}",
                 )
+        for value in self.missing_values or ():
+            if type(value) not in (int, float, str):
+                raise invalid("missing_values", None, f"{value!r} must be a number or a text.")
         split_by = [*self._split_by()]
         if len(split_by) > 1:
             raise UserError(
@@ -147,8 +156,37 @@ class OwnTable(Checked):
         Raises:
             UserError: if the file is not a usable table of numbers.
         """
-        path, target = user_path("dataset.path", str(self.path)), str(self.target)
-        frame, detected = read_frame(path, self.separator, self.decimal, self.encoding, self.sheet)
+        path = user_path("dataset.path", str(self.path))
+        try:
+            return self._with_clean_names()._load(path)
+        except UserError as error:
+            hint = encoding_hint(path, self.encoding)
+            if not hint or error.setting == "dataset.encoding":
+                raise
+            text = f"{str(error).removesuffix('.')} ({hint})."
+            raise UserError(text, error.setting, error.code) from None
+
+    def _with_clean_names(self) -> OwnTable:
+        """Write the names of columns as the reader does."""
+        clean: dict[str, Any] = {}
+        for key in ("target", "columns", "drop", *SPLIT_COLUMN_SETTINGS):
+            given = getattr(self, key)
+            if given is not None:
+                several = isinstance(given, list | tuple)
+                clean[key] = [*map(clean_name, given)] if several else clean_name(given)
+        return replace(self, **clean)
+
+    def _load(self, path: Path) -> Table:
+        frame, notes = read_frame(
+            path,
+            self.separator,
+            self.decimal,
+            self.encoding,
+            self.sheet,
+            self.header,
+            self.missing_values or (),
+        )
+        target, rows_in_file = str(self.target), len(frame)
         roles = ColumnRoles(target, self.columns, self.drop or (), self._split_by())
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
@@ -173,7 +211,8 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        notes = [f"{path.name}: {detected}"] * bool(detected) + [dropped] * bool(dropped)
+        numbers = {name: values for name, values in columns.items() if name not in dates}
+        about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),
             inputs=inputs,
@@ -184,9 +223,12 @@ class OwnTable(Checked):
             groups=groups,
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             warnings=(
-                *notes,
+                *about_file,
                 *([] if self._split_by() else split_warnings(columns, dates)),
-                *table_warnings([*columns], inputs, target, targets, splits, sources),
+                *column_warnings(numbers, {target: targets}, rows_in_file, self._policy()),
+                *table_warnings(
+                    [*columns], inputs, target, targets, splits, sources, self._policy()
+                ),
             ),
         )
 
@@ -197,6 +239,16 @@ class OwnTable(Checked):
             for key in SPLIT_COLUMN_SETTINGS
             if getattr(self, key) is not None
         }
+
+    def _policy(self) -> Policy:
+        return Policy(
+            self.missing,
+            self.categorical,
+            self.dates,
+            tuple(self.drop or ()),
+            tuple(map(str, self.missing_values or ())),
+            split_by=bool(self._split_by()),
+        )
 
     def _count(self) -> int:
         if self.n_splits is not None:
@@ -230,10 +282,10 @@ class OwnTable(Checked):
         """
         names = [name for name in frame.columns if name not in self._split_by().values()]
         encodings = [infer_encoding(frame[name]) for name in names]
+        policy = self._policy()
         of_target = next(one for one in encodings if one.column == self.target)
-        check_numeric_target(path, of_target.column, frame[of_target.column], of_target)
-        policy = Policy(self.missing, self.categorical, self.dates, bool(self._split_by()))
-        check_columns(path, frame, encodings, policy, self.drop or ())
+        check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
+        check_columns(path, frame, encodings, policy)
         return encodings
 
     def _numbers(

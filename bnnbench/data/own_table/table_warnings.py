@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from bnnbench.data.checks import is_constant
-from bnnbench.data.own_table.column_issues import MIN_GROUPS
+from bnnbench.data.errors import override
+from bnnbench.data.own_table.column_issues import MIN_GROUPS, Policy
 from bnnbench.types import Split
 
 MIN_RECOMMENDED_ROWS = 100
@@ -19,12 +20,108 @@ MAX_TARGET_CORRELATION = 0.999
 MAX_TARGET_RATIO = 1000.0
 """Ratio of the 99 % to the 1 % quantile of positive targets above which a logarithm is advised."""
 
-IDENTIFIER = re.compile(
-    r"(.*[\W_])?(id|nr|no|number|key|code)|(patient|subject|person|customer|user|device|machine|"
-    r"batch|station).*",
-    re.IGNORECASE,
+MIN_SHARED_ROWS = 0.01
+"""Fraction of the test rows that also occur in the training part below which nothing is said."""
+
+MIN_CODE_ROWS = 0.01
+"""Fraction of the rows above which a value far outside the others may mean a missing value."""
+
+MAX_CODES = 3
+"""Different values at one end of a column up to which they are taken for codes."""
+
+MIN_RANGES, MIN_QUARTILE_RANGES = 3.0, 0.5
+"""Distance from the other values beyond which a value is far outside them: in their range, and in
+their interquartile range for the usual codes of missing values."""
+
+NINES = re.compile(r"-?(77+|88+|99+)(\.9+)?|-?9\.9+")
+"""Numbers that are often codes of missing values."""
+
+KEY = re.compile(r"(.*[\W_])?(id|nr|no|number|key|code|index)|(?-i:.*[a-z](I[dD]|N[or]))", re.I)
+"""Names of columns that identify a row or a group of rows."""
+
+GROUP = re.compile(
+    r"(patient|subject|person|customer|user|device|machine|batch|station).*", re.IGNORECASE
 )
 """Names of columns that say what a row belongs to."""
+
+
+def column_warnings(
+    inputs: Mapping[str, np.ndarray], targets: Mapping[str, np.ndarray], rows: int, policy: Policy
+) -> list[str]:
+    """Return warnings about numbers that measure nothing: numbers of rows, and codes.
+
+    Args:
+        inputs: `[N]` values of each input.
+        targets: `[N]` values of the target.
+        rows: the number of rows of the file, of which `N` are in use.
+        policy: the decisions made so far.
+    """
+    numbering = [name for name, values in inputs.items() if _numbers_rows(name, values, rows)]
+    warnings = [
+        f"{name} numbers the rows, and new rows are outside its range: add {policy.without(name)}"
+        for name in numbering[: len(inputs) - 1]
+    ]
+    return [*warnings, *_missing_codes({**inputs, **targets}, policy)]
+
+
+def _numbers_rows(name: str, values: np.ndarray, rows: int) -> bool:
+    """Whether a column counts the rows from 0 or 1, or is a key that differs in each row."""
+    if np.isnan(values).any() or np.any(values % 1) or len(np.unique(values)) < len(values):
+        return False
+    complete = len(values) == rows or bool(np.all(np.diff(values) > 0))
+    counts = complete and values.min() >= 0 and values.max() <= rows
+    return bool(counts or KEY.fullmatch(name))
+
+
+def _missing_codes(columns: Mapping[str, np.ndarray], policy: Policy) -> list[str]:
+    """Warn about values far outside the others that occur in more than 1 % of the rows."""
+    found: dict[str, list[str]] = {}
+    for name, values in columns.items():
+        for code in _codes(values[~np.isnan(values)]):
+            count = np.count_nonzero(values == code)
+            found.setdefault(_as_text(code), []).append(f"{name} ({count} rows)")
+    if not found:
+        return []
+    places = "; ".join(f"{code} in {_shortened(names)}" for code, names in found.items())
+    advice = policy.advice(policy.missing_codes([*found]))
+    return [
+        f"some values are far outside the others of their column: {places}; if they mean that "
+        f"the value is missing, add {advice}"
+    ]
+
+
+def _codes(values: np.ndarray) -> list[float]:
+    """Return the values at the ends of a column that may mean a missing value."""
+    distinct, codes = np.unique(values), []
+    for ordered in (distinct, distinct[::-1]):
+        for count in range(min(MAX_CODES, len(ordered) - 2), 0, -1):
+            ends, rest = ordered[:count], values[~np.isin(values, ordered[:count])]
+            gap = abs(ordered[count] - ordered[count - 1])
+            often = len(values) - len(rest) > MIN_CODE_ROWS * len(values)
+            if often and all(_is_far(float(end), gap, rest) for end in ends):
+                codes += [float(end) for end in ends]
+                break
+    return sorted(codes)
+
+
+def _is_far(value: float, gap: float, others: np.ndarray) -> bool:
+    """Whether a value is far outside the others, from which it is separated by a gap."""
+    spread = np.ptp(others)
+    if NINES.fullmatch(_as_text(value)) or value < 0 <= others.min():
+        low, high = np.quantile(others, (0.25, 0.75))
+        return bool(gap > MIN_QUARTILE_RANGES * (high - low or spread))
+    return bool(gap > MIN_RANGES * spread and len(np.unique(others)) > 2)
+
+
+def _as_text(number: float) -> str:
+    whole = number.is_integer() and abs(number) < 1e15
+    return str(int(number)) if whole else repr(number)
+
+
+def _shortened(texts: Sequence[str]) -> str:
+    """List up to three texts, and count the others."""
+    more = f" and {len(texts) - 3} more" * (len(texts) > 3)
+    return f"{', '.join(texts[:3])}{more}"
 
 
 def split_warnings(columns: Mapping[str, np.ndarray], dates: Collection[str]) -> list[str]:
@@ -35,17 +132,20 @@ def split_warnings(columns: Mapping[str, np.ndarray], dates: Collection[str]) ->
         dates: the inputs that were dates.
     """
     warnings = []
+    by_time = ""
     for name, values in columns.items():
         if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0)):
             warnings.append(
                 f"the rows are in the order of {name}, but splits are random: to test on later "
-                f"rows than those for training, add dataset.time={name}"
+                f"rows than those for training, add {override('time', name)}"
             )
+            by_time = " instead of dataset.time"
         count = len(np.unique(values))
-        if IDENTIFIER.fullmatch(name) and MIN_GROUPS <= count <= len(values) / 2:
+        named = KEY.fullmatch(name) or GROUP.fullmatch(name)
+        if named and MIN_GROUPS <= count <= len(values) / 2:
             warnings.append(
                 f"{name} repeats ({count} values in {len(values)} rows): if the rows of one value "
-                f"belong together, add dataset.group={name}"
+                f"belong together, add {override('group', name)}{by_time}"
             )
     return warnings
 
@@ -57,6 +157,7 @@ def table_warnings(
     targets: np.ndarray,
     splits: Sequence[Split],
     sources: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
 ) -> list[str]:
     """Return warnings about a table, a sentence each, the most important first.
 
@@ -67,10 +168,11 @@ def table_warnings(
         targets: `[N]`.
         splits: the train/test splits.
         sources: the file's column of each feature whose name differs from it.
+        policy: the decisions made so far.
     """
     return [
         *_two_values(target, targets),
-        *_target_leaks(features, inputs, target, targets, sources or {}),
+        *_target_leaks(features, inputs, target, targets, sources or {}, policy or Policy()),
         *_shared_rows(inputs, targets, splits),
         *_constant_columns(features, inputs),
         *_repeated_columns(features, inputs),
@@ -91,6 +193,7 @@ def _target_leaks(
     target: str,
     targets: np.ndarray,
     sources: Mapping[str, str],
+    policy: Policy,
 ) -> list[str]:
     ranks = _ranks(targets)
     warnings = []
@@ -106,7 +209,7 @@ def _target_leaks(
             warnings.append(
                 f"{name} alone determines {target} (rank correlation {agreement:.4f}): if it is "
                 f"not known before {target}, exclude it with "
-                f"dataset.drop=[{sources.get(name, name)}]"
+                f"{policy.without(sources.get(name, name))}"
             )
     return warnings
 
@@ -126,12 +229,13 @@ def _shared_rows(inputs: np.ndarray, targets: np.ndarray, splits: Sequence[Split
     repeated = int((counts - 1).sum())
     if not repeated:
         return []
-    shares = [np.isin(kind[split.test], kind[split.train]).mean() for split in splits]
-    if not max(shares):
+    shared = np.mean([np.isin(kind[split.test], kind[split.train]).mean() for split in splits])
+    if shared < MIN_SHARED_ROWS:
         return []
+    found = "1 row is a duplicate" if repeated == 1 else f"{repeated} rows are duplicates"
     return [
-        f"{repeated} rows are duplicates, so {np.mean(shares):.0%} of the test rows also occur in "
-        "the training part: remove them, or keep them together with dataset.group=COLUMN"
+        f"{found}, so {shared:.0%} of the test rows also occur in the training part: remove them "
+        "from the file, or set dataset.group to a column that is equal in rows that belong together"
     ]
 
 

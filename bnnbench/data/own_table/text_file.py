@@ -7,15 +7,17 @@ import csv
 import io
 import re
 import zipfile
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from bnnbench.data.errors import invalid
+from bnnbench.data.own_table.cells import THOUSANDS, grouped_number, other_marks
+from bnnbench.data.own_table.names import find_header, usual_length
 from bnnbench.files import check_archive, open_unpacked
+from bnnbench.types import UserError
 
 AUTO = "auto"
 
@@ -32,24 +34,26 @@ ENCODING_BY_BOM = {
 }
 """Encodings by byte order mark."""
 
+UTF16_WITHOUT_BOM = {
+    "utf-16-le": [False, True, False, True],
+    "utf-16-be": [True, False, True, False],
+}
+"""Encodings by which of the first four bytes are zero."""
+
 UTF8, FALLBACK_ENCODING = "utf-8", "cp1252"
 """Encodings to try, in this order, for files without a byte order mark."""
 
-DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
-MAYBE_GROUPED = {
-    ".": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
-    ",": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
-}
-"""A number whose points or commas may separate thousands."""
-
-GROUPED_NUMBER = {
-    ".": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?"),
-    ",": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?([eE][-+]?\d+)?"),
-}
-"""A number with thousands separators, by the separator."""
+DECIMAL_POINT = re.compile(r"[-+]?(\d*|\d{1,3}([^\w.]\d{3})+)\.\d+([eE][-+]?\d+)?")
+DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}([^\w,]\d{3})+),\d+([eE][-+]?\d+)?")
 
 csv.field_size_limit(2**31 - 1)  # by default, cells have at most 131,072 characters
+
+
+MAYBE_GROUPED = {
+    mark: re.compile(f"[-+]?{grouped_number(mark, decimal)}")
+    for mark, decimal in ((".", ","), (",", "."))
+}
+"""A number whose points or commas may separate thousands."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class TextFormat:
         separator: the name of one of `SEPARATORS`.
         decimal: `.` or `,`.
         encoding: a Python codec.
-        thousands: `.` or `,` if it groups digits, else None.
+        thousands: the mark that groups digits, one of `THOUSANDS`, or None.
     """
 
     separator: str = "comma"
@@ -72,7 +76,7 @@ class TextFormat:
         """Describe the format to the user."""
         columns = f"columns separated by {self.separator}s"
         decimals = "decimal commas" if self.decimal == "," else "decimal points"
-        mark = {".": "points", ",": "commas"}.get(self.thousands or "")
+        mark = THOUSANDS.get(self.thousands or "")
         grouped = f" and {mark} as thousands separators" if mark else ""
         return f"{columns}, {decimals}{grouped}, {self.encoding} encoding"
 
@@ -89,18 +93,20 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
     Raises:
         UserError: if the file is empty or not text, or commas may separate decimals or thousands.
     """
-    encoding = _encoding(path) if encoding == AUTO else encoding
+    encoding = detect_encoding(path) if encoding == AUTO else encoding
     with open_text(path, encoding) as file:
         lines = [line for line in islice(file, SAMPLE_LINES) if line.strip()]
     if not lines:
         raise invalid("path", "empty_file", f"{path} is empty; it must contain a table.")
+    if any(line.lower().startswith("@relation") for line in lines):
+        raise unsupported(path, "ARFF")
     separator = _separator(lines) if separator == AUTO else separator
-    cells = [cell for row in split_cells(lines[1:], separator) for cell in row]
+    cells = [cell for row in islice(CellReader(lines, separator), 1, None) for cell in row]
     if decimal == AUTO:
         decimal = _decimal(path, cells, separator)
-    mark = "." if decimal == "," else ","
-    grouped = any(MAYBE_GROUPED[mark].fullmatch(cell) for cell in cells)
-    return TextFormat(separator, decimal, encoding, mark if grouped else None)
+    pattern = re.compile(f"[-+]?{grouped_number(other_marks(decimal), decimal)}")
+    grouped = next(filter(None, map(pattern.fullmatch, cells)), None)
+    return TextFormat(separator, decimal, encoding, grouped and grouped["mark"])
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
@@ -109,15 +115,45 @@ def open_text(path: Path, encoding: str) -> IO[str]:
     Raises:
         UserError: if it is an archive of several files.
     """
+    if codecs.lookup(encoding).name == "utf-8":
+        encoding = "utf-8-sig"  # without a byte order mark
     return io.TextIOWrapper(_bytes(path), encoding=encoding, errors="strict", newline="")
 
 
-def split_cells(lines: Sequence[str], separator: str) -> list[list[str]]:
-    """Split each line into stripped cells."""
-    if separator == "space":
-        return [line.split() for line in lines]
-    rows = csv.reader(lines, delimiter=SEPARATORS[separator], skipinitialspace=True)
-    return [[cell.strip() for cell in row] for row in rows]
+class CellReader(Iterator[list[str]]):
+    """The stripped cells of each line that is not blank; quoted cells may contain line breaks.
+
+    Attributes:
+        first: the number of the first line of the latest cells, from 1.
+    """
+
+    def __init__(self, lines: Iterable[str], separator: str) -> None:
+        blanks = separator == "space"
+        mark = " " if blanks else SEPARATORS[separator]
+        lines = (line.replace("\t", " ").strip() + "\n" for line in lines) if blanks else lines
+        self.first = 0
+        self._rows = csv.reader(lines, delimiter=mark, skipinitialspace=True)
+
+    @property
+    def last(self) -> int:
+        """The number of the last line of the latest cells."""
+        return self._rows.line_num
+
+    def __next__(self) -> list[str]:
+        while True:
+            self.first = self.last + 1
+            cells = next(self._rows)
+            if len(cells) > 1 or "".join(cells).strip(" \t"):
+                return [cell.strip() for cell in cells]
+
+
+def unsupported(path: Path, kind: str) -> UserError:
+    """Return the error about a file of a format that is not supported."""
+    return invalid(
+        "path",
+        "unsupported_format",
+        f"{path} is in the format {kind}, which is not supported; save it as CSV or .xlsx.",
+    )
 
 
 def _bytes(path: Path) -> IO[bytes]:
@@ -134,12 +170,15 @@ def _bytes(path: Path) -> IO[bytes]:
     return archive.open(names[0])
 
 
-def _encoding(path: Path) -> str:
+def detect_encoding(path: Path) -> str:
     """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252."""
     with _bytes(path) as file:
         start = file.read(4)
     for mark, name in ENCODING_BY_BOM.items():
         if start.startswith(mark):
+            return name
+    for name, zeros in UTF16_WITHOUT_BOM.items():
+        if [not byte for byte in start] == zeros:
             return name
     decoder = codecs.getincrementaldecoder(UTF8)()
     with _bytes(path) as file:
@@ -153,21 +192,20 @@ def _encoding(path: Path) -> str:
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """Return the separator that splits most lines into equally many, and most, cells."""
-    best, separator = (0.0, 1), "comma"
-    for name in SEPARATORS:
-        counts = Counter(len(row) for row in split_cells(lines, name))
-        cells, often = counts.most_common(1)[0]
-        heads_alike = len(split_cells(lines[:1], name)[0]) == cells
-        if cells > 1 and (name != "space" or (heads_alike and often == len(lines))):
-            best, separator = max(
-                (best, separator), ((often / len(lines), cells), name), key=_score
-            )
-    return separator
+    """Return the separator with which the names are high up and as many as the cells of most lines.
 
-
-def _score(choice: tuple[tuple[float, int], str]) -> tuple[float, int]:
-    return choice[0]
+    Among equals, it splits most lines into equally many, and most, cells. Blanks separate columns
+    only if they split all lines alike.
+    """
+    scores: dict[str, tuple[float, ...]] = {}
+    for separator in SEPARATORS:
+        rows = [*CellReader(lines, separator)] or [[""]]
+        usual, (start, names) = usual_length(rows), find_header(rows)
+        regular = [len(row) == usual for row in rows]
+        if usual > 1 and (separator != "space" or all(regular[start + 1 :])):
+            unlike = abs(len(names) - usual) + start
+            scores[separator] = (-unlike, sum(regular) / len(rows), usual)
+    return max(scores, key=lambda name: scores[name], default="comma")
 
 
 def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:

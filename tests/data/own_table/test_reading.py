@@ -6,16 +6,20 @@ import bz2
 import csv
 import gzip
 import lzma
+import re
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
+import bnnbench
+from bnnbench.data.own_table.cells import MISSING
 from bnnbench.data.own_table.reading import read_frame
 from bnnbench.data.own_table.source import OwnTable
 
@@ -242,3 +246,144 @@ def test_the_unpacked_size_is_limited(
         read_frame(path, "auto", "auto", "auto", None)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1")
     assert len(read_frame(path, "auto", "auto", "auto", None)[0]) == 4000
+
+
+def read(path: Path, content: str | bytes, **settings: Any) -> tuple[pd.DataFrame, str]:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    formats = {"separator": "auto", "decimal": "auto", "encoding": "auto", "sheet": None}
+    return read_frame(path, **formats | settings)
+
+
+XY = "1.5,2\n3.5,4\n"
+
+MESSY: dict[str, tuple[str | bytes, dict[str, list[object]], str]] = {
+    # content, columns, a note
+    "R": ('"x" "the y"\n1.5 2\n3.5 4\n', {"x": [1.5, 3.5], "the y": [2, 4]}, "spaces"),
+    "R, row numbers": (
+        '"x" "y"\n"1" 1.5 2\n"2" 3.5 4\n',
+        {"column_1": [1, 2], "x": [1.5, 3.5], "y": [2, 4]},
+        "column_1",
+    ),
+    "R, row names": (
+        '"x"\t"y"\n"Mazda RX4"\t1.5\t2\n"Fiat 128"\t3.5\t4\n',
+        {"column_1": ["Mazda RX4", "Fiat 128"], "x": [1.5, 3.5], "y": [2, 4]},
+        "column_1",
+    ),
+    "R, decimal commas": ('"x" "y"\n"1" 1,5 2\n"2" 3,5 4\n', {"x": [1.5, 3.5]}, "commas"),
+    "quoted blanks": (
+        "kind y\n'a' 2\n\"red car\" 4\n", {"kind": ["'a'", "red car"], "y": [2, 4]}, "spaces",
+    ),
+    "separators in quotes": (
+        '"x;1";"a,b";y\n"1,5";"u;v";2\n"3,5";"w;x";4\n',
+        {"x;1": [1.5, 3.5], "a,b": ["u;v", "w;x"], "y": [2, 4]},
+        "semicolons",
+    ),
+    "line breaks in quotes": (
+        '"x\n[m]",y\n"1.5",2\n"3.5\n",4\n', {"x [m]": [1.5, 3.5], "y": [2, 4]}, "x [m]",
+    ),
+    "blanks around names": ("x , y\t\n" + XY, {"x": [1.5, 3.5], "y": [2, 4]}, ""),
+    "pandas": ("," + "x,y\n0,1.5,2\n1,3.5,4\n", {"column_1": [0, 1], "x": [1.5, 3.5]}, "column_1"),
+    "empty columns": ("x,,y,,\n1.5,,2,,\n3.5,NA,4,,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "2, 4, 5"),
+    "trailing separators": ("x,y\n1.5,2,\n3.5,4,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "column 3"),
+    "empty rows at the end": ("x,y\n" + XY + ",\n,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "2 empty"),
+    "a title": ("Report of May\n\nx,y,z\n1.5,2,3\n3.5,4,5\n", {"x": [1.5, 3.5]}, "skipped 1 line"),
+    "a title above decimal commas": (
+        "Report\nx;y;z\n1,5;2;3\n-9;5;6\n3,5;8;9\n2,5;8;9\n", {"x": [1.5, -9, 3.5, 2.5]}, "skipped",
+    ),
+    "a title in a cell": ("Report,,\nx,y,z\n1,2,3\n4,5,6\n", {"x": [1, 4]}, "skipped 1 line"),
+    "Excel's separator": ("sep=;\nx;y\n1,5;2\n3,5;4\n", {"x": [1.5, 3.5]}, "skipped 1 line"),
+    "comments": ("# a, b and c\n#\nx,y\n" + XY, {"x": [1.5, 3.5], "y": [2, 4]}, "skipped 2 lines"),
+    "numpy": ("# x y\n1.5 2\n3.5 4\n", {"x": [1.5, 3.5], "y": [2, 4]}, ""),
+    "a column called #": ("#,y\n1,2\n2,4\n", {"#": [1, 2], "y": [2, 4]}, ""),
+    "numbers as names": ("1.5,2\n" + XY, {"1.5": [1.5, 3.5], "2": [2, 4]}, "dataset.header=false"),
+    "a row as names": (
+        "1.5,red\n2,red\n3,blue\n", {"1.5": [2, 3], "red": ["red", "blue"]}, "dataset.header=false",
+    ),
+    "years as names": ("place,2001\nx,1\ny,2\n", {"place": ["x", "y"], "2001": [1, 2]}, ""),
+    "two byte order marks": (b"\xef\xbb\xbf\xef\xbb\xbf\"x\",y\n1,2\n", {"y": [2]}, "utf-8-sig"),
+    "UTF-16": ("x;y\n1,5;2\n".encode("utf-16"), {"x": [1.5], "y": [2]}, "utf-16"),
+    "UTF-16 without a mark": ("x;y\n1,5;2\n".encode("utf-16-le"), {"x": [1.5], "y": [2]}, "utf-16"),
+    "missing values": (
+        "x,y\n1.5,2\nNA , n/a\n<NA>,#N/A\nNone,NULL\nnan,-NaN\n3.5,4\n",
+        {"x": [1.5, *[np.nan] * 4, 3.5], "y": [2, *[np.nan] * 4, 4]},
+        "",
+    ),
+    "Swiss": ("x;y\n1'234.5;2\n3.5;4\n", {"x": [1234.5, 3.5], "y": [2, 4]}, "apostrophes"),
+    "French": ("x;y\n1\u202f234,5;2\n-3,5;4\n", {"x": [1234.5, -3.5], "y": [2, 4]}, "blanks"),
+    "SAP": ("x;y\n1.234,50-;2\n3,5;4\n", {"x": [-1234.5, 3.5], "y": [2, 4]}, "semicolons"),
+    "German with a gap": ("x;y\n1.234,5;2\nNA ;4\n", {"x": [1234.5, np.nan]}, "points"),
+    "grades": ("x;y\n1-;1,5\n2;2,5\n", {"x": ["1-", "2"], "y": [1.5, 2.5]}, "semicolons"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MESSY)
+def test_messy_text(tmp_path: Path, case: str) -> None:
+    content, columns, note = MESSY[case]
+    frame, notes = read(tmp_path / "t.csv", content)
+    for name, cells in columns.items():
+        np.testing.assert_equal(frame[name].tolist(), cells)
+    assert note in notes if note else not notes or "space" in notes
+
+
+@pytest.mark.parametrize(
+    ("codes", "content", "x"),
+    [
+        ([-200, "?"], "x;y\n-200;1\n?;2\n1,5;3\n", [np.nan, np.nan, 1.5]),
+        (["-200"], "x;y\n-200,0;1\n2,5;3\n", [np.nan, 2.5]),
+        ([-9999], "x,y\n-9999.00,1\n1.5,2\n", [np.nan, 1.5]),
+        ([9999], "x;y\n9.999;1\n1.500,5;2\n", [np.nan, 1500.5]),
+        (["-"], 'x,y\n"1,234.5",1\n -  ,2\n"2,000",3\n', [1234.5, np.nan, 2000]),
+        (["unknown"], "x,y\nunknown,1\nred,2\n", [np.nan, "red"]),
+        ([1], "x,y\ntrue,1\nfalse,2\n", [True, False]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_codes_of_missing_values(
+    tmp_path: Path, codes: list[Any], content: str, x: list[object], kind: str
+) -> None:
+    frame, _ = read(tmp_path / "t.csv", content, missing_values=codes)
+    if kind != "csv":
+        pytest.importorskip("openpyxl" if kind == "xlsx" else "pyarrow")
+        plain, _ = read(tmp_path / "t.csv", content)
+        if plain["x"].dtype == object:
+            return  # a mixture of numbers and text in a format with types
+        getattr(plain, "to_excel" if kind == "xlsx" else "to_parquet")(
+            tmp_path / f"t.{kind}", index=False
+        )
+        given = {"separator": "auto", "decimal": "auto", "encoding": "auto", "sheet": None}
+        frame, _ = read_frame(tmp_path / f"t.{kind}", **given, missing_values=codes)
+        x = [None if isinstance(c, float) and np.isnan(c) else c for c in x]
+    assert frame["x"].isna().tolist() == [pd.isna(cell) for cell in x]
+
+
+@pytest.mark.parametrize(
+    "content", ["1.5,2\n3.5,4\n", "# text\n1.5,2\n3.5,4\n", "1.5,2,\n3.5,4,\n"]
+)
+def test_a_file_without_names(tmp_path: Path, content: str) -> None:
+    frame, notes = read(tmp_path / "t.csv", content, header=False)
+    assert frame.iloc[:, :2].to_dict("list") == {"column_1": [1.5, 3.5], "column_2": [2, 4]}
+    assert "dataset.header" not in notes
+
+
+def test_messy_workbooks(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "t.xlsx"
+    cells = [["Report", None, None], [None, None, None], [" x\n[m]", "y", None], [1, "?", None]]
+    rows = [*cells, *([k, 2.5 * k, None] for k in range(9)), [None, "", None]]
+    pd.DataFrame(rows).to_excel(path, index=False, header=False)
+    given = {"separator": "auto", "decimal": "auto", "encoding": "auto", "sheet": None}
+    frame, notes = read_frame(path, **given, missing_values=["?"])
+    assert list(frame) == ["x [m]", "y"] and len(frame) == 10 and "x [m]" in notes
+    assert frame["y"].isna().tolist() == [True, *[False] * 9]
+    pd.DataFrame([[1, 2.5]] * 3).to_excel(path, index=False, header=False)
+    assert list(read_frame(path, **given, header=False)[0]) == ["column_1", "column_2"]
+    pd.DataFrame([["a", "a"], [1, 2]]).to_excel(path, index=False, header=False)
+    with raises_user_error("dataset.path", "duplicate_column", ["'a'"]):
+        read_frame(path, **given)
+
+
+def test_the_page_names_every_text_that_means_a_missing_value() -> None:
+    page = Path(bnnbench.__file__).parents[1] / "docs/how_to/own_table.md"
+    named = re.search(r"These texts mean a missing value.*?: (.*?)\.\n", page.read_text(), re.S)
+    assert named is not None
+    assert {*re.findall("`(.*?)`", named[1])} == {*MISSING} - {""}

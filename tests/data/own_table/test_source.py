@@ -20,6 +20,7 @@ from support.user_errors import raises_user_error
 from bnnbench.config.compose import compose_configs
 from bnnbench.config.instantiate import instantiate
 from bnnbench.data.own_table.source import OwnTable
+from bnnbench.identity import identity_of
 from bnnbench.types import Table, UserError
 
 ROWS = [f"{i},{i % 3},{i / 2 + 1}" for i in range(12)]
@@ -85,13 +86,15 @@ ISSUE = f"{PATH} column_issue"
         (changed(2, "2,NaN,1"), "a,b,price", ISSUE, ["'b'", "1 of 12", "data row 3"]),
         (changed(2, "2,-inf,1"), "a,b,price", ISSUE, ["'b'", "1 of 12", "data row 3"]),
         (changed(2, "2,1"), "a,b,price", ISSUE, ["'price'", "1 of 12", "data row 3"]),
-        (changed(2, "2,1,1,9"), "a,b,price", f"{PATH} invalid_table", []),
-        ([f"{row},9" for row in ROWS], "a,b,price", "dataset.separator", ["3 columns", "4"]),
+        (changed(2, "2,1,1,9"), "a,b,price", f"{PATH} too_many_fields", ["line 4", "4", "3"]),
+        (changed(0, "0,1,1,9"), "a,b,price", f"{PATH} too_many_fields", ["line 2", "4", "3"]),
+        (["", "", *ROWS, "9" * 200 + ",1,1,9"], "a,b,y", f"{PATH} too_many_fields", ["line 16"]),
+        ([f"{row},9" for row in ROWS], "a,b,price", f"{PATH} too_many_fields", ["line 2", "4"]),
         (ROWS[:3], "a,b,price", f"{PATH} too_few_rows", ["3", "10"]),
         (ROWS[:9], "a,b,price", f"{PATH} too_few_rows", ["9"]),
         ([], "a,b,price", f"{PATH} too_few_rows", ["0"]),
         (ROWS, "a,a,price", f"{PATH} duplicate_column", ["'a'"]),
-        (ROWS, ",b,price", f"{PATH} unnamed_column", ["column 1"]),
+        (ROWS, "1,1,price", f"{PATH} duplicate_column", ["'1'", "dataset.header=false"]),
         (ROWS, "a,b,Price", f"{TARGET} unknown_column", ["'price'", "a, b, Price", "'Price'?"]),
         (ROWS, "a,b,zzz", f"{TARGET} unknown_column", ["'price'", "a, b, zzz"]),
         ([f"{i},{i},5" for i in range(12)], "a,b,price", f"{TARGET} constant", ["'price'", "5"]),
@@ -102,7 +105,8 @@ ISSUE = f"{PATH} column_issue"
         (rows_of("{0},{0}e-150,{0}"), "a,b,price", f"{PATH} too_little_spread", ["'b'", "e-150"]),
         (rows_of("{0},{0},{0}e-200"), "a,b,price", f"{PATH} too_little_spread", ["e-200"]),
         (rows_of("{0},{0},{1!r}"), "a,b,price", f"{TARGET} constant", ["'price'"]),
-        (ROWS, "0,-1.5,2e3", f"{TARGET} unknown_column", ["'price'", "first line"]),
+        (ROWS, "0,-1.5,2e3", f"{TARGET} unknown_column", ["'price'", "dataset.header=false"]),
+        (ROWS, "0,-1.5,red", f"{TARGET} unknown_column", ["'price'", "dataset.header=false"]),
         (changed(4, f"4,{'1' * 400},1"), "a,b,price", ISSUE, ["'b'", "infinite", "data row 5"]),
         (changed(4, f"4,1,{'1' * 400}"), "a,b,price", ISSUE, ["'price'", "infinite", "data row 5"]),
         (changed(4, "4,1e400,1"), "a,b,price", ISSUE, ["'b'", "infinite", "data row 5"]),
@@ -113,8 +117,8 @@ ISSUE = f"{PATH} column_issue"
         (changed(4, "4,\0,1"), "a,b,price", ISSUE, ["'b'", r"'\x00'", "data row 5"]),
         (changed(4, "4,\x1b[2J,1"), "a,b,price", ISSUE, ["'b'", r"'\x1b[2J'", "data row 5"]),
         ([*ROWS, "# the end"], "a,b,price", f"{PATH} column_issues", ["'# the end'"]),
-        ([*ROWS, '"'], "a,b,price", f"{PATH} invalid_table", []),
-        ([row.replace(",", ",,") for row in ROWS], "a,,b,,price", f"{PATH} unnamed_column", []),
+        ([*ROWS, '"'], "a,b,price", f"{PATH} open_quote", ["line 14"]),
+        (changed(3, '3,"1,1'), "a,b,price", f"{PATH} open_quote", ["line 5"]),
     ],
 )
 def test_csv_refuses(
@@ -153,11 +157,13 @@ def test_csv_needs_path_and_target() -> None:
         OwnTable(path="x.csv")
 
 
-def test_pipes_urls_and_old_workbooks_are_refused(tmp_path: Path) -> None:
+def test_pipes_urls_and_other_formats_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     pipe = str(tmp_path / "pipe")
-    wrong = {pipe: "not_a_regular_file", "https://a.org/x.csv": "url", "a.xls": "old_workbook"}
-    for name, code in wrong.items():
+    (tmp_path / "arff.txt").write_text("% about\n@RELATION x\n@ATTRIBUTE a NUMERIC\n@DATA\n1\n")
+    wrong = {pipe: "not_a_regular_file", "https://a.org/x.csv": "url"}
+    others = ("a.xls", "a.ARFF", "a.arff.gz", "a.sav", str(tmp_path / "arff.txt"))
+    for name, code in (wrong | dict.fromkeys(others, "unsupported_format")).items():
         with raises_user_error(PATH, code):
             OwnTable(path=name, target="b").load()
 
@@ -195,7 +201,12 @@ OVERRIDES = re.compile(r", add (.*?)(?: \(or |;|\.$)")
             {"none": [""] * 120, "size": [*["inf"] * 3, *range(117)]},
             ["n", "kind", "day", "gappy"],
         ),
-        ({"kind": ["?", *range(119)], "when": ["1/2/2024"] * 120}, ["n", "day", "gappy", "when"]),
+        (
+            {"kind": ["?", *range(119)], "when": ["1/2/2024"] * 120, "n": ["-", ".", *range(118)]},
+            ["n", "kind", "day", "gappy", "when"],
+        ),
+        ({"kind": ["?", "!", "x", "w", *range(116)]}, ["n", "day", "gappy"]),
+        ({"kind": ["a, b", "it's", "c [m]", *range(117)]}, ["n", "kind", "day", "gappy"]),
     ],
 )
 def test_all_columns_with_issues_are_reported_at_once(
@@ -346,3 +357,147 @@ def test_inputs_that_should_define_the_splits_are_noted(tmp_path: Path) -> None:
     assert "dataset.time=day" in noted and "dataset.group=patient_id" in noted
     grouped = replace(source, group="patient_id").load().warnings
     assert not any("dataset." in warning for warning in grouped)
+
+
+NUMBERS = [f"{1000 * i + 999:,}" for i in range(120)]
+DAYS = pd.date_range("2024-01-01", periods=120).astype(str).tolist()
+
+CULPRITS: dict[str, tuple[list[str], str, int]] = {
+    # cells, the first that is wrong, its data row
+    "thousands": ([*NUMBERS[:77], "-", *NUMBERS[78:]], "-", 78),
+    "points": ([cell.replace(",", ".") for cell in NUMBERS[:50]] + ["n.a.", "1,5"], "n.a.", 51),
+    "apostrophes": ([cell.replace(",", "'") for cell in NUMBERS] + ["?"], "?", 121),
+    "decimals": ([f"{i},5" for i in range(99)] + ["<5"], "<5", 100),
+    "another notation": ([f"{i}.5" for i in range(99)] + ["1,5"], "1,5", 100),
+    "dates": ([*DAYS[:60], "31.02.2024", *DAYS[61:]], "31.02.2024", 61),
+    "dates with a gap": (["unknown", *DAYS], "unknown", 1),
+    "units": ([f"{i}" for i in range(99)] + ["5 kg", "6 kg"], "5 kg", 100),
+}
+
+
+@pytest.mark.parametrize("case", CULPRITS)
+@pytest.mark.parametrize("is_target", [False, True])
+def test_the_cell_that_is_wrong_is_named(tmp_path: Path, case: str, is_target: bool) -> None:
+    """It can be read as missing."""
+    cells, culprit, row = CULPRITS[case]
+    if is_target and "dates" in case:
+        return
+    frame = pd.DataFrame({"x": cells, "y": np.arange(len(cells)) % 7, "z": 1})
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    settings = {"path": str(tmp_path / "t.csv"), "target": "x" if is_target else "y"}
+    with refused(
+        f"{TARGET} not_numeric" if is_target else ISSUE, repr(culprit), f"data row {row}"
+    ) as error:
+        OwnTable(**settings).load()
+    if "another" not in case:
+        advised = overrides(str(error.value), "as missing with (.*?)(, or |\\.$)")
+        OwnTable(**settings, **advised | {"dates": "numbers"}).load()
+
+
+def overrides(message: str, pattern: str) -> dict[str, Any]:
+    """Return the settings of the overrides that a message advises, as they would be typed."""
+    found = re.search(pattern, message)
+    assert found is not None, message
+    given = ["dataset=csv", "dataset.path=x", "dataset.target=y", *shlex.split(found[1])]
+    (config,) = compose_configs(given)
+    return {word.split("=")[0][8:]: config["dataset"][word.split("=")[0][8:]] for word in given[3:]}
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "it's", "a, b", "p [bar]", "{x}", "Preis (€)", "$HOME", "-"]
+)
+def test_advice_can_be_typed(tmp_path: Path, name: str) -> None:
+    """For every name, and after other columns were dropped."""
+    frame = pd.DataFrame({name: [f"w{i}" for i in range(120)], "x": [*range(119), "?"], "w": "v"})
+    frame.assign(y=np.arange(120) % 7).to_csv(tmp_path / "t.csv", index=False)
+    settings: dict[str, Any] = {"path": str(tmp_path / "t.csv"), "target": "y"}
+    with refused(f"{PATH} column_issues") as error:
+        OwnTable(**settings, drop=["w"]).load()
+    advised = overrides(str(error.value), OVERRIDES.pattern)
+    assert advised == {"missing_values": ["?"], "missing": "impute", "drop": ["w", name]}
+    assert OwnTable(**settings, **advised).load().features == ("x",)
+
+
+FEW, MANY = [f"p{k // 9}" for k in range(330)], [f"q{k // 3}" for k in range(330)]
+
+MORNING = [f"{7 + k % 3}:{k % 60:02d}" for k in range(330)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "advice"),
+    [
+        ({"DateTime": True, "Time": MORNING}, "dataset.time=DateTime"),
+        ({"Time": MORNING, "DateTime": True}, "dataset.time=DateTime"),
+        ({"DateTime": True, "Time": [f"{k}:30:00" for k in range(10, 20)] * 33}, "time=DateTime"),
+        ({"DateTime": True, "who": MANY}, "dataset.group=who"),
+        ({"DateTime": True, "who": FEW}, "dataset.time=DateTime"),
+        ({"a": MANY, "b": MANY}, "dataset.group=a"),
+        ({"a": FEW, "b": FEW}, "dataset.group=a"),
+        ({"a": FEW, "b": MANY}, "dataset.group=b"),
+    ],
+)  # fmt: skip
+def test_one_column_is_advised_to_define_the_splits(
+    tmp_path: Path, columns: dict[str, Any], advice: str
+) -> None:
+    days = pd.date_range("2024-01-01", periods=330, freq="h").astype(str).tolist()
+    message = suggested(tmp_path, {k: days if v is True else v for k, v in columns.items()})
+    assert advice in message
+    assert len({*re.findall(r"dataset\.(?:group|time)=\w+", message)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "settings"),
+    [
+        (["t ", "two\nlines", "y"], {"target": " y", "columns": ["t ", "two\nlines"]}),
+        (["t", "two lines", "\ty"], {"target": "y", "drop": []}),
+        (["\ufefft", "two \r\n lines", "y"], {"target": "y\n"}),
+        (["t", "two lines ", "y", " who"], {"target": "y", "group": "who "}),
+        (["t", "two lines ", "y", "who "], {"target": "y", "drop": [" who"]}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_names_are_cleaned_in_files_and_in_settings(
+    tmp_path: Path, names: list[str], settings: dict[str, Any], kind: str
+) -> None:
+    path = tmp_path / f"t.{kind}"
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)).round(1)[:, : len(names)])
+    frame.columns = pd.Index(names)
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        pytest.importorskip("openpyxl" if kind == "xlsx" else "pyarrow")
+        getattr(frame, "to_excel" if kind == "xlsx" else "to_parquet")(path, index=False)
+    table = OwnTable(path=str(path), **settings, test_fraction=0.3).load()
+    assert (table.features, table.target) == (("t", "two lines"), "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "target"),
+    [
+        ("가격,면적\n", "euc-kr", "y"),
+        ("größe,größe\n", "cp1252", "y"),
+        ("Größe,y\n", "cp1250", "z"),
+    ],
+)
+def test_an_error_after_a_guessed_encoding_names_the_guess(
+    tmp_path: Path, text: str, encoding: str, target: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes((text + "1,2\n" * 12).encode(encoding))
+    with pytest.raises(UserError, match=r"cp1252.*dataset\.encoding"):
+        OwnTable(path=str(path), target=target).load()
+    with pytest.raises(UserError) as error:
+        OwnTable(path=str(path), target=target, encoding=encoding).load()
+    assert "cp1252" not in str(error.value)
+
+
+@pytest.mark.parametrize("values", ["?", [None], [True], [["a"]]])
+def test_codes_of_missing_values_are_numbers_and_texts(values: Any) -> None:
+    with raises_user_error("dataset.missing_values"):
+        OwnTable(path="t.csv", target="y", missing_values=values)
+
+
+def test_reading_is_not_part_of_the_identity_of_a_run() -> None:
+    """The digest of a run includes the content of its table."""
+    plain = OwnTable(path="t.csv", target="y")
+    assert identity_of(replace(plain, header=False, missing_values=[1])) == identity_of(plain)

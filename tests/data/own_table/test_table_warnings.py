@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnnbench.data.own_table.table_warnings import table_warnings
+from bnnbench.data.own_table.column_issues import Policy
+from bnnbench.data.own_table.table_warnings import column_warnings, table_warnings
 from bnnbench.data.splits import seeded_splits
 
 RNG = np.random.default_rng(0)
@@ -39,8 +40,83 @@ def with_column(column: np.ndarray) -> np.ndarray:
         (X, np.exp(4 * Y), "orders of magnitude"),
         (X[:99], Y[:99], "only 99 rows"),
         (np.concatenate([X, X[:150]]), np.concatenate([Y, Y[:150]]), "150 rows are duplicates"),
+        (np.repeat(X[:100], 2, 0)[99:], np.repeat(Y[:100], 2)[99:], "50 rows are duplicates"),
     ],
 )
 def test_warnings(inputs: np.ndarray, targets: np.ndarray, words: str) -> None:
     (only,) = warnings_about(inputs, targets)
     assert words in only and not only.endswith(".")
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_few_duplicates_are_no_warning(copies: int) -> None:
+    rows = np.r_[np.arange(200), np.arange(200), :copies][200:]
+    big, target = np.tile(X, (4, 1)) + np.arange(4).repeat(200)[:, None], np.tile(Y, 4)
+    chosen = np.r_[:800, rows[-copies:]]
+    assert warnings_about(big[chosen], target[chosen]) == []
+
+
+COUNT = np.arange(200.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "rows", "numbers"),
+    [
+        ("Id", COUNT + 1, 200, True),
+        ("instant", COUNT, 200, True),
+        ("x", RNG.permutation(COUNT) + 1, 200, True),
+        ("x", (COUNT + 1)[COUNT % 7 > 0], 200, True),  # rows were dropped
+        ("PassengerId", 3 * COUNT + 892, 200, True),
+        ("customer key", RNG.permutation(7 * COUNT), 200, True),
+        ("x", 3 * COUNT, 200, False),
+        ("year", COUNT + 1820, 200, False),
+        ("x", COUNT + 0.5, 200, False),
+        ("Id", COUNT // 2, 200, False),
+        ("x", np.where(COUNT > 9, COUNT, np.nan), 200, False),
+        ("humid", 3 * COUNT, 200, False),
+    ],
+)
+def test_columns_that_number_the_rows(
+    name: str, values: np.ndarray, rows: int, numbers: bool
+) -> None:
+    other, policy = {"z": RNG.normal(size=len(values))}, Policy(drop=("w",))
+    found = column_warnings({name: values, **other}, {"y": values}, rows, policy)
+    assert [f"[w,{name}]" in warning for warning in found] == [True] * numbers
+    assert column_warnings({name: values}, {}, rows, policy) == []  # nothing else would be left
+
+
+POSITIVE = RNG.gamma(2.0, 50.0, 300).round(1)
+AGES, LIKERT = RNG.integers(18, 90, 300), RNG.integers(1, 6, 300)
+
+
+@pytest.mark.parametrize(
+    ("values", "codes", "found"),
+    [
+        (POSITIVE, [-200], "-200"),
+        (POSITIVE, [-999.9], "-999.9"),
+        (POSITIVE - 100, [-9999], "-9999"),
+        (POSITIVE - 100, [1e20], "1e+20"),
+        (AGES, [999], "999"),
+        (AGES, [998, 999], "998,999"),
+        (AGES, [-9, -99], "-99,-9"),
+        (AGES, [-1e6, 99999], "-1000000,99999"),
+        (LIKERT, [99], "99"),
+        (LIKERT == 1, [99], "99"),
+        (LIKERT, [6], ""),
+        (AGES, [91], ""),
+        (AGES, [0], ""),
+        (LIKERT == 1, [5], ""),  # three categories
+        (np.log(POSITIVE), [], ""),
+        (POSITIVE**3, [], ""),
+    ],
+)
+@pytest.mark.parametrize("is_target", [False, True])
+def test_codes_of_missing_values_are_noticed(
+    values: np.ndarray, codes: list[float], found: str, is_target: bool
+) -> None:
+    column = np.concatenate([values, np.repeat(codes, 6)]).astype(float)
+    columns = ({}, {"y": column}) if is_target else ({"x": column}, {})
+    warnings = column_warnings(*columns, len(column), Policy(missing_values=("?",)))
+    assert [f"[?,{found}]" in warning for warning in warnings] == [True] * bool(found)
+    rare = np.concatenate([np.tile(values, 10), np.repeat(codes, 6)]).astype(float)
+    assert column_warnings({"x": rare}, {}, len(rare), Policy()) == []

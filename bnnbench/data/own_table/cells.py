@@ -1,0 +1,115 @@
+"""Read the cells of text columns: missing values, and numbers in the notation of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = ("", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na", "<na>")
+"""Texts that mean a missing value, in small or capital letters."""
+
+SPELLINGS = [*dict.fromkeys(f(text) for text in MISSING for f in (str, str.upper, str.title))]
+"""`MISSING` as files usually spell it."""
+
+SPELLINGS += ["NaN", "-NaN"]
+
+THOUSANDS = {
+    ".": "points", ",": "commas", "'": "apostrophes", "\u2019": "apostrophes", " ": "blanks",
+    "\u00a0": "blanks", "\u202f": "blanks",
+}  # fmt: skip
+"""Marks that may group digits, and their names."""
+
+MARKS = "".join(THOUSANDS)
+
+
+def grouped_number(marks: str, decimal: str) -> str:
+    """Return the pattern of a number with thousands separators, all of them the same of `marks`."""
+    decimal = re.escape(decimal)
+    first = rf"([1-9]|0(?=.*{decimal}))\d{{0,2}}"  # 0.125 is not grouped, but 0.125,5 is
+    return rf"{first}(?P<mark>[{marks}])\d{{3}}((?P=mark)\d{{3}})*({decimal}\d+)?"
+
+
+def other_marks(decimal: str) -> str:
+    """Return the marks that may group digits beside this decimal mark."""
+    return MARKS.replace(decimal, "")
+
+
+@dataclass(frozen=True)
+class MissingCodes:
+    """Values that mean a missing value, besides `MISSING`.
+
+    Attributes:
+        texts: the values as text.
+        numbers: those that are numbers.
+    """
+
+    texts: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, values: Sequence[str | float]) -> MissingCodes:
+        texts = tuple(str(value).strip() for value in values)
+        return cls(texts, tuple(float(text) for text in texts if _is_plain(text)))
+
+
+def _is_plain(text: str) -> bool:
+    return bool(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text, re.ASCII))
+
+
+def read_cells(
+    frame: pd.DataFrame, codes: MissingCodes, missing: Sequence[str] = (), decimal: str = ""
+) -> pd.DataFrame:
+    """Remove cells that mean a missing value, and convert columns of numbers in text.
+
+    Args:
+        frame: as pandas read it.
+        codes: values that mean a missing value.
+        missing: texts that also do, in small letters.
+        decimal: the decimal mark of a text file; empty if numbers in text are not converted.
+    """
+    import pandas as pd
+
+    kinds = pd.api.types
+
+    def read(column: pd.Series) -> pd.Series:
+        if kinds.is_bool_dtype(column.dtype) or kinds.is_datetime64_any_dtype(column.dtype):
+            return column
+        if not kinds.is_numeric_dtype(column.dtype):
+            cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+            small = cells.map(lambda cell: cell.lower() if isinstance(cell, str) else cell)
+            column = column.mask(cells.isin(codes.texts) | small.isin(missing))
+            column = _numbers(column, decimal) if decimal else column
+        numeric = kinds.is_numeric_dtype(column.dtype) and codes.numbers
+        return column.mask(column.isin(codes.numbers)) if numeric else column
+
+    return pd.DataFrame({name: read(column) for name, column in frame.items()}, frame.index)
+
+
+def _numbers(column: pd.Series, decimal: str) -> pd.Series:
+    """Return a text column as numbers, if every cell is one; else unchanged.
+
+    Digits may be grouped (1.234.567,5), and a minus may follow a decimal number (1.234,50-).
+    """
+    import pandas as pd
+
+    mark, others = re.escape(decimal), other_marks(decimal)
+    plain = rf"(\d+({mark}\d*)?|{mark}\d+)([eE][-+]?\d+)?"
+    number = re.compile(f"[-+]?({plain}|{grouped_number(others, decimal)})", re.ASCII)
+
+    def in_plain_notation(cell: object) -> str | None:
+        text = cell.strip() if isinstance(cell, str) else ""
+        if text.endswith("-") and decimal in text and text[0].isdigit():
+            text = f"-{text[:-1]}"
+        found = number.fullmatch(text)
+        return found and re.sub(f"[{others}]", "", text).replace(decimal, ".")
+
+    cells = column.dropna()
+    texts = [in_plain_notation(cell) for cell in cells]
+    if not texts or None in texts:
+        return column
+    return pd.to_numeric(pd.Series(texts, cells.index)).reindex(column.index)

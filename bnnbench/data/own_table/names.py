@@ -1,0 +1,177 @@
+"""Find the names of columns: in the first line, below titles and comments, or by position."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bnnbench.data.errors import invalid
+from bnnbench.data.own_table.cells import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMMENT = "#"
+
+
+def clean_name(name: object) -> str:
+    """Return the name of a column without blanks at its ends and line breaks inside."""
+    return re.sub(r"\s*[\r\n]+\s*", " ", str(name).strip("\ufeff \t\r\n\u00a0"))
+
+
+def usual_length(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of cells of most rows."""
+    return Counter(map(len, rows)).most_common(1)[0][0]
+
+
+def find_header(rows: Sequence[Sequence[str]], header: bool = True) -> tuple[int, Sequence[str]]:
+    """Find the first row below titles, blank rows and comments.
+
+    The last comment has the names if numbers follow it, as `numpy.savetxt` writes them.
+
+    Args:
+        rows: the cells of the first rows, not empty.
+        header: whether it has the names.
+
+    Returns:
+        Its index, and the names; empty without a header.
+    """
+    usual = usual_length(rows)
+
+    def is_comment(row: Sequence[str]) -> bool:
+        name = row[0] == COMMENT and len(row) == usual
+        return row[0].startswith(COMMENT) and not name
+
+    def is_above(row: Sequence[str]) -> bool:
+        name = len(row) == usual and (not header or (usual == 2 and not row[0]))
+        filled = sum(map(bool, row))
+        return usual > 1 and (not filled or (filled == 1 and not name) or is_comment(row))
+
+    start = next((k for k, row in enumerate(rows) if not is_above(row)), 0)
+    if not header:
+        return start, ()
+    if start and is_comment(rows[start - 1]) and any(map(is_number, rows[start])):
+        first, *others = rows[start - 1]
+        names = [*filter(None, [first.removeprefix(COMMENT).strip()]), *others]
+        if len(names) == usual:
+            return start - 1, names
+    return start, rows[start]
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    return bool(re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", text, re.ASCII))
+
+
+def name_by_position(names: Sequence[str]) -> list[str]:
+    """Return the names, and `column_3` for the third column if it has none."""
+    return [name or f"column_{k}" for k, name in enumerate(names, 1)]
+
+
+def with_names(
+    path: Path, frame: pd.DataFrame, names: Sequence[object]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Set the names of columns, and drop those that have neither a name nor a value.
+
+    Args:
+        path: the file, for messages.
+        frame: its rows, with any column names.
+        names: as in the file; empty for no name.
+
+    Returns:
+        The frame, and notes on what was changed.
+
+    Raises:
+        UserError: if two columns have the same name.
+    """
+    clean, notes = [clean_name(name) for name in names], []
+    broken = [name for name, old in zip(clean, names, strict=True) if _has_break(old)]
+    if broken:
+        notes.append(f"replaced line breaks in the names {', '.join(broken)}")
+    unnamed = [k for k, name in enumerate(clean) if not name]
+    empty = [k for k in unnamed if _is_empty(frame.iloc[:, k])]
+    if empty:
+        notes.append(f"dropped {_columns(empty)} without a name or a value")
+    by_position = name_by_position(clean)
+    called = [k for k in unnamed if k not in empty]
+    if called:
+        new = ", ".join(by_position[k] for k in called)
+        notes.append(f"{_columns(called)} without a name became {new}")
+    kept = [k for k in range(len(clean)) if k not in empty]
+    named = frame.iloc[:, kept].set_axis([by_position[k] for k in kept], axis=1)
+    repeated = [name for name, count in Counter(named.columns).items() if count > 1]
+    if repeated:
+        hint = header_hint(clean)
+        raise invalid(
+            "path",
+            "duplicate_column",
+            f"{path} has more than one column {repeated[0]!r}; column names must be "
+            f"unique{hint and f' ({hint})'}.",
+        )
+    return named, notes
+
+
+def _has_break(name: object) -> bool:
+    return bool(re.search(r"[\r\n]", str(name).strip()))
+
+
+def _columns(positions: Sequence[int]) -> str:
+    numbers = ", ".join(str(k + 1) for k in positions)
+    return f"column{'s' * (len(positions) > 1)} {numbers}"
+
+
+def _is_empty(column: pd.Series) -> bool:
+    texts = column.dropna().astype(str).str.strip().str.lower()
+    return bool(texts.isin(MISSING).all())
+
+
+def without_empty_end(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Drop empty rows at the end, and add a note."""
+    filled = np.flatnonzero(frame.notna().any(axis=1))
+    rows = int(filled[-1]) + 1 if len(filled) else 0
+    if rows == len(frame):
+        return frame, notes
+    return frame.head(rows), [*notes, f"dropped {len(frame) - rows} empty rows at the end"]
+
+
+def fill_names(names: Sequence[str], frame: pd.DataFrame) -> list[str] | None:
+    """Return a name, which may be empty, for each column; None if it cannot be known.
+
+    The rows may end with separators, or start with the number or name of the row, as R writes it.
+    """
+    extra = frame.shape[1] - len(names)
+    if frame.iloc[:, len(names) :].apply(_is_empty).all(axis=None):
+        return [*names, *[""] * extra]
+    return ["", *names] if extra == 1 and _are_row_names(frame.iloc[:, 0]) else None
+
+
+def _are_row_names(column: pd.Series) -> bool:
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    numbered = np.array_equal(numbers, np.arange(1, len(column) + 1))
+    return numbered or (column.is_unique and bool(np.isnan(numbers).all()))
+
+
+def header_hint(names: Sequence[str]) -> str:
+    """Return how to read a file without names, if a name is a number; else an empty text."""
+    if not any(map(is_number, names)):
+        return ""
+    return "if its first line holds data, not names, add dataset.header=false"
+
+
+def header_note(frame: pd.DataFrame) -> list[str]:
+    """Return a note if the names of the columns look like a row of data.
+
+    Names of columns of numbers are then numbers, and names of other columns occur below.
+    """
+    names = [str(name) for name in frame]
+    if not header_hint(names):
+        return []
+    alike = (is_number(name) or (frame[name].astype(str) == name).any() for name in names)
+    return [f"the names are {', '.join(names)}: {header_hint(names)}"] if all(alike) else []
