@@ -22,4 +22,5 @@ def override(setting: str, value: str | Sequence[str]) -> str:
     if any(SPECIAL & {*text} for text in texts):
         texts = ["'" + text.replace("'", "\\'") + "'" for text in texts]
     given = texts[0] if isinstance(value, str) else f"[{','.join(texts)}]"
-    return shlex.quote(f"dataset.{setting}={given}")
+    word = f"dataset.{setting}={given}"
+    return f'"{word}"' if "'" in word and not {*word} & {*'"$`\\!'} else shlex.quote(word)

@@ -46,7 +46,9 @@ DATE_FORMATS = "dates are read as 2024-12-31 or 31.12.2024"
 
 FORMATS = {
     re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*"): DATE_FORMATS,
-    re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2})?.*"): "write a time of day as a number of hours",
+    re.compile(
+        r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[ap]m)?", re.I
+    ): "write a time of day as a number of hours",
 }
 """Hints on dates and times in formats that are not accepted: `01/02/2024` may be in January or
 February."""
@@ -83,10 +85,10 @@ class Policy:
         """Return the override that also excludes these columns."""
         return self.advice({"drop": names})
 
-    def missing_codes(self, values: Sequence[str]) -> Settings:
+    def missing_codes(self, values: Sequence[str], missing: str = IMPUTE) -> Settings:
         """Return the settings that read these values as missing."""
-        impute = {"missing": IMPUTE} if self.missing == REFUSE else {}
-        return {"missing_values": tuple(values), **impute}
+        needed = self.missing == REFUSE or missing == DROP != self.missing
+        return {"missing_values": tuple(values), **({"missing": missing} if needed else {})}
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,8 @@ def _merged(issues: Sequence[ColumnIssue]) -> Settings:
         for key, value in issue.settings.items():
             if key == "drop" or issue.column not in excluded:
                 old = merged.get(key, ())
-                both = value if isinstance(value, str) else tuple(dict.fromkeys((*old, *value)))
-                merged[key] = both
+                both = tuple(dict.fromkeys((*old, *value))) if isinstance(value, tuple) else value
+                merged[key] = old if old == DROP else both
     return dict(sorted(merged.items(), key=lambda entry: entry[0] == "drop"))
 
 
@@ -226,7 +228,7 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
     problem = f"holds {_first_text(strings, odd)}"
     if kind:
-        return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
+        return [_code_issue(name, problem, strings[odd], len(cells), kind, policy, hint)]
     may_group = MIN_GROUPS <= count <= odd.sum() / 2 and not hint and not policy.split_by
     group = override("group", name)
     in_one_part = f"with {group}, the rows with the same {name} stay in one part of every split"
@@ -240,8 +242,10 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
         return [ColumnIssue(name, problem, remedies, settings, hint, split_hint, exclude)]
     if policy.categorical == ONEHOT:
         return []
-    onehot = {"categorical": ONEHOT}
-    remedies = (f"encode its {count} values with {policy.advice(onehot)}", _exclude(name, policy))
+    if count > max(MIN_GROUPS, odd.sum() / 2):
+        return [_unusable(name, problem, policy, "make every cell a number", hint=hint)]
+    onehot, values = {"categorical": ONEHOT}, "only value" if count == 1 else f"{count} values"
+    remedies = (f"encode its {values} with {policy.advice(onehot)}", _exclude(name, policy))
     return [ColumnIssue(name, problem, remedies, onehot, hint, split_hint)]
 
 
@@ -252,26 +256,29 @@ def _first_text(strings: pd.Series, odd: pd.Series) -> str:
 
 
 def _code_issue(
-    name: str, problem: str, texts: pd.Series, kind: str, policy: Policy, hint: str
+    name: str, problem: str, texts: pd.Series, rows: int, kind: str, policy: Policy, hint: str
 ) -> ColumnIssue:
     """Return the issue of a column of numbers or dates with a few texts."""
-    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, policy)
+    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, rows, policy)
     if not codes:
         return _unusable(name, problem, policy, correct, hint=hint)
     return ColumnIssue(name, problem, (correct, remedy, _exclude(name, policy)), codes, hint)
 
 
-def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
+def _missing_codes(texts: pd.Series, rows: int, policy: Policy) -> tuple[Settings, str]:
     """Return the settings that read texts such as `?` and `-` as missing, and a clause about them.
 
-    Both are empty if there are too many different texts, or some that cannot be typed.
+    A word in the last of the rows alone, such as `Total`, leaves out this row. Both are empty if
+    there are too many different texts, or some that cannot be typed.
     """
     words = tuple(dict.fromkeys(texts))
     if len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
         return {}, ""
+    if [*texts.index] == [rows - 1] and any(map(str.isalpha, words[0])):
+        codes = policy.missing_codes(words, DROP)
+        return codes, f"leave out this row, the last, with {policy.advice(codes)}"
     codes = policy.missing_codes(words)
-    listed = " and ".join(repr(excerpt(word)) for word in words)
-    return codes, f"read {listed} as missing with {policy.advice(codes)}"
+    return codes, f"read {' and '.join(map(repr, words))} as missing with {policy.advice(codes)}"
 
 
 def _can_be_typed(word: str) -> bool:
@@ -302,10 +309,10 @@ def check_numeric_target(
         return
     strings = as_strings(cells)
     odd, kind = odd_cells(cells)
-    remedy = _missing_codes(strings[odd], policy)[1] if kind == "number" else ""
+    remedy = _missing_codes(strings[odd], len(cells), policy)[1] if kind == "number" else ""
     raise invalid(
         "target",
         "not_numeric",
-        f"column {target!r} of {path} holds {_first_text(strings, odd)}; the target must be a "
-        f"number in every row{remedy and f', or {remedy}'}.",
+        f"column {target!r} of {path} holds {_first_text(strings, odd)}, but the target must "
+        f"be a number in every row{remedy and f'; correct it, or {remedy}'}.",
     )

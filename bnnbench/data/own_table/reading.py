@@ -223,8 +223,11 @@ def _workbook(
     width = max(frame.shape[1], len(names))
     frame = frame.reindex(columns=range(width))
     names = [*names, *[""] * (width - len(names))]
+    end: list[str] = []
+    if na_filter:
+        frame, end = without_empty_end(frame)
     named, notes = with_names(path, frame, names if header else name_by_position(names))
-    return (named, notes) if not na_filter else without_empty_end(named, notes)
+    return named, [*notes, *end]
 
 
 def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:

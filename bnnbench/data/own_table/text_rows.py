@@ -14,6 +14,7 @@ from bnnbench.data.own_table.cells import SPELLINGS
 from bnnbench.data.own_table.names import (
     fill_names,
     find_header,
+    is_ruler,
     name_by_position,
     usual_length,
     with_names,
@@ -57,9 +58,12 @@ def _heading(path: Path, text_format: TextFormat, header: bool) -> _Heading:
             rows.append(row)
             ends.append(reader.last)
     start, names = find_header(rows or [[""]], header)
-    below = rows[start + header :]
+    start_of_rows = start + header
+    if header and is_ruler([*rows, [""]][start_of_rows]):
+        start_of_rows += 1
+    below = rows[start_of_rows:]
     width = max(len(names), *([usual_length(below), len(below[0])] if below else [1]))
-    lines = ends[start + header] if rows else 0
+    lines = ends[start_of_rows] if rows else 0
     names = names if header else name_by_position([""] * width)
     return _Heading(lines, names, ends[start], width)
 
@@ -84,6 +88,9 @@ def read_text(
     """
     heading = _heading(path, text_format, header)
     frame = _rows(path, text_format, heading, codes, dtype, exact)
+    end: list[str] = []
+    if not exact:
+        frame, end = without_empty_end(frame)
     names = fill_names(heading.names, frame)
     if names is None:
         raise _bad_line(path, text_format, heading, len(heading.names))
@@ -91,7 +98,7 @@ def read_text(
     if heading.skipped:
         lines = "1 line" if heading.skipped == 1 else f"{heading.skipped} lines"
         notes.insert(0, f"skipped {lines} above the table")
-    return (named, notes) if exact else without_empty_end(named, notes)
+    return named, [*notes, *end]
 
 
 def _rows(

@@ -294,6 +294,13 @@ MESSY: dict[str, tuple[str | bytes, dict[str, list[object]], str]] = {
     "Excel's separator": ("sep=;\nx;y\n1,5;2\n3,5;4\n", {"x": [1.5, 3.5]}, "skipped 1 line"),
     "comments": ("# a, b and c\n#\nx,y\n" + XY, {"x": [1.5, 3.5], "y": [2, 4]}, "skipped 2 lines"),
     "numpy": ("# x y\n1.5 2\n3.5 4\n", {"x": [1.5, 3.5], "y": [2, 4]}, ""),
+    "TeX": ("% of A\n% x y\n1.5 2\n3.5 4\n", {"x": [1.5, 3.5], "y": [2, 4]}, "skipped 1 line"),
+    "Markdown": ("| x | y |\n|--:|---|\n| 1.5 | 2 |\n| 3.5 | 4 |\n", {"x": [1.5, 3.5]}, "bars"),
+    "a list of SAP": (
+        "MARA\n\n-----\n|x    |y |\n-----\n|1,5  |2 |\n|3,5- |4 |\n-----\n",
+        {"x": [1.5, -3.5], "y": [2, 4]},
+        "dropped 1 empty row",
+    ),
     "a column called #": ("#,y\n1,2\n2,4\n", {"#": [1, 2], "y": [2, 4]}, ""),
     "numbers as names": ("1.5,2\n" + XY, {"1.5": [1.5, 3.5], "2": [2, 4]}, "dataset.header=false"),
     "a row as names": (
