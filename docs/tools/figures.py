@@ -1,13 +1,14 @@
 """Draw the figures of the documentation from the tables in `docs/results`.
 
-The site draws those of `DRAWN` when it is built. `python docs/tools/figures.py` stores the README's
-figure in `docs/figures`; `python docs/tools/figures.py REPORT/FIGURE.png NAME` stores a figure of a
-report whose data only the runs have.
+The site draws those of `DRAWN` when it is built. `python docs/tools/figures.py NAME` stores a
+figure of `STORED` in `docs/figures`; `python docs/tools/figures.py REPORT/FIGURE.png NAME` stores a
+figure of a report whose data only the runs have.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -24,7 +25,9 @@ from matplotlib.ticker import LogLocator
 from PIL import Image
 from stored_results import comparisons, scored, stored_runs, table
 
-from bnnbench.report.figures.plotting import PALETTE
+from bnnbench.data.images.idx import IdxImages
+from bnnbench.report.figures.image_grid import show_images
+from bnnbench.report.figures.plotting import PALETTE, new_figure
 from bnnbench.report.figures.points import points_figure
 from bnnbench.report.sections.divergence_orders import divergence_orders_figure, with_orders
 from bnnbench.report.sections.ranking import ranks_figure
@@ -42,6 +45,8 @@ MARK = re.compile(r"^<!-- figure (\w+): (.*?) -->$", re.MULTILINE)
 
 COLOURS = 128
 """Colours of a stored figure, which make it a third of its size."""
+
+IMAGE_TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 
 MAX_WIDTH = 1500  # pixels of a stored figure
 DPI = 110
@@ -80,6 +85,20 @@ def agreement() -> Figure:
         axes.set_ylabel(f"bnnbench {name} [{unit}]")
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].legend(frameon=False, fontsize="small", loc="lower right")
+    return figure
+
+
+def image_classes() -> Figure:
+    """A test image of each class of MNIST and Fashion-MNIST, grey and binarised."""
+    figure, panels = new_figure(8.2, 1.9, 2)
+    for axes, (name, title) in zip(panels, IMAGE_TITLES.items(), strict=True):
+        directory = os.environ.get("BNNBENCH_DATA", "data")
+        grey, binary = (
+            IdxImages(name=name, directory=directory, binarisation=how).load()
+            for how in ("none", "threshold")
+        )
+        rows = np.unique(grey.test_labels, return_index=True)[1]
+        show_images(axes, np.concatenate([grey.test[rows], binary.test[rows]]), len(rows), title)
     return figure
 
 
@@ -174,6 +193,10 @@ DRAWN: dict[str, Callable[[], Figure]] = {
 """Figures that the site draws when it is built."""
 
 
+STORED: dict[str, Callable[[], Figure]] = {"agreement": agreement, "image_classes": image_classes}
+"""Figures that are stored: the README shows one, another needs images."""
+
+
 def png(figure: Figure) -> bytes:
     """Return a figure as PNG."""
     buffer = io.BytesIO()
@@ -190,7 +213,5 @@ def store(source: io.BytesIO | Path, name: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        store(Path(sys.argv[1]), sys.argv[2])
-    else:
-        store(io.BytesIO(png(agreement())), "agreement")
+    *source, name = sys.argv[1:]
+    store(Path(source[0]) if source else io.BytesIO(png(STORED[name]())), name)

@@ -362,23 +362,6 @@ def toy_deviations() -> str:
     return to_markdown(rows)
 
 
-def answers(folder: str, name: str, *quantities: str) -> str:
-    """Return some quantities of a run by approximation and setting."""
-    stored = table(folder, name)
-    kept = stored[stored["quantity"].isin(quantities)]
-    first = kept["approximation"].map(list(kept["approximation"].unique()).index)
-    kept, rows = kept.iloc[first.argsort(kind="stable")], []
-    for keys, own in kept.groupby(["approximation", "setting"], sort=False):
-        found = own.set_index("quantity")
-        row = dict(zip(("approximation", "setting"), keys, strict=True))
-        for quantity in quantities:
-            known = quantity in found.index
-            cells = found.loc[quantity, ["value", "standard_error"]] if known else ()
-            row[quantity] = plus_minus(*cells) if known else MISSING
-        rows.append(row)
-    return to_markdown(rows)
-
-
 def straight_line() -> str:
     """Return learned, mean-field and exact posteriors of a straight line."""
     rows = pd.concat(map(pd.read_csv, sorted((RESULTS / "linear_regression").glob("*/*.csv"))))
@@ -468,20 +451,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
     **{
         f"lam_table_{number}": partial(lam_table, number)
-        for number in ("8_1", "9_1", "9_2", "10_1", "10_2")
-    },
-    **{
-        f"{kind}_claims": partial(claims, "latent_models", f"{kind}_claims")
-        for kind in ("latent_sizes", "distortion_rate", "planar_flows", "semi_supervised")
-    },
-    **{
-        f"{kind}_answers": partial(answers, "latent_models", f"{kind}_answers", *quantities)
-        for kind, quantities in {
-            "latent_sizes": ("log p(x), test", "ELBO, test", "rate, test", "active units"),
-            "distortion_rate": ("rate, test", "distortion, test", "ELBO, test", "log p(x), test"),
-            "planar_flows": ("log p(x), test", "IWAE_5 bound, test", "ELBO, test"),
-            "semi_supervised": ("accuracy, test [%]", "bound of unlabelled images, test"),
-        }.items()
+        for number in ("8_1", "9_1", "9_2")
     },
     "downstream_overview": overview,
     "region_claims": partial(claims, "downstream/region_posterior", "region_claims"),
@@ -490,6 +460,5 @@ BLOCKS: dict[str, Callable[[], str]] = {
     ),
     "bandit_claims": partial(claims, "downstream/bandit", "bandit_claims"),
     "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
-    "adversarial_vb_claims": partial(claims, "lam_density_ratio", "adversarial_vb_claims"),
 }  # fmt: skip
 """The blocks by the name of their marks."""

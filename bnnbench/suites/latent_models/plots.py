@@ -22,4 +22,4 @@ def plot_curves(axes: Axes, run: SavedRun, column: str, units: dict[str, str]) -
         colour = PALETTE[index % len(PALETTE)]
         axes.plot(rows.index, rows[f"{column}_test"], color=colour, label=label)
         axes.plot(rows.index, rows[f"{column}_train"], "--", color=colour, linewidth=1)
-    axes.set(xscale="log", xlabel="epoch")
+    axes.set(xlabel="epoch")
