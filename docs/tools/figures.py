@@ -90,7 +90,7 @@ def agreement() -> Figure:
 
 def image_classes() -> Figure:
     """A test image of each class of MNIST and Fashion-MNIST, grey and binarised."""
-    figure, panels = new_figure(8.2, 1.9, 2)
+    figure, panels = new_figure(8.2, 1.25, 2)
     for axes, (name, title) in zip(panels, IMAGE_TITLES.items(), strict=True):
         directory = os.environ.get("BNNBENCH_DATA", "data")
         grey, binary = (

@@ -63,6 +63,9 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
 """Settings of the runs on the sources' images, and their time on one core."""
 
 
+NOTHING = "No such run is stored yet."
+
+
 def page_of(kind: str) -> ExperimentPage:
     """Return the page of an experiment."""
     (module,) = plugins("page", {kind})
@@ -120,13 +123,21 @@ def results(kind: str, tables: Callable[[RunFolder], Iterator[str]]) -> str:
     parts = [f"*{page.caption}*"]
     for images, title in TITLES.items():
         if images in runs:
-            folder, count = runs[images], repetitions(runs[images])
-            notes = " ".join(page.notes(folder))
-            parts += [f"#### {title}", f"{count} repetition{'s' * (count > 1)}. {notes}".strip()]
-            parts += [*tables(folder), *figures(kind, images)]
+            notes = " ".join(page.notes(runs[images]))
+            parts += [f"#### {title}", f"{about(kind, images)} {notes}".strip()]
+            parts += [*tables(runs[images]), *figures(kind, images)]
         elif (kind, images) in COMMANDS:
             parts += [f"#### {title}", not_run(kind, images)]
     return "\n\n".join(parts)
+
+
+def about(kind: str, images: str) -> str:
+    """Return the number of repetitions of a stored run, with links to its files."""
+    files = {"means": "answers.csv", "repetitions": "scores.csv", "settings": "record.json",
+             "claims and rules": "claims.csv"}  # fmt: skip
+    links = [f"[{title}](images/{kind}/{images}/{file})" for title, file in files.items()]
+    count = repetitions(folder_of(kind, images))
+    return f"{count} repetition{'s' * (count > 1)} ({', '.join(links)})."
 
 
 def not_run(kind: str, images: str) -> str:
@@ -143,20 +154,26 @@ def figures(kind: str, images: str) -> Iterator[str]:
         yield f"![{name.replace('_', ' ')}, {TITLES[images]}]({path})\n\n*{caption}.*"
 
 
+def value(mean: float, error: float) -> str:
+    """Return a mean with its standard error if there is one."""
+    return plus_minus(mean, error) if error > 0 else f"{mean:.5g}"
+
+
 def answers(*quantities: str) -> Callable[[RunFolder], Iterator[str]]:
     """Return a function that yields a table of some quantities, by approximation and setting."""
 
     def tables(folder: RunFolder) -> Iterator[str]:
         found = read_answers(folder)
         found = found[found["quantity"].isin(quantities)]
-        cells = [plus_minus(*pair) for pair in found[["value", "standard_error"]].to_numpy()]
+        cells = [value(*pair) for pair in found[["value", "standard_error"]].to_numpy()]
         keys = ["approximation", "setting"]
         wide = found.assign(cell=cells).pivot(index=keys, columns="quantity", values="cell")
         first = {name: k for k, name in enumerate(found["approximation"].unique())}
         rows = found[keys].drop_duplicates()
         rows = rows.sort_values("approximation", key=lambda name: name.map(first), kind="stable")
         wide = wide.reindex(index=pd.MultiIndex.from_frame(rows), columns=[*quantities])
-        yield to_markdown(wide.rename_axis(columns=None).reset_index().fillna(MISSING))
+        wide = wide.astype(object).fillna(MISSING).rename_axis(columns=None)
+        yield to_markdown(wide.reset_index())
 
     return tables
 
@@ -184,7 +201,7 @@ def book_rows(kind: str) -> pd.DataFrame:
 
     `error` is the book's, NaN if it prints none; `z` is then in our standard errors.
     """
-    tables = []
+    tables = [pd.DataFrame()]
     for images, folder in stored(kind).items():
         rows = read_answers(folder).dropna(subset="published")
         errors = [published_error(images, label) for label in rows["setting"]]
@@ -198,14 +215,14 @@ def book_table(kind: str) -> str:
     """Return our answers next to the book's, with what is known of the differences."""
     rows = book_rows(kind)
     if rows.empty:
-        return "No run on the book's images is stored yet."
+        return NOTHING
     cells = [
         {
             "images": TITLES[row["images"]],
             "model": row["approximation"],
             "setting": row["setting"],
             "repetitions": str(row["repetitions"]),
-            "ours": plus_minus(row["value"], row["standard_error"]),
+            "ours": value(row["value"], row["standard_error"]),
             "book": with_error(row["published"], row["error"]),
             "difference": f"{row['value'] - row['published']:+.1f}",
             "z": format_z(row["z"]),
@@ -230,9 +247,12 @@ def differences(kind: str, rows: pd.DataFrame) -> Iterator[str]:
 
 def claims(kind: str) -> str:
     """Return the verdicts by images; "other data" only for claims that no stored run tests."""
+    runs = stored(kind)
+    if not runs:
+        return NOTHING
     rows = pd.concat([
         pd.read_csv(folder.table(CLAIMS)).assign(images=TITLES[images])
-        for images, folder in stored(kind).items()
+        for images, folder in runs.items()
     ])  # fmt: skip
     other = rows["evidence"].str.startswith(OTHER_DATA)
     tested = rows[~other]
@@ -256,8 +276,8 @@ def exhibits() -> str:
         ]
         rows.append({
             "book": exhibit,
-            "run": f"`bnnbench run experiment={kind}`",
-            "ours": ", ".join(links),
+            "run": f"`bnnbench run experiment={kind} images=mnist`",
+            "ours": ", ".join(links) or MISSING,
             "look at": hint,
         })  # fmt: skip
     return to_markdown(rows)

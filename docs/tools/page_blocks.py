@@ -105,7 +105,12 @@ def comparison(folder: str) -> str:
 
 def claims(folder: str, name: str = "claims") -> str:
     """Return the verdict on every claim of a source."""
-    rows = table(folder, name)[["text", "source", "verdict", "evidence"]]
+    return verdict_table(table(folder, name))
+
+
+def verdict_table(rows: pd.DataFrame) -> str:
+    """Return a table of claims."""
+    rows = rows[["text", "source", "verdict", "evidence"]]
     return to_markdown(rows.rename(columns={"text": "claim"}).fillna(MISSING))
 
 
@@ -316,24 +321,6 @@ def paired_with_wgboost(folder: str, metric: str) -> str:
     return to_markdown(wide.fillna(MISSING))
 
 
-def lam_table(number: str) -> str:
-    """Return a table of the density-ratio thesis next to ours."""
-    rows = table("lam_density_ratio", f"density_ratio_table_{number}")
-    return to_markdown(
-        [
-            {
-                "configuration": run["configuration"],
-                "repetitions": f"{run['repetitions']:g}",
-                "failed": f"{run['failed']:g}",
-                "ours": with_error(run["mean"], run["stderr"]),
-                "thesis": with_error(run["thesis_mean"], run["thesis_stderr"]),
-                "z": format_z(run["z"]),
-            }
-            for run in rows.to_dict("records")
-        ]
-    )
-
-
 def toy_claims() -> str:
     """Return how many claims about each toy hold."""
     rows = []
@@ -449,16 +436,11 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
-    **{
-        f"lam_table_{number}": partial(lam_table, number)
-        for number in ("8_1", "9_1", "9_2")
-    },
     "downstream_overview": overview,
     "region_claims": partial(claims, "downstream/region_posterior", "region_claims"),
     "active_learning_claims": partial(
         claims, "downstream/active_learning", "active_learning_claims"
     ),
     "bandit_claims": partial(claims, "downstream/bandit", "bandit_claims"),
-    "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
 }  # fmt: skip
 """The blocks by the name of their marks."""
