@@ -221,8 +221,17 @@ def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_imag
     mnist, fashion, digits = shown.split("#### ")[1:]
     assert mnist.startswith("MNIST\n\n2 repetitions") and "| -75.50 ± 0.10" in mnist
     assert "figures/planar_flows_mnist_log_p_by_length.png" in mnist
-    assert "images=fashion_mnist experiment.repetitions=2" in fashion and "3 hours" in fashion
+    assert "images=fashion_mnist experiment.repetitions=2" in fashion and "2 hours" in fashion
     assert "figures/planar_flows_digits_log_p_by_length.png" in digits
+
+
+@pytest.mark.usefixtures("tools")
+def test_commands_of_missing_runs_are_valid() -> None:
+    from image_runs import COMMANDS
+
+    for (kind, images), (settings, _) in COMMANDS.items():
+        config = compose(f"experiment={kind}", f"images={images}", *settings.split())
+        assert config["experiment"]["label"] == kind and config["images"]["name"] == images
 
 
 def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) -> None:

@@ -41,15 +41,15 @@ TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "digits": "Digits,
 COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "mnist"): ("experiment.repetitions=1", "45 minutes"),
     ("planar_flows", "mnist"): (
-        "experiment.repetitions=2 experiment.training_samples=[5]", "2.5 hours"
+        "experiment.repetitions=2 experiment.training_samples=[5]", "2 hours"
     ),
     ("semi_supervised", "mnist"): (
-        "experiment.repetitions=2 experiment.enumerated=[100,6000]", "4 hours"
+        "experiment.repetitions=2 experiment.enumerated=[100,6000]", "5 hours"
     ),
     ("distortion_rate", "mnist"): ("experiment.repetitions=1", "40 minutes"),
     ("planar_flows", "fashion_mnist"): (
         "experiment.repetitions=2 experiment.lengths=[0,1,8,32] experiment.training_samples=[]",
-        "3 hours",
+        "2 hours",
     ),
     ("semi_supervised", "fashion_mnist"): (
         "experiment.repetitions=2 experiment.batches=[paired] experiment.enumerated=[]",
@@ -58,7 +58,7 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "fashion_mnist"): (
         "experiment.repetitions=1 experiment.latents=[2,32,128]", "80 minutes"
     ),
-    ("adversarial_vb", "mnist"): ("experiment.repetitions=2", "4 hours"),
+    ("adversarial_vb", "mnist"): ("experiment.repetitions=2", "2 hours"),
 }  # fmt: skip
 """Settings of the runs on the sources' images, and their time on one core."""
 
