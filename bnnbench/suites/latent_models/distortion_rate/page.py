@@ -74,6 +74,8 @@ def by_factor(run: SavedRun) -> Figure:
             axes.plot(beta, scores[column], "o", color=colour, markersize=3)
             axes.plot(means.index, means[column], color=colour, label=name, linewidth=1.2)
         axes.set(xscale="log", xlabel="beta", ylabel=label)
+        axes.set_xticks(means.index, [f"{one:g}" for one in means.index])
+        axes.minorticks_off()
     legend(figure, panels[0])
     return figure
 
