@@ -26,7 +26,7 @@ def of_flows(run: SavedRun, rows: pd.DataFrame) -> str:
         )
     scores = run.rows(SCORES, unit="flow-0")
     gap = (scores["elbo_train"] - scores["elbo"]).mean()
-    parts.append(f"Our plain VAE has a {gap:.1f} nats higher ELBO on its training images.")
+    parts.append(f"The ELBO of our plain VAE is {gap:.1f} nats higher on its training images.")
     return " ".join(parts)
 
 

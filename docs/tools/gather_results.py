@@ -59,6 +59,7 @@ def gather(experiment: Path, target: Path) -> None:
         print(image_runs.store(runs.folders[run]))
     if rest := without(runs, on_images):
         store_report(rest, target)
+        print(target)
 
 
 def without(runs: Runs, kinds: Collection[str]) -> Runs | None:
@@ -139,4 +140,3 @@ if __name__ == "__main__":
                 gather(path, into / path.name)
             except UserError as error:
                 sys.exit(str(error))
-            print(f"{path.name}: {into / path.name}")

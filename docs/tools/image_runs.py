@@ -35,8 +35,11 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
 )
 from bnnbench.suites.latent_models.published import published_error
 
-TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "digits": "Digits, a quick look"}
+TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "digits": "Digits"}
 """Titles of the sets of images, in the order of the pages."""
+
+SOURCES = ("mnist", "fashion_mnist")
+"""Images of the book and the thesis; others are for a quick look."""
 
 COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "mnist"): ("experiment.repetitions=1", "45 minutes"),
@@ -62,6 +65,9 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
 }  # fmt: skip
 """Settings of the runs on the sources' images, and their time on one core."""
 
+
+CURVE_FORMAT = "%.5g"
+"""Format of numbers in curves, which are drawn only."""
 
 NOTHING = "No such run is stored yet."
 
@@ -96,8 +102,10 @@ def store(run: RunFolder) -> Path:
     target = folder_of(kind, images)
     shutil.rmtree(target.root, ignore_errors=True)
     target.root.mkdir(parents=True)
-    for path in (run.record, *map(run.table, (ANSWERS, SCORES, CURVES))):
+    for path in (run.record, *map(run.table, (ANSWERS, SCORES))):
         shutil.copy(path, target.root)
+    curves = pd.read_csv(run.table(CURVES))
+    curves.to_csv(target.table(CURVES), index=False, float_format=CURVE_FORMAT)
     shutil.copy(run.environment, target.root / "machine.json")
     claims_data(page.claims(run)).to_csv(target.table(CLAIMS), index=False)
     for old in FIGURES.glob(f"{kind}_{images}_*.png"):
@@ -121,7 +129,8 @@ def results(kind: str, tables: Callable[[RunFolder], Iterator[str]]) -> str:
     """
     page, runs = page_of(kind), stored(kind)
     parts = [f"*{page.caption}*"]
-    for images, title in TITLES.items():
+    for images, name in TITLES.items():
+        title = name if images in SOURCES else f"{name}, a quick look"
         if images in runs:
             notes = " ".join(page.notes(runs[images]))
             parts += [f"#### {title}", f"{about(kind, images)} {notes}".strip()]
@@ -270,7 +279,7 @@ def exhibits() -> str:
     rows = []
     for exhibit, kind, names, hint in EXHIBITS:
         links = [
-            f"[{TITLES[images].partition(',')[0]}](../figures/{kind}_{images}_{name}.png)"
+            f"[{TITLES[images]}](../figures/{kind}_{images}_{name}.png)"
             for images in stored(kind)
             for name in names
         ]
