@@ -12,7 +12,7 @@ from bnnbench.results.saved_run import CURVES, SavedRun, images_of
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
 from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES, SHOWN_LATENTS
-from bnnbench.suites.latent_models.plots import plot_curves
+from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
 from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 SHOWN_EPOCHS = 40
@@ -20,9 +20,6 @@ SHOWN_EPOCHS = 40
 
 SNAPSHOTS = 10
 """Parts of the training after which reconstructions are shown: every ten epochs in the book."""
-
-CLASS_COLOURS = (*PALETTE, "#000000", "#6A0DAD")
-"""Colours of ten classes."""
 
 figures = Figures(read_run)
 
@@ -146,7 +143,7 @@ def codes(run: SavedRun) -> Figure:
                 points = projection.fit_transform(values)
             for label in np.unique(labels):
                 own = points[labels == label]
-                axes.plot(*own.T, ".", color=CLASS_COLOURS[label % 10], label=f"{label}", ms=4)
+                axes.plot(*own.T, ".", color=COLOURS[label % 10], label=f"{label}", ms=4)
             axes.set(title=f"{title}: {name}", xticks=[], yticks=[])
     legend(figure, panels, columns=10)
     return figure
