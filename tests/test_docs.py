@@ -21,12 +21,18 @@ from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from PIL import Image
+from support.config import compose
 from support.runs import make_run
+from support.tiny_runs import no_page
 
 import bnnbench
-from bnnbench.experiment.run_folder import read_record, write_record
+from bnnbench.config.assemble import build
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run_folder import Record, RunFolder, read_record, write_record
 from bnnbench.report.blocks import MISSING
 from bnnbench.results.reader import read_runs
+from bnnbench.results.saved_run import CURVES, Answer, SavedRun
+from bnnbench.suites.latent_models.names import PLANAR
 from bnnbench.types import UserError
 
 PACKAGE = Path(bnnbench.__file__).parent
@@ -249,6 +255,179 @@ def test_only_runs_of_committed_code_are_stored(
         with pytest.raises(UserError, match=re.escape(refused)):
             gather(tmp_path / "runs", target)
         assert [path.name for path in target.iterdir()] == ["before.csv"]
+
+
+@pytest.fixture
+def stored_images(tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder in which runs on images are stored."""
+    import figures
+    import image_runs
+
+    monkeypatch.setattr(image_runs, "RESULTS", tmp_path / "results")
+    for module in (image_runs, figures):
+        monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
+    (tmp_path / "figures").mkdir()
+    return tmp_path / "results" / "images"
+
+
+PLANAR_RUN = ("K = 0", -75.5, -73.4), ("K = 1", -71.5, -71.4)
+"""Setting, our log p(x) and the book's."""
+
+
+def add_planar_run(folder: Path, verdict: str, evidence: str, published: bool = True) -> None:
+    """Store a made-up run with two repetitions."""
+    folder.mkdir(parents=True)
+    metadata = {"experiment": "planar_flows", "images": folder.name, "repetitions": 2}
+    identity = {"evaluated_images": None}
+    write_record(RunFolder(folder), Record("planar_flows", "abc", metadata, identity))
+    answers = pd.DataFrame(
+        [Answer("log p(x), test", PLANAR, mean, label, 0.1, published=book)
+         for label, mean, book in PLANAR_RUN]
+    )  # fmt: skip
+    if not published:
+        answers["published"] = math.nan
+    answers.to_csv(folder / "answers.csv", index=False)
+    score = {"elbo_train": -80.0, "elbo": -83.0, "rate": 30.0, "distortion": 53.0,
+             "active_units": 32, "probe_accuracy": 90.0}  # fmt: skip
+    rows = [
+        {"unit": f"flow-{label[-1]}", "repetition": k, "log_p": mean + 0.1 * k, **score}
+        for label, mean, _ in PLANAR_RUN
+        for k in range(2)
+    ]
+    pd.DataFrame(rows).to_csv(folder / "scores.csv", index=False)
+    curve = {"epoch": 1, "step": 1, "elbo_train": -80.0, "elbo_test": -83.0, "rate_train": 30.0,
+             "rate_test": 30.0}  # fmt: skip
+    curves = [{"unit": row["unit"], "repetition": row["repetition"], **curve} for row in rows]
+    pd.DataFrame(curves).to_csv(folder / "curves.csv", index=False)
+    texts = {"text": ["Flows help", "Fashion is hard"], "source": "book", "rule": "none"}
+    claims = pd.DataFrame({**texts, "verdict": [verdict, "not tested"]})
+    claims.assign(evidence=[evidence, f"other data: {folder.name}"]).to_csv(
+        folder / "claims.csv", index=False
+    )
+
+
+def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_images: Path) -> None:
+    from image_runs import BLOCKS, NOTHING
+
+    shown = BLOCKS["planar_flows_results"]()
+    assert "Digits" not in shown and shown.count("bnnbench run experiment=planar_flows") == 2
+    assert {BLOCKS["book_table_5_1"](), BLOCKS["planar_flows_claims"]()} == {NOTHING}
+    add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
+    add_planar_run(
+        stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
+    )
+    shown = BLOCKS["planar_flows_results"]()
+    mnist, fashion, digits = shown.split("#### ")[1:]
+    assert mnist.startswith("MNIST\n\n2 repetitions") and "| -75.50 ± 0.10" in mnist
+    assert "figures/planar_flows_mnist_log_p_by_length.png" in mnist
+    assert "images=fashion_mnist experiment.repetitions=2" in fashion and "2 hours" in fashion
+    assert "figures/planar_flows_digits_log_p_by_length.png" in digits
+
+
+@pytest.mark.usefixtures("tools")
+def test_commands_of_missing_runs_are_valid() -> None:
+    from image_runs import COMMANDS
+
+    for (kind, images), (settings, _) in COMMANDS.items():
+        config = compose(f"experiment={kind}", f"images={images}", *settings.split())
+        assert config["experiment"]["label"] == kind and config["images"]["name"] == images
+
+
+def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
+    add_planar_run(stored_images / "planar_flows" / "digits", "not tested", "", False)
+    table, text = BLOCKS["book_table_5_1"]().split("\n\n")
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+    assert cells == [
+        ["MNIST", PLANAR, "K = 0", "2", "-75.50 ± 0.10", "-73.40 ± 0.20", "-2.1", "-9.4"],
+        ["MNIST", PLANAR, "K = 1", "2", "-71.50 ± 0.10", "-71.40 ± 0.10", "-0.1", "-0.7"],
+    ]
+    assert "1 of 2 within 2 standard errors, differences from -2.1 to -0.1. Open:" in text
+    assert "gains 2.0 nats there and +4 " in text and "is 3.0 nats higher on" in text
+
+
+def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
+    stored_images: Path,
+) -> None:
+    from image_runs import BLOCKS
+
+    add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
+    add_planar_run(
+        stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
+    )
+    rows = BLOCKS["planar_flows_claims"]().splitlines()[2:]
+    assert [row.split("|")[1].strip() for row in rows] == ["Flows help", "Fashion is hard"]
+    assert "MNIST" in rows[0] and "confirmed" in rows[0]
+    assert "other data" in rows[1]
+
+
+def test_an_early_classifier_explains_the_book_s_accuracy(tools: None, tmp_path: Path) -> None:
+    from book_differences import of_classifier
+
+    folder = RunFolder(tmp_path)
+    write_record(folder, Record("semi_supervised", "abc", {}, {"epochs": 40}))
+    accuracy = {1: 15.0, 2: 30.0, 40: 74.0, 1000: 74.0}
+    curves = [
+        {"unit": "supervised-00100", "epoch": step, "step": step, "accuracy_test": value}
+        for step, value in accuracy.items()
+    ]
+    run = SavedRun(folder, {CURVES: pd.DataFrame(curves)})
+    rows = pd.DataFrame({"setting": ["100 labels"], "published": [20.4]})
+    assert "20.4 % with 100 labels after 2 of 40 steps" in of_classifier(run, rows)
+
+
+@pytest.mark.slow
+def test_a_run_on_images_is_stored_with_its_figures(
+    stored_images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import gather_results
+    import image_runs
+
+    words = ["lengths=[0]", "training_samples=[]", "epochs=1", "repetitions=1", "hidden=[2]",
+             "importance_samples=5"]  # fmt: skip
+    settings = [f"experiment.{word}" for word in words]
+    outputs = tmp_path / "outputs"
+    run = build(
+        compose("experiment=planar_flows", *settings, "workers=1", f"outputs_dir={outputs}")
+    )
+    execute(run, no_page)
+    monkeypatch.setattr(gather_results, "check_committed", lambda folder: None)
+    old = tmp_path / "figures" / "planar_flows_digits_old.png"
+    old.touch()
+    gather_results.gather(outputs / "planar_flows", tmp_path / "unused")
+    stored = stored_images / "planar_flows" / "digits"
+    names = {"answers.csv", "claims.csv", "curves.csv", "machine.json", "record.json", "scores.csv"}
+    assert {path.name for path in stored.iterdir()} == names
+    drawn = {path.name for path in old.parent.iterdir()}
+    assert drawn == {"planar_flows_digits_elbo_by_epoch.png",
+                     "planar_flows_digits_log_p_by_length.png"}  # fmt: skip
+    assert not (tmp_path / "unused").exists()
+    assert "1 repetition (" in image_runs.BLOCKS["planar_flows_results"]()
+
+
+def test_a_missing_table_of_the_thesis_names_its_command(
+    tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import sprinkler_runs
+
+    first, later = (tmp_path / name for name in sprinkler_runs.FOLDERS)
+    later.mkdir(parents=True)
+    claims = pd.DataFrame({"text": ["C1", "C9"], "source": "8.3", "evidence": ["old", "missing"],
+                           "verdict": ["confirmed", "not tested"]})  # fmt: skip
+    claims.to_csv(first / "density_ratio_claims.csv", index=False)
+    monkeypatch.setattr(sprinkler_runs, "RESULTS", tmp_path)
+    monkeypatch.setattr(
+        sprinkler_runs, "table", lambda folder, name: pd.read_csv(tmp_path / folder / f"{name}.csv")
+    )
+    assert "experiment.contrast=joint" in sprinkler_runs.thesis_table("8_2")
+    assert "missing" in sprinkler_runs.claims()
+    claims.assign(evidence=["new", "tested"], verdict="confirmed").to_csv(
+        later / "density_ratio_claims.csv", index=False
+    )
+    shown = sprinkler_runs.claims()
+    assert "old" in shown and "tested" in shown and not {"new", "missing"} & {*shown.split()}
 
 
 @pytest.mark.usefixtures("tools")

@@ -20,6 +20,9 @@ CLAIM_LEVEL = 0.95
 
 VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 
+OTHER_DATA = "other data"
+"""Begins the evidence of a claim that is not about the data set of the runs."""
+
 CheckResult = tuple[bool | None, str]
 """Whether a rule holds (None if its runs are missing), and the numbers."""
 
@@ -49,7 +52,7 @@ class Rule:
     def check(self, runs: Any, data: str | None = None) -> CheckResult:
         """Check runs on a data set, None for that of the source."""
         if self.data and data not in (None, *self.data):
-            return None, f"other data: {data}"
+            return None, f"{OTHER_DATA}: {data}"
         try:
             return self.function(runs, **self.arguments)
         except NotTestable as reason:

@@ -137,7 +137,8 @@ class Sample:
         return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
 
     def __str__(self) -> str:
-        return f"{self.mean:+.3g} ± {self.stderr:.1g}"
+        error = f" ± {self.stderr:.1g}" if self.size > 1 else ""
+        return f"{self.mean:+.3g}{error}"
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Draw the figures of the documentation from the tables in `docs/results`.
 
-`python docs/tools/figures.py` stores all of them in `docs/figures`. `python docs/tools/figures.py
+`python docs/tools/figures.py` stores all of them in `docs/figures`, and `python
+docs/tools/figures.py NAME` one, also of those that need images. `python docs/tools/figures.py
 REPORT/FIGURE.png NAME` stores a figure of a report whose data only the runs have.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +25,9 @@ from PIL import Image
 from published_scores import comparisons
 from stored_results import SCORES, scored, stored_runs, table
 
-from bnnbench.report.figures.plotting import PALETTE
+from bnnbench.data.images.idx import IdxImages
+from bnnbench.report.figures.image_grid import show_images
+from bnnbench.report.figures.plotting import PALETTE, new_figure
 from bnnbench.report.figures.points import points_figure
 from bnnbench.report.sections.divergence_orders import divergence_orders_figure, with_orders
 from bnnbench.report.sections.ranking import ranks_figure
@@ -38,6 +42,8 @@ FIGURES = Path(__file__).parents[1] / "figures"
 
 COLOURS = 64
 """Colours of a stored figure, which make it a third of its size."""
+
+IMAGE_TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 
 MAX_WIDTH = 1500  # pixels of a stored figure
 DPI = 110
@@ -83,6 +89,20 @@ def agreement() -> Figure:
         frameon=False,
         fontsize="small",
     )
+    return figure
+
+
+def image_classes() -> Figure:
+    """A test image of each class of MNIST and Fashion-MNIST, grey and binarised."""
+    figure, panels = new_figure(8.2, 1.25, 2)
+    for axes, (name, title) in zip(panels, IMAGE_TITLES.items(), strict=True):
+        directory = os.environ.get("BNNBENCH_DATA", "data")
+        grey, binary = (
+            IdxImages(name=name, directory=directory, binarisation=how).load()
+            for how in ("none", "threshold")
+        )
+        rows = np.unique(grey.test_labels, return_index=True)[1]
+        show_images(axes, np.concatenate([grey.test[rows], binary.test[rows]]), len(rows), title)
     return figure
 
 
@@ -182,6 +202,10 @@ DRAWN: dict[str, Callable[[], Figure]] = {
 """Figures by name."""
 
 
+FROM_IMAGES: dict[str, Callable[[], Figure]] = {"image_classes": image_classes}
+"""Figures that need images, by name."""
+
+
 def png(figure: Figure) -> bytes:
     """Return a figure as PNG."""
     buffer = io.BytesIO()
@@ -203,8 +227,9 @@ def store(source: io.BytesIO | Path, name: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        store(Path(sys.argv[1]), sys.argv[2])
+    *source, name = sys.argv[1:] or [""]
+    if source:
+        store(Path(source[0]), name)
     else:
-        for name, draw in DRAWN.items():
-            store(io.BytesIO(png(draw())), name)
+        for drawn, draw in ({name: (DRAWN | FROM_IMAGES)[name]} if name else DRAWN).items():
+            store(io.BytesIO(png(draw())), drawn)

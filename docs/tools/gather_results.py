@@ -2,7 +2,9 @@
 
 For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives the tables of its
 report, every split of every run by data set, and the environment of one run. Tables too
-large for git are left out. Run `docs/tools/update_pages.py` and `docs/tools/figures.py` next.
+large for git are left out. A run on images gets the folder `docs/results/images/EXPERIMENT/IMAGES`
+instead, and its figures are stored. Run `docs/tools/update_pages.py` and `docs/tools/figures.py`
+next.
 
 Runs of code that was not committed are refused, because nobody could repeat them.
 """
@@ -12,9 +14,15 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import image_runs
 import pandas as pd
+from stored_results import RESULTS
 
 from bnnbench.experiment.run_folder import (
     RunFolder,
@@ -28,8 +36,6 @@ from bnnbench.report.section_names import ALL
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.types import UserError
 
-RESULTS = Path(__file__).parents[1] / "results"
-
 SCORE_FORMAT = "%.7g"
 """Format of single scores: enough for every digit that is printed."""
 
@@ -40,12 +46,32 @@ MAX_BYTES = 500_000
 def gather(experiment: Path, target: Path) -> None:
     """Store the tables of one experiment's report, or of each run if it has no report.
 
+    Runs on images are stored by `image_runs.store`.
+
     Raises:
         UserError: if a run is not of committed code; what was stored before stays.
     """
     runs = read_runs(experiment)
     for folder in runs.folders.values():
         check_committed(folder)
+    on_images = {kind for kind, rows in runs.tables.items() if "images" in rows}
+    for run in (run for kind in on_images for run in runs.tables[kind].index):
+        print(image_runs.store(runs.folders[run]))
+    if rest := without(runs, on_images):
+        store_report(rest, target)
+        print(target)
+
+
+def without(runs: Runs, kinds: Collection[str]) -> Runs | None:
+    """Return the runs of other kinds; None if there are none."""
+    tables = {kind: rows for kind, rows in runs.tables.items() if kind not in kinds}
+    names = {name for rows in tables.values() for name in rows.index}
+    folders = {name: folder for name, folder in runs.folders.items() if name in names}
+    return replace(runs, tables=tables, folders=folders) if tables else None
+
+
+def store_report(runs: Runs, target: Path) -> None:
+    """Store the tables of the report on some runs, or of each run if there is no report."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     style = Style(sections=(ALL,))
@@ -114,4 +140,3 @@ if __name__ == "__main__":
                 gather(path, into / path.name)
             except UserError as error:
                 sys.exit(str(error))
-            print(f"{path.name}: {into / path.name}")

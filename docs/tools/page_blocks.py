@@ -114,7 +114,12 @@ def comparison(folder: str) -> str:
 
 def claims(folder: str, name: str = "claims") -> str:
     """Return the verdict on every claim of a source."""
-    rows = table(folder, name)[["text", "source", "verdict", "evidence"]]
+    return verdict_table(table(folder, name))
+
+
+def verdict_table(rows: pd.DataFrame) -> str:
+    """Return a table of claims."""
+    rows = rows[["text", "source", "verdict", "evidence"]]
     return to_markdown(rows.rename(columns={"text": "claim"}).fillna(MISSING))
 
 
@@ -336,24 +341,6 @@ def paired_with_wgboost(folder: str, metric: str) -> str:
     return to_markdown(wide.fillna(MISSING))
 
 
-def lam_table(number: str) -> str:
-    """Return a table of the density-ratio thesis next to ours."""
-    rows = table("lam_density_ratio", f"density_ratio_table_{number}")
-    return to_markdown(
-        [
-            {
-                "configuration": run["configuration"],
-                "repetitions": f"{run['repetitions']:g}",
-                "failed": f"{run['failed']:g}",
-                "ours": with_error(run["mean"], run["stderr"]),
-                "thesis": with_error(run["thesis_mean"], run["thesis_stderr"]),
-                "z": format_z(run["z"]),
-            }
-            for run in rows.to_dict("records")
-        ]
-    )
-
-
 def toy_claims() -> str:
     """Return how many claims about each toy hold."""
     rows = []
@@ -379,23 +366,6 @@ def toy_deviations() -> str:
             if claim["verdict"] == VERDICTS[False]:
                 name = f"{toy} {reading}".replace("_", " ").strip()
                 rows.append({"toy": name, "claim": claim["text"], "evidence": claim["evidence"]})
-    return to_markdown(rows)
-
-
-def answers(folder: str, name: str, *quantities: str) -> str:
-    """Return some quantities of a run by approximation and setting."""
-    stored = table(folder, name)
-    kept = stored[stored["quantity"].isin(quantities)]
-    first = kept["approximation"].map(list(kept["approximation"].unique()).index)
-    kept, rows = kept.iloc[first.argsort(kind="stable")], []
-    for keys, own in kept.groupby(["approximation", "setting"], sort=False):
-        found = own.set_index("quantity")
-        row = dict(zip(("approximation", "setting"), keys, strict=True))
-        for quantity in quantities:
-            known = quantity in found.index
-            cells = found.loc[quantity, ["value", "standard_error"]] if known else ()
-            row[quantity] = plus_minus(*cells) if known else MISSING
-        rows.append(row)
     return to_markdown(rows)
 
 
@@ -493,30 +463,11 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
-    **{
-        f"lam_table_{number}": partial(lam_table, number)
-        for number in ("8_1", "9_1", "9_2", "10_1", "10_2")
-    },
-    **{
-        f"{kind}_claims": partial(claims, "latent_models", f"{kind}_claims")
-        for kind in ("latent_sizes", "distortion_rate", "planar_flows", "semi_supervised")
-    },
-    **{
-        f"{kind}_answers": partial(answers, "latent_models", f"{kind}_answers", *quantities)
-        for kind, quantities in {
-            "latent_sizes": ("log p(x), test", "ELBO, test", "rate, test", "active units"),
-            "distortion_rate": ("rate, test", "distortion, test", "ELBO, test", "log p(x), test"),
-            "planar_flows": ("log p(x), test", "IWAE_5 bound, test", "ELBO, test"),
-            "semi_supervised": ("accuracy, test [%]", "bound of unlabelled images, test"),
-        }.items()
-    },
     "downstream_overview": overview,
     "region_claims": partial(claims, "downstream/region_posterior", "region_claims"),
     "active_learning_claims": partial(
         claims, "downstream/active_learning", "active_learning_claims"
     ),
     "bandit_claims": partial(claims, "downstream/bandit", "bandit_claims"),
-    "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
-    "adversarial_vb_claims": partial(claims, "lam_density_ratio", "adversarial_vb_claims"),
 }  # fmt: skip
 """The blocks by the name of their marks."""

@@ -3,7 +3,7 @@
 Two kinds of marks are filled from the tables in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
-  `page_blocks.py`;
+  `page_blocks.py`, `image_runs.py` or `sprinkler_runs.py`;
 - `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `INLINE`.
 """
 
@@ -15,12 +15,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import image_runs
+import page_blocks
+import sprinkler_runs
 from downstream import chains, repetitions
-from page_blocks import BLOCKS
 from peers import peer_ratios
 from published_scores import compared, verdicts
 from scores import share_in_band
 from stored_results import VALUES
+
+BLOCKS = page_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
 
 INLINE = VALUES | {
     "compared": compared,

@@ -27,6 +27,9 @@ VAE, CVAE, BETA_VAE, IWAE, PLANAR = "VAE", "CVAE", "beta-VAE", "IWAE", "planar f
 
 MNIST, FASHION_MNIST = "mnist", "fashion_mnist"
 
+SHOWN_LATENTS = 32
+"""Number of latent variables of the book's Figs. 5.10, 5.11a, 5.12 and 5.13."""
+
 IMAGES_OF_BOOK = (MNIST, FASHION_MNIST)
 """Data sets of the book's figures and tables."""
 

@@ -7,6 +7,9 @@ from matplotlib.axes import Axes
 from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.results.saved_run import CURVES, SavedRun
 
+COLOURS = (*PALETTE, "#000000", "#6A0DAD")
+"""Colours of ten lines or classes."""
+
 
 def plot_curves(axes: Axes, run: SavedRun, column: str, units: dict[str, str]) -> None:
     """Plot the mean over repetitions by epoch: training dashed, test solid.
@@ -19,7 +22,7 @@ def plot_curves(axes: Axes, run: SavedRun, column: str, units: dict[str, str]) -
     """
     for index, (unit, label) in enumerate(units.items()):
         rows = run.rows(CURVES, unit=unit).groupby("epoch").mean(numeric_only=True)
-        colour = PALETTE[index % len(PALETTE)]
+        colour = COLOURS[index % len(COLOURS)]
         axes.plot(rows.index, rows[f"{column}_test"], color=colour, label=label)
         axes.plot(rows.index, rows[f"{column}_train"], "--", color=colour, linewidth=1)
-    axes.set(xscale="log", xlabel="epoch")
+    axes.set(xlabel="epoch")

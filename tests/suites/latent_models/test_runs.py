@@ -26,8 +26,8 @@ from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.results.claims import check_claims
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, read_answers
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
-from bnnbench.suites.latent_models.latent_sizes.page import CLASS_COLOURS
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
+from bnnbench.suites.latent_models.plots import COLOURS
 from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
 from bnnbench.suites.latent_models.stack import Stack
@@ -224,8 +224,8 @@ def test_no_curve_of_the_elbo_is_cut_off(folders: Folders) -> None:
             assert ((low < y) & (y < high))[x >= first].all()
 
 
-def test_classes_have_distinct_colours() -> None:
-    colours = np.array([to_rgb(colour) for colour in CLASS_COLOURS])
+def test_lines_and_classes_have_distinct_colours() -> None:
+    colours = np.array([to_rgb(colour) for colour in COLOURS])
     distances = np.linalg.norm(colours[:, None] - colours, axis=2) + np.eye(10)
     assert distances.min() > 0.2  # of the palette
     assert distances[len(PALETTE) :].min() > 0.5  # of the colours that it lacks

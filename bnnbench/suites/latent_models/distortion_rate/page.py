@@ -20,6 +20,9 @@ from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 AXES = ["rate", "distortion"]
 
+LEVELS = (0.0, 0.2, 0.4, 0.8)
+"""Lines of equal ELBO: below the best one by these parts of the range of distortions."""
+
 figures = Figures(read_run)
 
 
@@ -36,13 +39,15 @@ def distortion_rate(run: SavedRun) -> Figure:
     rates = np.array([0.0, means["rate"].max() * 1.05])
     low, high = means["distortion"].min(), means["distortion"].max()
     bottom, top = low - 0.1 * (high - low), high + 0.15 * (high - low)
-    for level in best + np.array([0, 4, 8, 16]):
+    for excess in LEVELS:
+        level = best + excess * (high - low)
         axes.plot(rates, level - rates, "--", color=GREY, linewidth=0.8, zorder=0)
-        rate = min(level - low, 0.9 * rates[-1])  # on the line, near the bottom or the right
-        if level - rate < top:
-            axes.text(rate, level - rate, f"ELBO {-level:.0f}", fontsize="small", color=GREY,
-                      ha="center", va="center", zorder=1,
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+        # The line of the best ELBO touches the front, so its label is below; others are above.
+        ends = max(0.0, level - top), min(rates[-1], level - low)
+        rate = sum(ends) / 2 if excess else min(rates[-1], level - (bottom + low) / 2)
+        axes.text(rate, level - rate, f"ELBO {-level:.0f}", fontsize="small", color=GREY,
+                  ha="center", va="center", zorder=1,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
     collapsed = means["rate"] < COLLAPSED_RATE
     labels = [(f"{beta:g}", *means.loc[beta, AXES]) for beta in means.index[~collapsed]]
     if collapsed.any():
@@ -74,6 +79,8 @@ def by_factor(run: SavedRun) -> Figure:
             axes.plot(beta, scores[column], "o", color=colour, markersize=3)
             axes.plot(means.index, means[column], color=colour, label=name, linewidth=1.2)
         axes.set(xscale="log", xlabel="beta", ylabel=label)
+        axes.set_xticks(means.index, [f"{one:g}" for one in means.index])
+        axes.minorticks_off()
     legend(figure, panels[0])
     return figure
 

@@ -11,18 +11,15 @@ from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
 from bnnbench.results.saved_run import CURVES, SavedRun, images_of
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
-from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES
-from bnnbench.suites.latent_models.plots import plot_curves
+from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES, SHOWN_LATENTS
+from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
 from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
 
 SHOWN_EPOCHS = 40
 """The first of this many parts of the training is not shown, in which curves rise steeply."""
 
-SHOWN_SNAPSHOTS = 8
-"""Rows of reconstructions."""
-
-CLASS_COLOURS = (*PALETTE, "#000000", "#6A0DAD")
-"""Colours of ten classes."""
+SNAPSHOTS = 10
+"""Parts of the training after which reconstructions are shown: every ten epochs in the book."""
 
 figures = Figures(read_run)
 
@@ -70,21 +67,25 @@ def rate_by_epoch(run: SavedRun) -> Figure:
     return _curves_figure(run, "rate", "rate [nats]", zoom=False)
 
 
-def _largest(run: SavedRun) -> dict[str, int]:
-    """Return the position of each model's unit with the most latents, by its label."""
-    return {
-        f"{model}, {list(units.values())[-1]}": run.units.index(list(units)[-1])
-        for model, units in _units_by_model(run).items()
-    }
+def _shown(run: SavedRun) -> dict[str, int]:
+    """Return the position of each model's unit with the book's number of latents, by its label.
+
+    It is that with the most latents if the book's was not run.
+    """
+    shown = {}
+    for model, units in _units_by_model(run).items():
+        sizes = [unit for unit, label in units.items() if label == f"d = {SHOWN_LATENTS}"]
+        unit = sizes[0] if sizes else list(units)[-1]
+        shown[f"{model}, {units[unit]}"] = run.units.index(unit)
+    return shown
 
 
 @figures(
     "First row: test images, binarised; others: mean images of latent variables drawn from the "
-    "prior, for the largest number of latent variables (book, Fig. 5.10). Columns of the CVAE are "
-    "classes"
+    "prior (book, Fig. 5.10). Columns of the CVAE are classes"
 )
 def samples(run: SavedRun) -> Figure:
-    images, positions = run.arrays(IMAGES), _largest(run)
+    images, positions = run.arrays(IMAGES), _shown(run)
     figure, panels = new_figure(3.6 * len(positions), 2.2, len(positions))
     for axes, (title, k) in zip(panels, positions.items(), strict=True):
         originals = 255 * images["originals"][k].astype(np.uint8)
@@ -94,11 +95,11 @@ def samples(run: SavedRun) -> Figure:
 
 
 @figures(
-    "Mean images on straight lines between two draws of the prior, under one label for the CVAE, "
-    "for the largest number of latent variables (book, Fig. 5.11a)"
+    "Mean images on straight lines between two draws of the prior, under one label for the CVAE "
+    "(book, Fig. 5.11a)"
 )
 def interpolation(run: SavedRun) -> Figure:
-    images, positions = run.arrays(IMAGES)["interpolation"], _largest(run)
+    images, positions = run.arrays(IMAGES)["interpolation"], _shown(run)
     figure, panels = new_figure(3.6 * len(positions), 1.8, len(positions))
     for axes, (title, k) in zip(panels, positions.items(), strict=True):
         show_images(axes, images[k], PATH_STEPS, title)
@@ -120,15 +121,15 @@ def manifold(run: SavedRun) -> Figure:
 
 
 @figures(
-    "Means of q(z|x) of at most 2,000 test images, projected by PCA and by t-SNE, for the largest "
-    "number of latent variables (book, Fig. 5.12). Colours: classes"
+    "Means of q(z|x) of at most 2,000 test images, projected by PCA and by t-SNE (book, Fig. "
+    "5.12). Colours: classes"
 )
 def codes(run: SavedRun) -> Figure:
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    arrays, positions = run.arrays(CODES), _largest(run)
+    arrays, positions = run.arrays(CODES), _shown(run)
     figure, panels = new_figure(8.4, 3.6 * len(positions) + 0.5, 2, len(positions))
     projections = {"PCA": PCA(2), "t-SNE": TSNE(random_state=0, init="pca", perplexity=30)}
     for row, (title, k) in enumerate(positions.items()):
@@ -142,20 +143,21 @@ def codes(run: SavedRun) -> Figure:
                 points = projection.fit_transform(values)
             for label in np.unique(labels):
                 own = points[labels == label]
-                axes.plot(*own.T, ".", color=CLASS_COLOURS[label % 10], label=f"{label}", ms=4)
+                axes.plot(*own.T, ".", color=COLOURS[label % 10], label=f"{label}", ms=4)
             axes.set(title=f"{title}: {name}", xticks=[], yticks=[])
     legend(figure, panels, columns=10)
     return figure
 
 
 @figures(
-    "Reconstructions of test images at the mean of q(z|x) by epoch, for the largest number of "
-    "latent variables (book, Fig. 5.13). First row: the images"
+    "Reconstructions of test images at the mean of q(z|x), by epoch (book, Fig. 5.13). First row: "
+    "the images"
 )
 def reconstructions(run: SavedRun) -> Figure:
-    arrays, positions = run.arrays(IMAGES), _largest(run)
+    arrays, positions = run.arrays(IMAGES), _shown(run)
     epochs = run[CURVES]["epoch"].drop_duplicates().to_numpy()
-    shown = np.unique(np.geomspace(1, len(epochs), SHOWN_SNAPSHOTS).round().astype(int)) - 1
+    tenths = epochs[-1] * np.arange(1, SNAPSHOTS + 1) / SNAPSHOTS
+    shown = np.unique([0, *np.searchsorted(epochs, tenths)])
     figure, panels = new_figure(3.8 * len(positions), 0.36 * len(shown) + 0.9, len(positions))
     for axes, (title, k) in zip(panels, positions.items(), strict=True):
         originals = 255 * arrays["originals"][k].astype(np.uint8)

@@ -45,13 +45,16 @@ def accuracy_by_labels(run: SavedRun) -> Figure:
         axes.errorbar(rows["labels"], rows["value"], rows["standard_error"], fmt=f"o{dashes}",
                       color=COLOURS[method], capsize=2, markersize=4, linewidth=1.2,
                       label=name + (", equal epochs" if dashes == "--" else ""))  # fmt: skip
-    for name, marker in ((APPROXIMATIONS[PAIRED], "x"), (APPROXIMATIONS[SUPERVISED], "+")):
-        rows = run.rows(ANSWERS, approximation=name, quantity=QUANTITIES["accuracy_equal"])
-        if rows["published"].notna().any():
-            labels = rows["setting"].str.split().str[0].astype(int)
-            label = f"book, {name.partition(',')[0]}"
-            axes.plot(labels, rows["published"], marker, color=GREY, label=label)
+    rows = run.rows(ANSWERS, quantity=QUANTITIES["accuracy_equal"])
+    rows = rows.assign(model=rows["approximation"].str.partition(",")[0])
+    for (model, own), marker in zip(rows.groupby("model"), "x+", strict=False):
+        if own["published"].notna().any():
+            labels = own["setting"].str.split().str[0].astype(int)
+            axes.plot(labels, own["published"], marker, color=GREY, label=f"book, {model}")
     axes.set(xscale="log", xlabel="number of labels", ylabel="accuracy [%]")
+    sizes = run.sizes(f"{SUPERVISED}-")
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
     legend(figure, axes, columns=2)
     return figure
 
