@@ -113,6 +113,12 @@ def test_only_config_imports_hydra() -> None:
     assert {name for name in users if not name.startswith("config/")} == OTHER_USERS_OF_HYDRA
 
 
+def test_only_files_decompresses() -> None:
+    """Within the limit of sizes; the other module only compresses."""
+    users = {inside(p) for p in FILES if imports(p) & {"gzip", "bz2", "tarfile"}}
+    assert users == {"files.py", "results/reference/write.py"}
+
+
 def test_private_parts_of_hydra_are_not_used() -> None:
     users = [path for path in (*FILES, *TESTS) if "hydra." + "_internal" in path.read_text()]
     assert not users

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
+import lzma
 import os
+import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import pytest
 
-from bnnbench.files import is_device, is_private, write_atomically, write_text
+from bnnbench.files import (
+    RefusedFile,
+    check_archive,
+    is_device,
+    is_private,
+    open_file,
+    open_unpacked,
+    read_bytes,
+    read_text,
+    write_atomically,
+    write_text,
+)
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
@@ -75,6 +91,40 @@ def test_a_short_write_keeps_the_old_file(tmp_path: Path) -> None:
 def test_a_name_that_is_not_utf8_is_written_with_question_marks(tmp_path: Path) -> None:
     write_text(tmp_path / "na\udcffme", "na\udcffme")
     assert (tmp_path / "na\udcffme").read_text() == "na?me"
+
+
+IRREGULAR = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
+    "large": lambda path: (path.touch(), os.truncate(path, 3 * 10**9)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_only_regular_files_of_limited_size_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    path = Path(f"{kind}.zip")
+    IRREGULAR[kind](path)
+    for read in (open_file, open_unpacked, read_bytes, read_text, check_archive):
+        with pytest.raises(OSError):
+            read(path)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, bytes])
+def test_unpacking_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: Callable[[bytes], bytes]
+) -> None:
+    suffix = {bytes: "csv", lzma.compress: "xz"}.get(compress, compress.__module__[:3])
+    path = tmp_path / f"t.{suffix.replace('gzi', 'gz')}"
+    path.write_bytes(compress(bytes(100_000)))
+    with open_unpacked(path) as file:
+        assert file.read() == bytes(100_000)
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.00009")
+    with pytest.raises(RefusedFile, match="more than 9e-05 GB"), open_unpacked(path) as file:
+        file.read()
 
 
 @pytest.mark.parametrize(("mode", "expected"), [(0o755, True), (0o775, False), (0o757, False)])

@@ -52,6 +52,7 @@ class FinalModel:
     Attributes:
         saved: the model.
         encodings: of the columns of a table.
+        missing_values: numbers and texts that mean a missing value in the table.
         target: name of the target.
         label: method and data set, for messages.
         scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
@@ -61,6 +62,7 @@ class FinalModel:
 
     saved: SavedModel
     encodings: tuple[Encoding, ...]
+    missing_values: tuple[str, ...]
     target: str
     label: str
     scores: np.ndarray
@@ -70,6 +72,25 @@ class FinalModel:
     def features(self) -> tuple[str, ...]:
         """The names of the inputs."""
         return tuple(name for one in self.encodings for name in one.features)
+
+
+def reading_settings(folder: RunFolder) -> tuple[bool, tuple[str, ...]]:
+    """Return how to read files like the table of a run.
+
+    Returns:
+        Whether the first line has the names of columns, and what means a missing value.
+
+    Raises:
+        UserError: if its configuration is damaged.
+    """
+    experiment = _read_experiment(folder)
+    dataset = getattr(experiment, "dataset", None)
+    return getattr(dataset, "header", True), _missing_values(experiment)
+
+
+def _missing_values(experiment: Experiment) -> tuple[str, ...]:
+    dataset = getattr(experiment, "dataset", None)
+    return tuple(map(str, getattr(dataset, "missing_values", None) or ()))
 
 
 @numpy_defaults()
@@ -116,9 +137,11 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         encodings = tuple(
             Encoding(**{**e, "values": tuple(e["values"])}) for e in about["encodings"]
         )
+        codes = tuple(about["missing_values"])
         texts = (
             about["target"],
             about["label"],
+            *codes,
             *(t for e in encodings for t in (e.column, *e.values)),
         )
         if not all(isinstance(text, str) for text in texts) or np.isnan(scores).any():
@@ -137,7 +160,7 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
     except (RuntimeError, AssertionError, ArithmeticError, *READ_ERRORS):
         raise damaged_model_error(path) from None
     target, label = one_line(about["target"]), one_line(about["label"])
-    return FinalModel(saved, encodings, target, label, scores, region)
+    return FinalModel(saved, encodings, codes, target, label, scores, region)
 
 
 class _WithoutAliases(yaml.SafeLoader):
@@ -187,6 +210,7 @@ def _fit_and_save(
         "held_out": held_out.kind,
         "held_out_groups": held_out.groups.tolist(),
         "encodings": [asdict(encoding) for encoding in encodings],
+        "missing_values": _missing_values(experiment),
     }
     scores = np.zeros(0)
     if conformal:

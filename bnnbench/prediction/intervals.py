@@ -53,7 +53,7 @@ def predict_frame(
     from bnnbench.prediction.training_region import describe_outside
     from bnnbench.results.calibration import total_deviation
 
-    inputs, warnings = encode_rows(frame, fitted.encodings, name)
+    inputs, warnings = encode_rows(frame, fitted.encodings, name, fitted.missing_values)
     found = fitted.saved.model.predict(inputs)
     deviation = total_deviation(found)
     low, high, notes = _interval_ends(fitted, folder, level, calibrate)

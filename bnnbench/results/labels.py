@@ -178,7 +178,7 @@ def deviating_settings(table: pd.DataFrame) -> Iterator[str]:
 
     A run with another noise model is another model, and not compared with the protocol.
     """
-    if table["settings_differ"].nunique() < 2:
+    if "settings_differ" not in table or table["settings_differ"].nunique() < 2:
         return
     found = [
         settings_differing_from(run, protocol_settings(run))

@@ -45,6 +45,8 @@ def test_libraries_start_no_threads_by_default() -> None:
 
 
 ENVIRONMENTS = {
+    "wrong numbers": "LOKY_MAX_CPU_COUNT=abc SLURM_CPUS_PER_TASK=0 BNNBENCH_MAX_UNPACKED_GB=8GB "
+    "COLUMNS=-3 OMP_NUM_THREADS=x",
     "nothing": f"-i PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
     "nonsense": "HOME=/etc/passwd COLUMNS=wide LINES=x TERM=nothing LANG=xx_XX LC_ALL=xx_XX "
     "BNNBENCH_DATA='[a' HYDRA_FULL_ERROR=0 FORCE_COLOR=1 XDG_CONFIG_HOME=relative",
@@ -89,6 +91,8 @@ def test_other_threads_are_waited_for() -> None:
     [
         ("bnnbench lst", 2, "bnnbench: argument COMMAND: invalid choice: 'lst'"),
         ("bnnbench list > /dev/full", 1, "bnnbench: the disk is full"),
+        ("bnnbench list method <&- >&-", 0, ""),
+        ("bnnbench lst 2>&-", 2, ""),
     ],
 )
 def test_exit_codes_and_messages(tmp_path: Path, line: str, code: int, said: str) -> None:

@@ -21,6 +21,7 @@ from support.user_errors import assert_user_error
 
 from bnnbench.cli.exit_codes import RESUME_HINT
 from bnnbench.experiment.engines.local import LocalEngine
+from bnnbench.files import RefusedFile
 from bnnbench.notes import one_line
 
 FAILURES = {
@@ -30,6 +31,8 @@ FAILURES = {
     "memory": (MemoryError(), 1, "out of memory"),
     "torch's memory": (RuntimeError("can't allocate memory: you tried 99"), 1, "out of memory"),
     "a missing folder": (FileNotFoundError(errno.ENOENT, "gone", "x"), 1, "(x)"),
+    "a pipe": (RefusedFile(errno.EINVAL, "a pipe", "x"), 2, "x: a pipe."),
+    "a variable": (ValueError("OMP_NUM_THREADS is wrong"), 2, "variable OMP_NUM_THREADS"),
     "a long name": (OSError(errno.ENAMETOOLONG, "long", "x"), 2, "(x)"),
 }
 

@@ -75,7 +75,6 @@ MISTAKES: dict[str, tuple[str | None, str | None]] = {
     "predict . new.csv --interval nan": ("--interval", None),
     "predict . new.csv --interval 90%": ("--interval", None),
     "recommend /dev/null --target y": ("dataset.path", "not_a_regular_file"),
-    "recommend /etc/passwd --target y": ("dataset.path", "invalid_table"),
     "recommend . --target ''": ("dataset.path", "unreadable"),
     "recommend t.csv --target y --methods ''": ("--methods", "too_few"),
     "recommend t.csv --target y --minutes nan": ("--minutes", None),

@@ -78,11 +78,15 @@ def test_an_error_ends_only_its_own_workers() -> None:
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.parametrize(("allotted", "expected"), [("1", 1), ("10000", None), ("", None)])
+@pytest.mark.parametrize(
+    ("allotted", "expected"),
+    [("1", 1), *((text, None) for text in ("10000", "", "0", "-1", "2GB"))],
+)
 def test_a_batch_system_sets_the_number_of_cores(
     monkeypatch: pytest.MonkeyPatch, allotted: str, expected: int | None
 ) -> None:
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", allotted)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "abc")
     assert available_cores() == (expected or cpu_count())
 
 

@@ -109,11 +109,14 @@ def run(arguments: Namespace) -> int:
     from bnnbench.data.own_table.columns import CATEGORIES
     from bnnbench.data.own_table.reading import as_written, format_of, read_frame
     from bnnbench.experiment.run_folder import find_run
-    from bnnbench.prediction.final_model import load_or_fit
+    from bnnbench.prediction.final_model import load_or_fit, reading_settings
     from bnnbench.prediction.next_rows import next_rows
 
     folder = find_run(arguments.folder)
-    frame, found = read_frame(arguments.file, "auto", arguments.decimal, "auto", None)
+    header, codes = reading_settings(folder)
+    frame, found = read_frame(
+        arguments.file, "auto", arguments.decimal, "auto", None, header, codes
+    )
     if not len(frame):
         raise UserError(f"{arguments.file} has no rows to predict.", "FILE", "no_rows")
     if found:
@@ -126,7 +129,7 @@ def run(arguments: Namespace) -> int:
                 "--id-columns",
             )
     writing = format_of(arguments.file, arguments.decimal)
-    written = as_written(arguments.file, frame, writing)
+    written = as_written(arguments.file, frame, writing, header)
     fitted = load_or_fit(folder, conformal=arguments.calibrate == "conformal")
     words = [e.column for e in fitted.encodings if e.kind == CATEGORIES and e.column in frame]
     rows = frame.assign(**{name: written[name].where(frame[name].notna()) for name in words})

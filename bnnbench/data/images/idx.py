@@ -122,7 +122,8 @@ class IdxImages(ImageSource):
         except EOFError:
             raise damaged_file(self.name, path, "is truncated") from None
         except (OSError, zlib.error) as error:
-            raise damaged_file(self.name, path, f"cannot be read ({error})") from None
+            reason = getattr(error, "strerror", None) or error
+            raise damaged_file(self.name, path, f"cannot be read ({reason})") from None
         digest = hashlib.sha256(content).hexdigest()
         if digest == published_files()[self.name][name].sha256:
             return content

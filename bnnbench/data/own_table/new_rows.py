@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bnnbench.data.own_table.cells import MissingCodes, read_cells
 from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings, excerpt
 from bnnbench.types import UserError
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def encode_rows(
-    frame: pd.DataFrame, encodings: Sequence[Encoding], name: str
+    frame: pd.DataFrame,
+    encodings: Sequence[Encoding],
+    name: str,
+    missing_values: Sequence[str] = (),
 ) -> tuple[np.ndarray, list[str]]:
     """Encode new rows; columns are matched by name.
 
@@ -24,6 +28,7 @@ def encode_rows(
         frame: the new rows.
         encodings: the encodings of the known table's columns.
         name: the file, for messages.
+        missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
 
     Returns:
         Inputs `[M, D]`, NaN where there is no value, and warnings, a sentence each.
@@ -42,6 +47,7 @@ def encode_rows(
             setting=missing[0],
             code="missing_column",
         )
+    frame = read_cells(frame[[one.column for one in encodings]], MissingCodes.of(missing_values))
     columns: list[np.ndarray] = []
     for one in encodings:
         try:

@@ -31,7 +31,7 @@ from bnnbench.data.own_table.text_file import (
     unsupported,
 )
 from bnnbench.data.own_table.text_rows import read_text
-from bnnbench.files import check_archive, check_size
+from bnnbench.files import check_archive, check_size, open_file
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -233,14 +233,15 @@ def _workbook(
 def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
-    if kind in (".parquet", ".pq"):
-        from pyarrow.parquet import read_metadata
+    feather = kind in (".feather", ".arrow")
+    with open_file(path) as file:
+        compressible = file.read(4) != b"FEA1"  # the first version of feather
+    if compressible:
+        from pyarrow.dataset import dataset
 
-        shape = read_metadata(path)
-        check_size(8 * shape.num_rows * shape.num_columns)
-    read: Callable[[Path], Any] = (
-        pd.read_feather if kind in (".feather", ".arrow") else pd.read_parquet
-    )
+        found = dataset(path, format="feather" if feather else "parquet")
+        check_size(8 * found.count_rows() * len(found.schema))
+    read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
     frame = read(path).reset_index(drop=True)
     return with_names(path, frame, list(frame.columns))
 

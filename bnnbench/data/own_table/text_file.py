@@ -101,7 +101,8 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
     if any(line.lower().startswith("@relation") for line in lines):
         raise unsupported(path, "ARFF")
     separator = _separator(lines) if separator == AUTO else separator
-    cells = [cell for row in islice(CellReader(lines, separator), 1, None) for cell in row]
+    rows = [*CellReader(lines, separator)]
+    cells = [cell for row in rows[1:] or rows for cell in row]
     if decimal == AUTO:
         decimal = _decimal(path, cells, separator)
     pattern = re.compile(f"[-+]?{grouped_number(other_marks(decimal), decimal)}")

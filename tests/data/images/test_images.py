@@ -52,14 +52,18 @@ def test_idx_files_are_read_and_binarised(folder: Path) -> None:
     np.testing.assert_array_equal(drawn, load(folder, "stochastic"))
 
 
-@pytest.mark.parametrize("damage", ["truncated", "other bytes", "not gzip", "swapped"])
-def test_a_damaged_file_is_named(folder: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["truncated", "other bytes", "not gzip", "swapped", "bomb"])
+def test_a_damaged_file_is_named(
+    folder: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.001")
     path = folder / "mnist" / "t10k-images-idx3-ubyte.gz"
     content = path.read_bytes()
     path.write_bytes({
         "truncated": content[: len(content) // 2],
         "other bytes": gzip.compress(bytes(24)),
         "not gzip": b"<html>",
+        "bomb": gzip.compress(bytes(2_000_000)),
         "swapped": (folder / "mnist" / "train-images-idx3-ubyte.gz").read_bytes(),
     }[damage])  # fmt: skip
     with raises_user_error("images", "corrupt_file", mentions=[path]) as raised:

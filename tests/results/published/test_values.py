@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,7 +103,11 @@ def test_mistakes(name: str, tmp_path: Path) -> None:
     assert str(path) in str(error.value)
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_pipes(tmp_path: Path) -> None:
+    for name in ("pipe.csv", "pipe.zip", "pipe.gz"):
+        os.mkfifo(tmp_path / name)
+        with raises_user_error("--published-values", "unreadable"):
+            read_user_published(tmp_path / name)
     for path in (tmp_path, tmp_path / "nowhere.csv"):
         with raises_user_error("--published-values", "unreadable"):
             read_user_published(path)

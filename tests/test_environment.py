@@ -1,0 +1,43 @@
+"""Environment variables: which values are used, and which are ignored with a note."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bnnbench import environment
+from bnnbench.environment import positive_number, read_variable, whole_number
+
+NAME = "BNNBENCH_OF_A_TEST"
+
+CASES: dict[Callable[[str], Any], tuple[dict[str, Any], list[str]]] = {
+    whole_number: (
+        {"3": 3, " 4 ": 4}, ["0", "-1", "1.5", "1e9", "abc", "8GB", "nan", "inf"],
+    ),
+    positive_number: ({"0.5": 0.5, "inf": float("inf")}, ["0", "-1", "nan", "8GB", "two"]),
+    shlex.split: ({"g++ -O1": ["g++", "-O1"]}, ["'", '"g++', "g++ \\"]),
+}  # fmt: skip
+"""By parser: texts with their values, and texts that cannot be used."""
+
+
+@pytest.mark.parametrize("parse", CASES)
+def test_values(
+    parse: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usable, others = CASES[parse]
+    for text, expected in {**usable, "": "default", " ": "default"}.items():
+        monkeypatch.setenv(NAME, text)
+        assert read_variable(NAME, parse, "default") == expected
+    monkeypatch.delenv(NAME)
+    assert read_variable(NAME, parse, "default") == "default"
+    assert capsys.readouterr().err == ""
+    environment._note_once.cache_clear()
+    for text in others:
+        monkeypatch.setenv(NAME, text)
+        assert read_variable(NAME, parse, "default") == "default", text
+        assert read_variable(NAME, parse, "default") == "default"
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{NAME}={text}" in line
