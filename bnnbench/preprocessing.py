@@ -41,7 +41,7 @@ def _input_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _target_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation; the size of the mean, or 1, if the targets are constant."""
     loc = values.mean()
-    return loc, deviation(values) or np.abs(loc) or np.float64(1.0)
+    return loc, np.asarray(deviation(values) or np.abs(loc) or 1.0)
 
 
 def _filled(values: np.ndarray) -> np.ndarray:

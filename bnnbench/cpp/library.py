@@ -101,7 +101,8 @@ def find_compiler() -> list[str]:
     Raises:
         LibraryUnavailable: if there is none.
     """
-    chosen = read_variable("CXX", shlex.split, [])
+    no_command: list[str] = []
+    chosen = read_variable("CXX", lambda text: shlex.split(text), no_command)
     for name in chosen[:1] or COMPILERS:
         path = shutil.which(name)
         if path:

@@ -136,7 +136,7 @@ class Sklearn(EstimatorMethod):
             "inputs": np.pad(x, (padding, (0, 0))),
             "targets": np.pad(y, padding),
             "first": _moments(self, fitted, x[:1]),
-            "residual_variance": np.float64(fitted.residual_variance),
+            "residual_variance": np.asarray(fitted.residual_variance),
         }
 
     def predict(
@@ -295,8 +295,8 @@ def _moments(method: Sklearn, fitted: Fitted, x: np.ndarray) -> np.ndarray:
         else:
             mean = estimator.predict(x)
         mean = _numbers(method, mean, x)
-    noise = np.maximum(noise + variance, MIN_VARIANCE)
-    return np.stack([mean, epistemic, noise])
+    aleatoric = np.maximum(noise + variance, MIN_VARIANCE)
+    return np.stack([mean, epistemic, aleatoric])
 
 
 def _squared(method: Sklearn, deviations: Any, rows: np.ndarray) -> np.ndarray:
