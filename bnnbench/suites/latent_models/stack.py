@@ -66,7 +66,7 @@ class Stack(ReplicaStack):
         padded = any(one.latents < shape.latents for one in own)
         self._mask = data.train.new_tensor(used)[:, :, None, None] if padded else None
         self._conditional = data.train.new_tensor([one.labels > 0 for one in own]).view(-1, 1, 1)
-        self._models: dict[int, Autoencoder] = {}
+        self._models: dict[tuple[int, int], Autoencoder] = {}
 
     def part(self, members: range) -> Stack:
         """Return a stack of some replicas, to measure them without the others."""
@@ -86,9 +86,7 @@ class Stack(ReplicaStack):
         sizes = len(self.data.train), self._batch_size
         for rows in minibatches(self.replicas, *sizes, epoch, device):
             columns = rows.shape[1]
-            if columns not in self._models:
-                self._models[columns] = Autoencoder(self.shape, self.weights, columns, samples)
-            model = self._models[columns]
+            model = self._model(columns, samples)
             model.images.copy_(self.data.train[rows].mT)
             if self.shape.labels:
                 model.set_labels(self.data.train_labels[rows].mT * self._conditional)
@@ -135,9 +133,16 @@ class Stack(ReplicaStack):
             model.forward(self._masked(streams.normal(1, self.shape.latents, 1, columns)))
             yield model
 
+    def _model(self, columns: int, samples: int) -> Autoencoder:
+        """Return the model of this size; its buffers are allocated once."""
+        key = columns, samples
+        if key not in self._models:
+            self._models[key] = Autoencoder(self.shape, self.weights, *key)
+        return self._models[key]
+
     def _model_of(self, images: Tensor, samples: int = 1) -> Autoencoder:
         """Return a model for these images, `[B, D]`."""
-        model = Autoencoder(self.shape, self.weights, len(images), samples)
+        model = self._model(len(images), samples)
         model.images.copy_(images.T)
         return model
 
@@ -182,15 +187,17 @@ class Stack(ReplicaStack):
         """
         streams = streams_for(self.replicas, images.device, "importance", samples)
         size = max(1, CHUNK_LOGITS // (samples * self.shape.pixels))
-        chunks: list[dict[str, Tensor]] = []
+        results: dict[str, Tensor] = {}
         for chunk in range(0, len(images), size):
             model = self._model_of(images[chunk : chunk + size], samples)
             columns = model.mean.shape[2]
             noise = self._masked(streams.normal(1, self.shape.latents, samples, columns))
             own = slice(chunk, chunk + size)
-            chunks.append(self._bounds(model, noise, images[own], labels[own]))
-        joined = {name: torch.cat([c[name] for c in chunks], 1) for name in chunks[0]}
-        return {name: values.cpu().numpy() for name, values in joined.items()}
+            for name, found in self._bounds(model, noise, images[own], labels[own]).items():
+                if name not in results:
+                    results[name] = found.new_empty(len(found), len(images))
+                results[name][:, own] = found
+        return {name: values.cpu().numpy() for name, values in results.items()}
 
     def _bounds(
         self, model: Autoencoder, noise: Tensor, images: Tensor, labels: Tensor
