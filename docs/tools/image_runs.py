@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -157,11 +157,14 @@ def not_run(kind: str, images: str) -> str:
     return f"Not run yet (about {time} on one core):\n\n```sh\n{command}\n```"
 
 
-def figures(kind: str, images: str) -> Iterator[str]:
-    """Yield the figures of a stored run with their captions."""
+def figures(kind: str, images: str, names: Collection[str] = ()) -> Iterator[str]:
+    """Yield the figures of a stored run with their captions: all, or those of these names."""
     for name, caption in page_of(kind).figures.captions.items():
+        if names and name not in names:
+            continue
         path = f"../figures/{kind}_{images}_{name}.png"
-        yield f"![{name.replace('_', ' ')}, {TITLES[images]}]({path})\n\n*{caption}.*"
+        title = f"{name.replace('_', ' ')}, {TITLES[images]}"
+        yield f"![{title}]({path})\n\n*{caption}. Images: {TITLES[images]}.*"
 
 
 def value(mean: float, error: float) -> str:
@@ -275,63 +278,9 @@ def claims(kind: str) -> str:
     return to_markdown(shown[[*columns]].rename(columns=columns))
 
 
-def exhibits() -> str:
-    """Return the book's figures and tables of chapter 5 with our figures."""
-    rows = []
-    for exhibit, kind, names, hint in EXHIBITS:
-        links = [
-            f"[{TITLES[images]}](../figures/{kind}_{images}_{name}.png)"
-            for images in stored(kind)
-            for name in names
-        ]
-        rows.append({
-            "book": exhibit,
-            "run": f"`bnnbench run experiment={kind} images=mnist`",
-            "ours": ", ".join(links) or MISSING,
-            "look at": hint,
-        })  # fmt: skip
-    return to_markdown(rows)
-
-
-EXHIBITS = (
-    (
-        "Fig. 5.9", "latent_sizes", ("elbo_by_epoch",),
-        "the test ELBO by number of latent variables; the gap between training and test",
-    ),
-    (
-        "Fig. 5.10", "latent_sizes", ("samples",),
-        "samples of the conditional VAE show the class that they were given",
-    ),
-    (
-        "Fig. 5.11a", "latent_sizes", ("interpolation",),
-        "images change smoothly between two draws",
-    ),
-    (
-        "Fig. 5.11b", "latent_sizes", ("manifold",),
-        "images change smoothly along the percentiles of the prior",
-    ),
-    ("Fig. 5.12", "latent_sizes", ("codes",), "which classes the codes separate"),
-    (
-        "Fig. 5.13", "latent_sizes", ("reconstructions",),
-        "the epoch from which on reconstructions hardly change",
-    ),
-    (
-        "Fig. 5.14", "latent_sizes", ("rate_by_epoch",),
-        "the KL divergence by epoch and number of latent variables",
-    ),
-    (
-        "Fig. 5.15, section 5.3.2", "distortion_rate", ("distortion_rate",),
-        "beta moves along a convex curve; dashed lines have equal ELBO",
-    ),
-    (
-        "Table 5.1, section 5.4", "planar_flows", ("log_p_by_length",),
-        "log p(x) by length of the flow, and the bounds of IWAEs",
-    ),
-    (
-        "Table 5.2, section 5.7", "semi_supervised", ("accuracy_by_labels",),
-        "with how few labels the images without labels help",
-    ),
-)  # fmt: skip
+def exhibit(kind: str, name: str) -> str:
+    """Return a figure with its caption, on the first images of `TITLES` with a stored run."""
+    return next(text for images in stored(kind) for text in figures(kind, images, [name]))
 
 
 QUANTITIES = {
@@ -348,6 +297,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "adversarial_vb_results": partial(results, "adversarial_vb", thesis_tables),
     "book_table_5_1": partial(book_table, "planar_flows"),
     "book_table_5_2": partial(book_table, "semi_supervised"),
-    "chapter_5_exhibits": exhibits,
+    **{
+        f"{kind}_{name}": partial(exhibit, kind, name)
+        for kind in QUANTITIES
+        for name in page_of(kind).figures.captions
+    },
 }
 """The blocks by the name of their marks, as in `page_blocks`."""
