@@ -62,7 +62,8 @@ def session() -> str:
 def speed() -> str:
     """Return the table of `make bench`; `ratio` is the time of the slower program over ours."""
     rows = pd.read_csv(RESULTS / "speed.csv")
-    return rows.to_markdown(index=False, floatfmt=".3g").replace(" nan |", "     |")
+    shown = rows.astype(object).where(rows.notna(), None)
+    return shown.to_markdown(index=False, floatfmt=".3g", missingval="")
 
 
 def glossary() -> str:

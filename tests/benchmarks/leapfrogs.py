@@ -8,8 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
@@ -18,7 +17,7 @@ import torch
 from benchmarks.training import Row, synthetic_data
 
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.hmc.leapfrog import LeapfrogResult, leapfrog_integrator
+from bnnbench.methods.shared.hmc.leapfrog import Integrator, leapfrog_integrator
 from bnnbench.methods.shared.hmc.metric import Metric, MetricAdaptation, network_curvatures
 from bnnbench.methods.shared.hmc.network import posterior_integrator, posterior_target
 from bnnbench.nn import MLP
@@ -37,17 +36,17 @@ def leapfrog_rows(repeats: int, outputs: Path) -> Iterator[Row]:
     start = 0.3 * torch.randn(mlp.n_weights, generator=torch.Generator().manual_seed(1))
     native = posterior_integrator(mlp, Gaussian(), data, {})
     integrators = {
-        "native": (native, 500),
-        "native, with a metric": (partial(native, metric=curvature_metric(start, mlp, data)), 500),
-        "torch": (leapfrog_integrator(posterior_target(mlp, Gaussian(), data, {})), 50),
+        "native": (native, None, 500),
+        "native, with a metric": (native, curvature_metric(start, mlp, data), 500),
+        "torch": (leapfrog_integrator(posterior_target(mlp, Gaussian(), data, {})), None, 50),
     }
     python, density_file = install_numpyro(outputs / "numpyro"), outputs / "leapfrogs.npz"
     density = {"inputs": inputs, "targets": targets, "start": start, "width": WIDTH}
     np.savez(density_file, **density, noise=NOISE, prior=PRIOR, step=STEP)
     rates_by_name: dict[str, list[float]] = {**{name: [] for name in integrators}, "numpyro": []}
     for _ in range(repeats):
-        for name, (integrate, steps) in integrators.items():
-            rates_by_name[name].append(leapfrog_rate(integrate, start, steps))
+        for name, (integrate, metric, steps) in integrators.items():
+            rates_by_name[name].append(leapfrog_rate(integrate, start, metric, steps))
         if python:
             rates_by_name["numpyro"].append(numpyro_rate(python, density_file))
     native_rate = median(rates_by_name["native"])
@@ -68,7 +67,7 @@ def curvature_metric(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> Metric
 
 
 def leapfrog_rate(
-    integrate: Callable[..., LeapfrogResult], start: torch.Tensor, steps: int
+    integrate: Integrator, start: torch.Tensor, metric: Metric | None, steps: int
 ) -> float:
     """Measure steps per core-second, with all chains in one call."""
     position = start.expand(CHAINS, 1, -1).contiguous()
@@ -76,7 +75,7 @@ def leapfrog_rate(
     factors = torch.tensor([NOISE, PRIOR]).double().view(2, 1, 1).expand(2, CHAINS, 1)
     size = torch.full((CHAINS, 1), STEP, dtype=torch.float64)
     started = time.process_time()
-    integrate(position, momentum, factors, size, torch.full((CHAINS, 1), steps))
+    integrate(position, momentum, factors, size, torch.full((CHAINS, 1), steps), metric)
     return CHAINS * steps / (time.process_time() - started)
 
 

@@ -87,7 +87,8 @@ def write_table(outputs: Path) -> None:
     table = pd.concat([pd.read_csv(file) for file in files if file.exists()], ignore_index=True)
     table = table.reindex(columns=["measurement", "value", "unit", "ratio"])
     table.to_csv(outputs / "speed.csv", index=False)
-    text = table.to_markdown(index=False, floatfmt=".3g", missingval="")
+    shown = table.astype(object).where(table.notna(), None)
+    text = shown.to_markdown(index=False, floatfmt=".3g", missingval="")
     cores, load = os.cpu_count(), os.getloadavg()[0]
     print(text, f"{cores} cores, load {load:.1f}, torch {torch.__version__}", sep="\n\n")
 
