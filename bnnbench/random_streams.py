@@ -59,7 +59,7 @@ class Streams:
         self.size = len(seeds)
         self._groups = torch.tensor(groups, device=self.device)
         on_cpu = self.device.type == "cpu"
-        self._source: Source = (
+        self._source: GroupGenerator = (
             CounterSource(seeds) if on_cpu else GeneratorSource(seeds, self.device)
         )
 
@@ -104,7 +104,7 @@ class Streams:
         return numbers if self.size == 1 else numbers.index_select(1, self._groups)
 
 
-class Source(Protocol):
+class GroupGenerator(Protocol):
     """A generator of the numbers of G groups."""
 
     def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:

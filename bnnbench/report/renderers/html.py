@@ -21,7 +21,15 @@ from latex2mathml.converter import convert
 
 from bnnbench import __version__
 from bnnbench.report import templates
-from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
+from bnnbench.report.blocks import (
+    Block,
+    DataFile,
+    FigureBlock,
+    Heading,
+    ItemList,
+    Paragraph,
+    TableBlock,
+)
 from bnnbench.report.points import PointsBlock
 from bnnbench.report.renderers.html_points import panel_item, script_data
 from bnnbench.report.run_page import Chart, RunDetails
@@ -102,7 +110,7 @@ def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict
                 yield {"kind": kind, "anchor": anchor, **asdict(block)}
             case Paragraph() | ItemList():
                 yield {"kind": kind, **asdict(block)}
-            case Table():
+            case TableBlock():
                 anchors["table"] += 1
                 title = block.title or block.group
                 name = f"{title or heading}, table {anchors['table']}"
@@ -172,7 +180,7 @@ def _common(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {key: value for (key, value), n in counts.items() if 2 * n > len(settings)}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: TableBlock) -> dict[str, Any]:
     columns = [(column.title, column.kind == "number") for column in table.columns]
     rows = table.rows
     return {"title": table.title, "caption": table.caption, "columns": columns, "rows": rows}

@@ -89,7 +89,7 @@ def arm_columns(**labels: str) -> tuple[blocks.Column, ...]:
     )
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """The results of each rule."""
     table = read_labels(folder)
     first, last = table["labels"].min(), table["labels"].max()

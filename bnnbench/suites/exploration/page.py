@@ -93,7 +93,7 @@ def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
     return rows.reset_index()
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """The results of each rule."""
     title, table = short_name(read_record(folder).metadata), read_regret(folder)
     caption = f"mean ± standard error over {table['repetition'].nunique()} repetitions"

@@ -62,7 +62,7 @@ PAIRED_STATEMENT = (
 DISTANCE = "distance to training rows"
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """Scores in the region and inside the training range, and areas under ROC curves."""
     names, table = read_record(folder).metadata, read_regions(folder)
     noun = NOUNS[str(names["region"])]

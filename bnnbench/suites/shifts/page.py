@@ -57,7 +57,7 @@ def read_outliers(folder: RunFolder) -> pd.DataFrame:
     return table.assign(variant=table["kind"].where(table["kind"] != SHIFTED, shifts))
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """Every measure of every score."""
     groups = read_outliers(folder).groupby(["variant", "score"], sort=False)[list(MEASURES)]
     rows = blocks.mean_and_stderr(groups).reset_index()
