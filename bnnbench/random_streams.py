@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.counter_rng import counters_used, draw
+from bnnbench.counter_rng import counters_used, draw
 
 Request = tuple[str, tuple[int, ...]]
 """A distribution, `normal` or `uniform`, and a shape `(S, ...)`."""

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import DIAGNOSIS, KIND
 from bnnbench.files import write_text
 from bnnbench.report.blocks import (
@@ -41,19 +42,14 @@ from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
 from bnnbench.results.calibration import calibration_table, total_deviation
+from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
-from bnnbench.results.reader import (
-    CONVERGENCE,
-    STATISTICS,
-    Runs,
-    run_row,
-    summarise,
-    unconverged_splits,
-)
+from bnnbench.results.reader import Runs, run_row
 from bnnbench.results.run_files import read_search, read_splits, read_test_points
+from bnnbench.results.split_summary import STATISTICS, summarise
 from bnnbench.types import UserError
 
 Z_STATEMENT = (

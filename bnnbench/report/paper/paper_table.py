@@ -12,9 +12,10 @@ from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.reader import STATISTICS, Runs
+from bnnbench.results.reader import Runs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.significance import compare_pairs, not_credibly_worse
+from bnnbench.results.split_summary import STATISTICS
 
 CellKey = tuple[str, str, str]
 """Data set, key of the entry, key of the metric."""

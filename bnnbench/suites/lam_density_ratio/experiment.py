@@ -15,7 +15,7 @@ import numpy as np
 
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
 from bnnbench.experiment.resumable_stack import StackExperiment
-from bnnbench.experiment.run_folder import UnitResults
+from bnnbench.experiment.unit_store import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import metrics, names
 from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog

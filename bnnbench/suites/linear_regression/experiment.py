@@ -22,7 +22,7 @@ from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.divergences.priors import GaussianPrior
 from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
 from bnnbench.losses.nll import NLL

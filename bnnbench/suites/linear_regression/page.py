@@ -10,7 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import TableBlock, label_columns, number_columns, plus_minus
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage

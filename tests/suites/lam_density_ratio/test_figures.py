@@ -9,7 +9,7 @@ from support.exact_draws import posterior_samples
 
 from bnnbench.suites.lam_density_ratio.figures import (
     AXIS,
-    CurvePanel,
+    LearningCurves,
     kernel_density,
     learning_curves_figure,
     limits,
@@ -46,8 +46,8 @@ def test_early_values_are_ignored_for_the_limits() -> None:
 
 def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     panels = {
-        "(a)": CurvePanel({"D": curves(), "T": curves(1.4)}, 1.3241),
-        "(b)": CurvePanel({"T": curves()}, 1.3241),
+        "(a)": LearningCurves({"D": curves(), "T": curves(1.4)}, 1.3241),
+        "(b)": LearningCurves({"T": curves()}, 1.3241),
     }
     figure = learning_curves_figure(panels, "average_kl")
     whole, _, enlarged, _ = figure.axes
@@ -60,7 +60,9 @@ def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     assert named == ["D", "T", "exact posterior draws 1.3241"]
     lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
     assert lines["D"] != lines["T"]
-    alone = learning_curves_figure({"(b)": CurvePanel({"T": curves()})}, "nelbo").axes[0].lines[0]
+    alone = (
+        learning_curves_figure({"(b)": LearningCurves({"T": curves()})}, "nelbo").axes[0].lines[0]
+    )
     assert alone.get_color() == lines["T"]  # an estimator has one colour in every figure
 
 

@@ -232,7 +232,9 @@ def only_d_is_finite(evidence: ImageEvidence) -> CheckResult:
             status = evidence.rows(SCORES, MANY, divergence, name)["status"]
             failed = int((status == NOT_FINITE).sum())
             verdicts.append(failed == (0 if name == D else len(status)))
-            counts.append(f"{EstimatorSetting(MANY, divergence, name).label}: {failed} of {len(status)}")
+            counts.append(
+                f"{EstimatorSetting(MANY, divergence, name).label}: {failed} of {len(status)}"
+            )
     return all(verdicts), "not finite: " + "; ".join(counts)
 
 

@@ -16,7 +16,7 @@ import torch
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import FORWARD, ImageExperiment, count_weights
-from bnnbench.experiment.run_folder import UnitResults
+from bnnbench.experiment.unit_store import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.results.saved_run import Answer, Sample, mean_answer, repetition_tables
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import read_record
+from bnnbench.experiment.record import read_record
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.results.reader import Runs
 from bnnbench.results.saved_run import SCORES, Sample
@@ -19,11 +19,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     EstimatorSetting,
     differing_settings,
 )
-from bnnbench.suites.lam_density_ratio.comparison.tables import (
-    COMPARISON,
-    blocks_of,
-    comparison,
-)
+from bnnbench.suites.lam_density_ratio.comparison.tables import COMPARISON, blocks_of, comparison
 from bnnbench.suites.lam_density_ratio.names import OK
 
 TABLES = {"10.1": 2, "10.2": 10}

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import damaged_file_error, load_arrays

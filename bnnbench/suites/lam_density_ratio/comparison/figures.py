@@ -12,7 +12,7 @@ from bnnbench.report.blocks import FigureBlock
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell, exact_scores
 from bnnbench.suites.lam_density_ratio.figures import (
-    CurvePanel,
+    LearningCurves,
     learning_curves_figure,
     posteriors_figure,
 )
@@ -117,10 +117,10 @@ def _with_curves(
     return {name: run for name, run in runs.items() if len(run.mean_curve) > 1}
 
 
-def _panel(runs: Mapping[str, SprinklerRun], measure: str) -> CurvePanel:
+def _panel(runs: Mapping[str, SprinklerRun], measure: str) -> LearningCurves:
     exact = {exact_scores(run.metadata).get(measure, math.nan) for run in runs.values()}
     shared = exact.pop() if len(exact) == 1 else math.nan
-    return CurvePanel({name: run.finished_curves for name, run in runs.items()}, shared)
+    return LearningCurves({name: run.finished_curves for name, run in runs.items()}, shared)
 
 
 def posteriors_to_show(evidence: SprinklerEvidence) -> dict[str, tuple[SprinklerRun, int]]:

@@ -12,7 +12,7 @@ import numpy as np
 from bnnbench.constraints import Between, ListOf, OneOf, Positive, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import FORWARD, count_weights
-from bnnbench.experiment.run_folder import Arrays
+from bnnbench.experiment.unit_store import Arrays
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, ModelSetting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (

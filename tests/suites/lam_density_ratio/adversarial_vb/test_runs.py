@@ -19,8 +19,9 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment import resumable_stack, state_file
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.claims import check_claims
 from bnnbench.results.reader import read_runs
