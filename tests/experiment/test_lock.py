@@ -28,7 +28,8 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from bnnbench.experiment.lock import lock_units
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 with lock_units(UnitStore(RunFolder(Path(sys.argv[1]))), ["a"]):
     print("held", flush=True)
     time.sleep(600)

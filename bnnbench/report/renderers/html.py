@@ -68,7 +68,7 @@ def page(
         script=_template("sort.js") + _template("page.js"),
         items=list(_in_parts(items)),
         contents=_contents(headings),
-        filters=any(item["kind"] == "Table" for item in items),
+        filters=any(item["kind"] == "TableBlock" for item in items),
         run_names={run.name for run in runs},
         run_list=[
             {"name": run.name, "title": run.summary.table.title or run.name, "folder": run.folder}
@@ -131,7 +131,7 @@ def _in_parts(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for item in items:
         if item["kind"] == "Heading" and item["level"] == 3:
             parts.append([item])
-        elif parts and item["kind"] in ("Paragraph", "Table"):
+        elif parts and item["kind"] in ("Paragraph", "TableBlock"):
             parts[-1].append(item)
         else:
             if parts:
