@@ -18,8 +18,8 @@ from bnnbench.constraints import check_folder
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import read_bytes
 from bnnbench.paths import user_path
-from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
+from bnnbench.results.split_summary import summarise
 from bnnbench.types import Table, UserError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def load_run(path: str | Path) -> FinishedRun:
     Raises:
         UserError: if there is none, or more than one, or it is damaged.
     """
-    from bnnbench.experiment.run_folder import find_run
+    from bnnbench.experiment.find_runs import find_run
 
     folder = find_run(user_path("path", path))
     read_verified(folder)

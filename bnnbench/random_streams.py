@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.counter_rng import counters_used, draw
+from bnnbench.counter_rng import counters_used, draw
 
 Request = tuple[str, tuple[int, ...]]
 """A distribution, `normal` or `uniform`, and a shape `(S, ...)`."""
@@ -59,7 +59,7 @@ class Streams:
         self.size = len(seeds)
         self._groups = torch.tensor(groups, device=self.device)
         on_cpu = self.device.type == "cpu"
-        self._source: Source = (
+        self._source: GroupGenerator = (
             CounterSource(seeds) if on_cpu else GeneratorSource(seeds, self.device)
         )
 
@@ -104,7 +104,7 @@ class Streams:
         return numbers if self.size == 1 else numbers.index_select(1, self._groups)
 
 
-class Source(Protocol):
+class GroupGenerator(Protocol):
     """A generator of the numbers of G groups."""
 
     def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:

@@ -28,7 +28,8 @@ from support.tiny_runs import no_page
 import bnnbench
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run_folder import Record, RunFolder, read_record, write_record
+from bnnbench.experiment.record import Record, read_record, write_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
 from bnnbench.results.reader import read_runs
 from bnnbench.results.saved_run import CURVES, Answer, SavedRun

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from bnnbench.cpp.library import library
-from bnnbench.experiment.run_folder import finished_runs
+from bnnbench.experiment.find_runs import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS, SEARCH, SPLITS
 
 AVX2 = {

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from bnnbench.cpp.counter_rng import counters_used, draw
+from bnnbench.counter_rng import counters_used, draw
 from bnnbench.random_streams import GeneratorSource, Streams, derive_seed
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from bnnbench.checking.checks import Check, bitwise_equal, difference
 from bnnbench.checking.small_fits import FLOAT32, SEEDS, training_set
 from bnnbench.divergences.base import Divergence, RatioDivergence
-from bnnbench.divergences.priors import Gaussian
+from bnnbench.divergences.priors import GaussianPrior
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.random_streams import Streams
@@ -103,7 +103,7 @@ def is_weighted_once(subject: Divergence) -> str | None:
 
 def estimate_agrees_with_closed_form(subject: Divergence) -> str | None:
     """The Monte Carlo estimate agrees with the closed form, if there are both."""
-    if not (isinstance(subject, RatioDivergence) and isinstance(subject.prior, Gaussian)):
+    if not (isinstance(subject, RatioDivergence) and isinstance(subject.prior, GaussianPrior)):
         return None
     loc, scale = torch.tensor([[[0.3, -0.2]], [[0.85, 1.1]]], **FLOAT32).double()
     precision = torch.ones(1, 1, **FLOAT32).double()

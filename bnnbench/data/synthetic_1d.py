@@ -14,7 +14,7 @@ from bnnbench.types import Split, Table, UserError
 
 
 @dataclass(frozen=True)
-class Curve(Checked, ABC):
+class NoisyFunction(Checked, ABC):
     """Noisy values of a function: random training points, and a wider even grid of test points.
 
     There is one split. The test targets are noisy too; the noise-free function is the table's
@@ -94,7 +94,7 @@ scales."""
 
 
 @dataclass(frozen=True)
-class GaussianProcessSample(Curve):
+class GaussianProcessSample(NoisyFunction):
     """A sample from a Gaussian process with the kernel `exp(-(x - x')^2 / (2 length_scale^2))`.
 
     The noise standard deviation is `noise |x - noise_free_input|` (GVI thesis, section 5.0.2). The
@@ -138,7 +138,7 @@ class GaussianProcessSample(Curve):
 
 
 @dataclass(frozen=True)
-class Sine(Curve):
+class Sine(NoisyFunction):
     """`y = -(x + 1) sin(3 pi x) + noise` (book, eq. 4.63).
 
     Attributes:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Checked, OneOf, Positive
-from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, Gaussian, Prior
+from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, GaussianPrior, Prior
 from bnnbench.types import UserError
 
 Pair = tuple[Tensor, Tensor]
@@ -44,11 +44,11 @@ class Divergence(Checked, ABC):
     label: str
     weight: Positive = 1.0
     estimator: Annotated[str, OneOf("closed", "monte_carlo")] = "closed"
-    prior: Prior = field(default_factory=Gaussian)
+    prior: Prior = field(default_factory=GaussianPrior)
     key: ClassVar[str] = "divergence"
 
     def check(self) -> None:
-        if self.estimator == "closed" and not isinstance(self.prior, Gaussian):
+        if self.estimator == "closed" and not isinstance(self.prior, GaussianPrior):
             raise UserError(
                 f"prior={self.prior.label} has no closed form; "
                 "set divergence.estimator=monte_carlo.",
@@ -86,7 +86,7 @@ class Divergence(Checked, ABC):
     @property
     def _suffix(self) -> str:
         estimator = "" if self.estimator == "closed" else "_mc"
-        prior = "" if isinstance(self.prior, Gaussian) else f"_{self.prior.label}"
+        prior = "" if isinstance(self.prior, GaussianPrior) else f"_{self.prior.label}"
         weight = "" if self.weight == 1 else f"_weight_{self.weight:g}"
         return f"{estimator}{prior}{weight}"
 

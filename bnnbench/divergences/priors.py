@@ -40,7 +40,7 @@ class Prior(Checked, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Prior):
+class GaussianPrior(Prior):
     """`Normal(0, 1 / precision)` (book, section 4.3)."""
 
     identity_name = "bnnbench.divergences.priors.Gaussian"
@@ -51,7 +51,7 @@ class Gaussian(Prior):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Prior):
+class LaplacePrior(Prior):
     """The Laplace density of variance `1 / precision`: its scale is `1 / sqrt(2 precision)`."""
 
     identity_name = "bnnbench.divergences.priors.Laplace"
@@ -81,7 +81,7 @@ class ScaleMixture(Prior):
     ratio: Annotated[float, Between(0, 1)] = 0.1
 
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
-        wide, narrow = Gaussian(), precision / self.ratio**2
+        wide, narrow = GaussianPrior(), precision / self.ratio**2
         return torch.logaddexp(
             math.log(self.fraction) + wide.log_density(weights, precision),
             math.log1p(-self.fraction) + wide.log_density(weights, narrow),

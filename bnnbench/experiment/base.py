@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import torch
 
 from bnnbench.experiment.lock import lock_group
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import identity_of
 
 

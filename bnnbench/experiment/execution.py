@@ -13,14 +13,9 @@ from bnnbench.experiment.engines.base import Engine
 from bnnbench.experiment.lock import lock_tables, lock_units
 from bnnbench.experiment.progress import SweepProgress, watch
 from bnnbench.experiment.provenance import as_yaml, write_environment
-from bnnbench.experiment.run import (
-    Run,
-    RunStatus,
-    check_can_add_units,
-    run_status,
-    updated_record,
-)
-from bnnbench.experiment.run_folder import Done, Page, RunFolder, write_record
+from bnnbench.experiment.record import write_record
+from bnnbench.experiment.run import Run, RunStatus, check_can_add_units, run_status, updated_record
+from bnnbench.experiment.run_folder import Done, Page, RunFolder
 from bnnbench.files import remove, write_text
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.files import READ_ERRORS, read_text
 from bnnbench.notes import one_line
 from bnnbench.types import UserError

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from bnnbench.constraints import check_settings
 from bnnbench.experiment.fitting import FitSettings, fit_task, predict
-from bnnbench.experiment.run_folder import Rows, UnitStore
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.unit_store import Rows, UnitStore
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams, derive_seed

@@ -20,7 +20,7 @@ import torch
 from bnnbench.constraints import Whole
 from bnnbench.experiment import state_file
 from bnnbench.experiment.base import HasGroups, HasSteps
-from bnnbench.experiment.run_folder import UnitResults, UnitStore
+from bnnbench.experiment.unit_store import UnitResults, UnitStore
 from bnnbench.random_streams import derive_seed
 
 SAVE_SECONDS = 5.0

@@ -23,14 +23,9 @@ from bnnbench.experiment.base import (
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.provenance import code_version_of, describe_other_code
-from bnnbench.experiment.run_folder import (
-    FIGURE_FORMATS,
-    Done,
-    Record,
-    RunFolder,
-    UnitStore,
-    read_record,
-)
+from bnnbench.experiment.record import Record, read_record
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import digest
 from bnnbench.notes import join_words
 from bnnbench.types import UserError

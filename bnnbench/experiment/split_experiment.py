@@ -15,10 +15,10 @@ from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
 from bnnbench.experiment.reference_fit import reference_seconds
-from bnnbench.experiment.run_folder import Arrays, Rows, UnitResults, UnitStore
 from bnnbench.experiment.split_files import MIXTURE, SEARCH, SPLITS
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
+from bnnbench.experiment.unit_store import Arrays, Rows, UnitResults, UnitStore
 from bnnbench.search.base import Trial, best
 from bnnbench.types import Split
 

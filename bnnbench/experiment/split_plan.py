@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bnnbench.constraints import check_between, check_int
+from bnnbench.constraints import check_int
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.fixed_values import dimension, fixed_original_units, fixed_values
 from bnnbench.experiment.split_cost import (
     COMPILATION_SECONDS,
     describe_data,
@@ -27,6 +27,7 @@ from bnnbench.experiment.split_cost import (
 )
 from bnnbench.experiment.split_files import KIND, SPLITS
 from bnnbench.experiment.split_search import TRIALS, TrialLog
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.methods.shared import compilation
@@ -37,13 +38,6 @@ from bnnbench.types import Split, Table, UserError
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""
-
-
-PRECISIONS = ("noise_precision", "prior_precision")
-"""Hyper-parameters whose value depends on the units of the target."""
-
-NOISE_STD = "noise_std"
-"""Alternative to `noise_precision`, which is `noise_std ** -2`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +87,7 @@ class SplitPlan(HasSteps, HasPlan):
         fixed = fixed_original_units(method, self.fixed_original_units)
         fixed_names = method.fixed_hyper().keys() | fixed.keys()
         free = [name for name in method.hyper_names if name not in fixed_names]
-        space = [_dimension(name, self.bounds.get(name)) for name in free]
+        space = [dimension(name, self.bounds.get(name)) for name in free]
         bounds = {d.name: (float(d.low), float(d.high)) for d in space}
         table = self.dataset.load()
         most = max(len(split.train) for split in table.splits)
@@ -321,17 +315,6 @@ class SplitPlan(HasSteps, HasPlan):
         return fixed + each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
 
 
-def _dimension(name: str, pair: Any) -> Dimension:
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise UserError(
-            f"method.{name} is searched but has no bounds [low, high]; set them in the protocol of "
-            f"the method or data set, or give method.{name}=VALUE.",
-            f"method.{name}",
-            "no_bounds",
-        )
-    return Dimension(name, *pair)
-
-
 def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> str:
     """Resolve `auto` to `always` on a CPU with a compiler if the search is long enough."""
     if setting != "auto":
@@ -340,45 +323,3 @@ def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> s
     return (
         "always" if long and method.benefits_from_compile and compilation.available() else "never"
     )
-
-
-def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fixed values, in standardised units, of the method's unset hyper-parameters.
-
-    Raises:
-        UserError: if a value is not positive.
-    """
-    return _checked("dataset.protocol.fixed", _only_unset(method, fixed))
-
-
-def fixed_original_units(method: Method, fixed: Mapping[str, Any]) -> dict[str, float]:
-    """Return the fixed precisions, in original units, of the method's unset hyper-parameters.
-
-    Args:
-        method: with all values that are set in standardised units.
-        fixed: values by name, of `PRECISIONS` or `NOISE_STD`; None means not fixed.
-
-    Raises:
-        UserError: if a name has no such units or a value is not positive.
-    """
-    key = "protocol.fixed_original_units"
-    for name in fixed:
-        if name not in (*PRECISIONS, NOISE_STD):
-            available = ", ".join((*PRECISIONS, NOISE_STD))
-            raise UserError(f"{key}: unknown name {name!r} (available: {available}).", key)
-    values = _checked(key, fixed)
-    if NOISE_STD in values:
-        values = {"noise_precision": values.pop(NOISE_STD) ** -2, **values}
-    return _only_unset(method, values)
-
-
-def _only_unset(method: Method, values: Mapping[str, Any]) -> dict[str, Any]:
-    unset = set(method.hyper_names) - method.fixed_hyper().keys()
-    return {name: value for name, value in values.items() if name in unset}
-
-
-def _checked(key: str, values: Mapping[str, Any]) -> dict[str, float]:
-    specified = {name: value for name, value in values.items() if value is not None}
-    for name, value in specified.items():
-        check_between(f"{key}.{name}", value, 0)
-    return {name: float(value) for name, value in specified.items()}

@@ -15,7 +15,7 @@ import pandas as pd
 
 from bnnbench.constraints import check_settings
 from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.unit_store import UnitStore
 
 TOP_LEVEL = ("seed", "device", "reading", "splits")
 """Settings of many experiments that are not in the group `experiment`."""

@@ -103,7 +103,7 @@ class CAVI(GaussianPosterior):
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class StackedLinearModels:
     """R linear models and the natural parameters of their exact posteriors, float64.
 
     Attributes:
@@ -125,7 +125,7 @@ class LinearModel:
     moment: Tensor
 
 
-def linear_model(task: FitTask) -> LinearModel:
+def linear_model(task: FitTask) -> StackedLinearModels:
     """Return the models of a fit."""
     data = task.data
     counts = torch.tensor(data.counts, device=data.inputs.device).double()[:, None]
@@ -135,7 +135,7 @@ def linear_model(task: FitTask) -> LinearModel:
     unit = torch.eye(rows.shape[2], dtype=torch.float64, device=rows.device)
     precision = noise[..., None] * (rows.mT @ rows) + prior[..., None] * unit
     moment = noise * (rows.mT @ targets[..., None])[..., 0]
-    return LinearModel(rows, targets, counts, noise, prior, precision, moment)
+    return StackedLinearModels(rows, targets, counts, noise, prior, precision, moment)
 
 
 def with_ones(inputs: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def with_ones(inputs: Tensor) -> Tensor:
     return torch.cat([inputs, torch.ones_like(inputs[..., :1])], -1)
 
 
-def sweep(model: LinearModel, state: State) -> State:
+def sweep(model: StackedLinearModels, state: State) -> State:
     """Update every factor once, in order."""
     diagonal = model.precision.diagonal(dim1=1, dim2=2)
     loc = state["loc"].clone()
@@ -153,7 +153,7 @@ def sweep(model: LinearModel, state: State) -> State:
     return {"loc": loc, "scale": diagonal.rsqrt()}
 
 
-def objective(model: LinearModel, state: State) -> State:
+def objective(model: StackedLinearModels, state: State) -> State:
     """Return the negative ELBO per row in two parts, `[R]` each, in closed form.
 
     `loss` is the expected negative log-likelihood and `complexity` is KL(q || prior), both divided

@@ -30,7 +30,7 @@ from bnnbench.methods.shared.hmc.network import (
     posterior_integrator,
     with_unit_noise,
 )
-from bnnbench.methods.shared.hmc.sampler import Chains, GibbsStep, Schedule, sample
+from bnnbench.methods.shared.hmc.sampler import Chains, ChainSchedule, GibbsStep, sample
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
 from bnnbench.native.networks import has_native_gradients
 from bnnbench.types import UserError
@@ -151,7 +151,7 @@ class HMC(ChainsMethod):
         task = replace(task, outputs=self.likelihood.outputs)
         warm_up = min(self.warm_up, task.epochs // 2)
         draws = task.epochs - warm_up
-        schedule = Schedule(warm_up, draws, self.target_acceptance, self.max_leapfrogs)
+        schedule = ChainSchedule(warm_up, draws, self.target_acceptance, self.max_leapfrogs)
         sampled = self._sampled_precisions(task)
         factors = self._initial_factors(task, sampled)
         position = self._initial_position(task, factors)

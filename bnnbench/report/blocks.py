@@ -155,7 +155,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """A printed table.
 
     Attributes:
@@ -209,7 +209,7 @@ class DataFile:
     text: str = "Data at full precision:"
 
 
-Block = Heading | Paragraph | ItemList | Table | FigureBlock | DataFile
+Block = Heading | Paragraph | ItemList | TableBlock | FigureBlock | DataFile
 
 
 SectionFunction = Callable[[Runs, Style], Iterable[Block]]
@@ -261,13 +261,15 @@ class _CellFormatter(Formatter):
         return format(value, format_spec)
 
 
-def fill(columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row], **options: Any) -> Table:
+def fill(
+    columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row], **options: Any
+) -> TableBlock:
     """A table with a row for each row of a data frame.
 
     Args:
         columns: with their `cell`.
         rows: of the data.
-        options: further fields of `Table`.
+        options: further fields of `TableBlock`.
     """
     records = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else rows
     form = _CellFormatter().vformat
@@ -275,7 +277,7 @@ def fill(columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row], **option
         tuple(form(c.cell, (), row) if isinstance(c.cell, str) else c.cell(row) for c in columns)
         for row in records
     )
-    return Table(tuple(columns), cells, **options)
+    return TableBlock(tuple(columns), cells, **options)
 
 
 def fill_by(group: str, columns: Sequence[Column], rows: pd.DataFrame) -> Iterator[Block]:

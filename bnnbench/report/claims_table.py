@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bnnbench.report.blocks import Block, DataFile, Table, columns, fill
+from bnnbench.report.blocks import Block, DataFile, TableBlock, columns, fill
 from bnnbench.results.claims import Claim
 
 COLUMNS = columns(
@@ -18,7 +18,7 @@ COLUMNS = columns(
 PUBLISHED_EVIDENCE = columns({}, {}, {"Same rule applied to the published numbers": "{theirs}"})
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
+def claims_table(claims: Sequence[Claim]) -> TableBlock:
     """The verdicts as a printed table."""
     data = claims_data(claims)
     return fill((*COLUMNS, *(PUBLISHED_EVIDENCE if "theirs" in data else ())), data)

@@ -119,7 +119,7 @@ def verdict(claim: Claim) -> str:
     return f"{claim.verdict}: {claim.text} ({claim.source}): {claim.evidence}"
 
 
-def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> blocks.Table:
+def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> blocks.TableBlock:
     """The answers as a printed table, without empty columns."""
     optional = [name for name in ("exact", "published") if answers[name].notna().any()]
     labels = ["quantity", "approximation", *(["setting"] if answers["setting"].any() else [])]

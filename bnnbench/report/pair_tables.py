@@ -75,7 +75,7 @@ def power_statement() -> str:
     )
 
 
-def pair_tables(pairs: pd.DataFrame, title: str) -> list[blocks.Table]:
+def pair_tables(pairs: pd.DataFrame, title: str) -> list[blocks.TableBlock]:
     """Return the named pairs by one metric, as parts of one table by data set."""
     return [
         blocks.fill(PAIR_COLUMNS, own, group=str(dataset), title=title, name=title)

@@ -252,7 +252,7 @@ def signed_rank_statement(n: int) -> str:
     )
 
 
-def power_table(pairs: pd.DataFrame) -> blocks.Table:
+def power_table(pairs: pd.DataFrame) -> blocks.TableBlock:
     """Return the smallest detectable differences to the reference methods, by data set."""
     rows = []
     for dataset, own in pairs.groupby("dataset", sort=False):

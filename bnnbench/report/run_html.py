@@ -8,7 +8,15 @@ from pathlib import Path
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import Block, Column, FigureBlock, Heading, ItemList, Paragraph, Table
+from bnnbench.report.blocks import (
+    Block,
+    Column,
+    FigureBlock,
+    Heading,
+    ItemList,
+    Paragraph,
+    TableBlock,
+)
 from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html
 from bnnbench.report.run_output import run_details, run_page_for
@@ -44,7 +52,7 @@ def run_blocks(details: RunDetails, figures: Iterable[FigureBlock]) -> Iterator[
     yield Heading(summary.table.title, 1)
     if details.started:
         yield Paragraph(f"Started {details.started}.")
-    yield Table(summary.table.columns, summary.table.rows)
+    yield TableBlock(summary.table.columns, summary.table.rows)
     if summary.table.caption:
         yield Paragraph(f"{summary.table.caption}.")
     if summary.notes:
@@ -52,7 +60,7 @@ def run_blocks(details: RunDetails, figures: Iterable[FigureBlock]) -> Iterator[
     yield from figures
     for table in summary.tables:
         yield Heading(table.title)
-        yield Table(table.columns, table.rows)
+        yield TableBlock(table.columns, table.rows)
     for title, rows in (("Settings", details.settings), ("Environment", details.environment)):
         yield Heading(title)
-        yield Table(NAME_AND_VALUE, tuple(sorted(rows.items())))
+        yield TableBlock(NAME_AND_VALUE, tuple(sorted(rows.items())))

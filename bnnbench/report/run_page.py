@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.blocks import Table
+from bnnbench.report.blocks import TableBlock
 from bnnbench.results.reader import Runs
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ class RunSummary:
         charts: small figures.
     """
 
-    table: Table
+    table: TableBlock
     notes: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[TableBlock, ...] = ()
     charts: tuple[Chart, ...] = ()
 
 
@@ -115,7 +115,7 @@ class RunPage:
     """
 
     kind: str
-    table: Callable[[RunFolder], Table]
+    table: Callable[[RunFolder], TableBlock]
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
     write: Callable[[RunFolder], None] = lambda folder: None
     report_tables: tuple[str, ...] = ()

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import DIAGNOSIS, KIND
 from bnnbench.files import write_text
 from bnnbench.report.blocks import (
     Column,
-    Table,
+    TableBlock,
     describe_scores,
     format_std,
     format_z,
@@ -41,19 +42,14 @@ from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
 from bnnbench.results.calibration import calibration_table, total_deviation
+from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
-from bnnbench.results.reader import (
-    CONVERGENCE,
-    STATISTICS,
-    Runs,
-    run_row,
-    summarise,
-    unconverged_splits,
-)
+from bnnbench.results.reader import Runs, run_row
 from bnnbench.results.run_files import read_search, read_splits, read_test_points
+from bnnbench.results.split_summary import STATISTICS, summarise
 from bnnbench.types import UserError
 
 Z_STATEMENT = (
@@ -62,7 +58,7 @@ Z_STATEMENT = (
 )
 
 
-def run_table(folder: RunFolder) -> Table:
+def run_table(folder: RunFolder) -> TableBlock:
     """The run's results, next to published values where there are any."""
     splits = read_splits(folder)
     summary = summarise(splits).to_dict("records")
@@ -70,7 +66,7 @@ def run_table(folder: RunFolder) -> Table:
     return scores_table({**run_row(folder, splits), **scores})
 
 
-def scores_table(run: Mapping[str, Any]) -> Table:
+def scores_table(run: Mapping[str, Any]) -> TableBlock:
     """The results table of a run."""
     several, unit = run["splits"] > 1, unit_suffix(str(run["target"]))
     rows = []
@@ -86,7 +82,7 @@ def scores_table(run: Mapping[str, Any]) -> Table:
     )
     if any(row[3] for row in rows):
         columns = (*columns, *number_columns("published", "z"), Column("source", "text"))
-    return Table(
+    return TableBlock(
         columns,
         tuple(row[: len(columns)] for row in rows),
         title=f"{run['dataset']}, {run['method']}" + difference_mark(run["settings_differ"]),
@@ -197,7 +193,7 @@ def summarise_run(
     return RunSummary(scores_table(own), tuple(notes), (splits_table(splits),), present)
 
 
-def splits_table(splits: pd.DataFrame) -> Table:
+def splits_table(splits: pd.DataFrame) -> TableBlock:
     """Scores, hyper-parameters, diagnostics and seconds of each split, without empty columns."""
     extra = [name for name in map(str, splits) if name.startswith(("hp.", DIAGNOSTIC))]
     names = [name for name in (*SPLIT_COLUMNS, *extra) if name in splits]
@@ -211,7 +207,7 @@ def splits_table(splits: pd.DataFrame) -> Table:
         else name.removeprefix("hp.").removeprefix(DIAGNOSTIC).replace("_", " ")
         for name in columns
     )
-    return Table(number_columns(*headings), rows, title="Splits")
+    return TableBlock(number_columns(*headings), rows, title="Splits")
 
 
 def search_chart(folder: RunFolder) -> Chart | None:

@@ -1,4 +1,4 @@
-"""Read finished runs into tables indexed by the digest of each run, and summarise their splits."""
+"""Read finished runs into tables indexed by the digest of each run."""
 
 from __future__ import annotations
 
@@ -10,90 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import Record, RunFolder, finished_runs, read_record
+from bnnbench.experiment.find_runs import finished_runs
+from bnnbench.experiment.record import Record, read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
 from bnnbench.results.completeness import with_incomplete
-from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
+from bnnbench.results.split_summary import summarise_runs, to_wide
 from bnnbench.types import UserError
-
-STATISTICS = ("mean", "std", "stderr")
-
-
-def summarise_runs(splits: pd.DataFrame) -> pd.DataFrame:
-    """Summarise every metric and diagnostic over the splits that did not diverge.
-
-    Returns:
-        Rows by `run` and `metric`: each metric, then each column `diag.*`; columns `mean`, `std`
-        (divisor n - 1), `stderr` (std / sqrt(n)) and `n`, in the units of `splits`. `std` and
-        `stderr` of a single split are missing, not zero.
-    """
-    columns = [key for key in BY_KEY if key in splits]
-    columns += [name for name in splits if str(name).startswith(DIAGNOSTIC)]
-    runs = pd.Index(splits["run"].unique(), name="run")
-    valid = splits[splits["diverged"] == 0].set_index("run")[columns].astype(float)
-    groups = valid.groupby(level="run")
-    n = groups.size().reindex(runs, fill_value=0)
-    mean, std = (table.reindex(runs) for table in (groups.mean(), groups.std(ddof=1)))
-    stderr = std.div(np.sqrt(n), axis=0)
-    statistics = {
-        name: table.rename_axis(columns="metric").stack(future_stack=True)
-        for name, table in zip(STATISTICS, (mean, std, stderr), strict=True)
-    }
-    table = pd.DataFrame(statistics)
-    return table.assign(n=n.reindex(table.index.get_level_values("run")).to_numpy())
-
-
-def summarise(splits: pd.DataFrame) -> pd.DataFrame:
-    """Return `summarise_runs` of a single run, with `metric` as a column."""
-    return summarise_runs(splits.assign(run="")).loc[""].reset_index()
-
-
-def to_wide(summary: pd.DataFrame) -> pd.DataFrame:
-    """Reshape `summarise_runs` to a row per run: `<metric>_mean`, `..._std` and `..._stderr`."""
-    wide = summary[list(STATISTICS)].unstack("metric")
-    metrics = summary.index.unique("metric")
-    ordered = [(statistic, metric) for metric in metrics for statistic in STATISTICS]
-    wide = wide[ordered]
-    wide.columns = pd.Index([f"{metric}_{statistic}" for statistic, metric in ordered])
-    return wide
-
-
-R_HAT, ESS = "diag.r_hat", ["diag.bulk_ess", "diag.tail_ess"]
-"""Columns of `splits.csv`: the 99th percentile of R-hat over the test points, and the 1st
-percentiles of the effective sample sizes."""
-
-DIVERGENCE_RATE = "diag.divergence_rate"
-"""Column of `splits.csv`: divergent transitions of the chains, as a fraction of all kept ones."""
-
-STEP_SIZE = "diag.step_size"
-"""Column of `splits.csv` that every method with several chains has."""
-
-MAX_R_HAT, MIN_ESS, MAX_DIVERGENCE_RATE = 1.01, 400, 0.001
-"""Limits for converged chains; the first two are those of Vehtari et al. (2021)."""
-
-CONVERGENCE = (
-    f"R-hat of at most {MAX_R_HAT} and bulk and tail ESS of at least {MIN_ESS} at 99 % of the test "
-    f"points, and at most {MAX_DIVERGENCE_RATE:.1%} divergent transitions"
-)
-"""The limits in words."""
-
-
-def unconverged_splits(splits: pd.DataFrame) -> list[int]:
-    """Return the splits with too many divergences, or a limit that 1 % of the test points miss.
-
-    A split of chains without an R-hat counts as well: they have too few draws, or never moved.
-    """
-    if R_HAT not in splits or splits.reindex(columns=[R_HAT, STEP_SIZE]).isna().all(axis=None):
-        return []  # a method without chains; a table of several runs has the columns of all methods
-    converged = (splits[R_HAT] <= MAX_R_HAT) & (splits.reindex(columns=ESS) >= MIN_ESS).all(axis=1)
-    if DIVERGENCE_RATE in splits:
-        converged &= splits[DIVERGENCE_RATE] <= MAX_DIVERGENCE_RATE
-    return splits.loc[~converged, "split"].tolist()
-
 
 REPORT_FOLDER = "report"
 """Folders of this name contain reports and perhaps copies of runs; they are not read."""

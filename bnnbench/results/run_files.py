@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment import split_files
-from bnnbench.experiment.run_folder import Done, Record, RunFolder, read_record
+from bnnbench.experiment.record import Record, read_record
+from bnnbench.experiment.run_folder import Done, RunFolder
 from bnnbench.files import READ_ERRORS, check_archive, raise_disk_error, read_bytes
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS

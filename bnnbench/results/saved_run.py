@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import Rows, RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import Rows
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import read_record
+from bnnbench.experiment.record import read_record
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun
 from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.semi_supervised.claims import unit_of

@@ -24,12 +24,9 @@ import image_runs
 import pandas as pd
 from stored_results import RESULTS
 
-from bnnbench.experiment.run_folder import (
-    RunFolder,
-    finished_runs,
-    read_environment,
-    read_record,
-)
+from bnnbench.experiment.find_runs import finished_runs
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder, read_environment
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
 from bnnbench.report.section_names import ALL

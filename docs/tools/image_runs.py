@@ -21,7 +21,8 @@ from published_scores import MAX_Z
 from stored_results import RESULTS
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING, format_z, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
@@ -65,7 +66,6 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("adversarial_vb", "mnist"): ("experiment.repetitions=2", "2 hours"),
 }  # fmt: skip
 """Settings of the runs on the sources' images, and their time on one core."""
-
 
 CURVE_FORMAT = "%.5g"
 """Format of numbers in curves, which are drawn only."""

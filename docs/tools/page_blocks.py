@@ -13,27 +13,19 @@ from downstream import overview
 from peers import peers
 from published_scores import comparisons, explanation
 from scores import best_methods, conformal_coverage, distorted_forecasts
-from stored_results import (
-    RESULTS,
-    SCORES,
-    converged_runs,
-    ensembles,
-    splits,
-    stored_runs,
-    table,
-)
+from stored_results import RESULTS, SCORES, converged_runs, ensembles, splits, stored_runs, table
 
 from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
 from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus
 from bnnbench.report.renderers import markdown
+from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import published_settings
-from bnnbench.results.reader import unconverged_splits
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.tracks import TRACKS
 

@@ -20,7 +20,7 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     SemiSupervisedStack,
     SemiTraining,
 )
-from bnnbench.suites.latent_models.training import Data, Replica, streams_for
+from bnnbench.suites.latent_models.training import AutoencoderReplica, Data, streams_for
 
 REPLICAS, COLUMNS, STEPS = 3, 128, 20
 
@@ -120,7 +120,7 @@ def semi_supervised(method: str) -> dict[str, Workload]:
     shape = SEMI_SUPERVISED
     images = (torch.rand(SEMI_ROWS, shape.pixels) < 0.3).float()
     labels = torch.eye(shape.labels).repeat(SEMI_ROWS // shape.labels, 1)
-    replicas = [Replica(0, k, shape) for k in range(REPLICAS)]
+    replicas = [AutoencoderReplica(0, k, shape) for k in range(REPLICAS)]
     training = SemiTraining(method, 100, COLUMNS, 3e-3, 0.6, 25.0)
     stack = SemiSupervisedStack(shape, replicas, Data(images, images, labels, labels), training)
     rows = torch.randint(SEMI_ROWS, (REPLICAS, COLUMNS))

@@ -25,7 +25,7 @@ from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 
 PORT = 18799

@@ -18,7 +18,7 @@ from benchmarks.training import Row, synthetic_data
 
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.hmc.leapfrog import Integrator, leapfrog_integrator
-from bnnbench.methods.shared.hmc.metric import Metric, MetricAdaptation, network_curvatures
+from bnnbench.methods.shared.hmc.metric import EuclideanMetric, MetricAdaptation, network_curvatures
 from bnnbench.methods.shared.hmc.network import posterior_integrator, posterior_target
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
@@ -59,7 +59,7 @@ def leapfrog_rows(repeats: int, outputs: Path) -> Iterator[Row]:
             yield {"measurement": f"{label}: not installable", "value": np.nan, "unit": "1/s"}
 
 
-def curvature_metric(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> Metric | None:
+def curvature_metric(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> EuclideanMetric | None:
     """Return the metric from the curvature at one network."""
     hyper = {"noise_precision": torch.ones(1, 1)}
     adaptation = MetricAdaptation(network_curvatures(mlp, Gaussian(), data, hyper), 0)
@@ -67,7 +67,7 @@ def curvature_metric(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> Metric
 
 
 def leapfrog_rate(
-    integrate: Integrator, start: torch.Tensor, metric: Metric | None, steps: int
+    integrate: Integrator, start: torch.Tensor, metric: EuclideanMetric | None, steps: int
 ) -> float:
     """Measure steps per core-second, with all chains in one call."""
     position = start.expand(CHAINS, 1, -1).contiguous()

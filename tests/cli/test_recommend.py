@@ -14,7 +14,7 @@ from support.quick import slow_except
 from support.user_errors import raises_user_error
 
 from bnnbench.cli.commands.recommend import _run_in_time
-from bnnbench.config.comparable_runs import _with_splits, comparable_runs, within_budget
+from bnnbench.cli.comparable_runs import _with_splits, comparable_runs, within_budget
 from bnnbench.experiment.progress import seconds_left
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder

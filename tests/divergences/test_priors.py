@@ -6,9 +6,9 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from bnnbench.divergences.priors import Gaussian, Laplace, Prior, ScaleMixture
+from bnnbench.divergences.priors import GaussianPrior, LaplacePrior, Prior, ScaleMixture
 
-PRIORS: list[Prior] = [Gaussian(), Laplace(), ScaleMixture(fraction=0.3, ratio=0.2)]
+PRIORS: list[Prior] = [GaussianPrior(), LaplacePrior(), ScaleMixture(fraction=0.3, ratio=0.2)]
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda p: p.label)

@@ -13,8 +13,8 @@ from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment import provenance
 from bnnbench.experiment.provenance import code_version_of, describe_other_code
+from bnnbench.experiment.record import read_record, write_record
 from bnnbench.experiment.run import run_status, updated_record
-from bnnbench.experiment.run_folder import read_record, write_record
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
 METHOD = """

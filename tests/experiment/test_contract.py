@@ -26,7 +26,8 @@ from bnnbench.constraints import constraints_of
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.report.run_output import find_run_page
 from bnnbench.types import UserError
 

@@ -21,9 +21,10 @@ from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute, make_tasks
 from bnnbench.experiment.lock import lock_units
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.reference_fit import reference_seconds
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 

@@ -11,8 +11,8 @@ from support.tiny_runs import Planner, finished
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import assemble_experiment, build
+from bnnbench.experiment.fixed_values import fixed_original_units, fixed_values
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_plan import fixed_original_units, fixed_values
 from bnnbench.methods.mc_dropout import MCDropout
 
 KEY = "+dataset.protocol.fixed_original_units"

@@ -20,14 +20,16 @@ from support.user_errors import assert_user_error, raises_user_error
 
 from bnnbench.experiment import lock
 from bnnbench.experiment.lock import lock_group, lock_tables, lock_units, note_of
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.types import UserError
 
 HOLD = """
 import sys, time
 from pathlib import Path
 from bnnbench.experiment.lock import lock_units
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 with lock_units(UnitStore(RunFolder(Path(sys.argv[1]))), ["a"]):
     print("held", flush=True)
     time.sleep(600)

@@ -10,9 +10,10 @@ from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods import pbp
 from bnnbench.report.split_run_page import figure_functions, run_notes
+from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.metrics import heading_of
-from bnnbench.results.reader import summarise, unconverged_splits
 from bnnbench.results.run_files import read_arrays, read_predictions
+from bnnbench.results.split_summary import summarise
 from bnnbench.types import DuplicateConfiguration
 
 

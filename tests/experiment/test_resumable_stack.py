@@ -10,13 +10,9 @@ from typing import Any
 import pytest
 
 from bnnbench.experiment import resumable_stack, state_file
-from bnnbench.experiment.resumable_stack import (
-    Log,
-    Repetition,
-    ResumableStack,
-    StackExperiment,
-)
-from bnnbench.experiment.run_folder import RunFolder, UnitResults, UnitStore
+from bnnbench.experiment.resumable_stack import Log, Repetition, ResumableStack, StackExperiment
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitResults, UnitStore
 
 UNITS, REPETITIONS, STEPS = ("a", "b", "c"), 2, 5
 

@@ -27,7 +27,7 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
 from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
-from bnnbench.suites.lam_density_ratio.stack import Stack as Sprinkler
+from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack as Sprinkler
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
@@ -37,8 +37,8 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     SemiSupervisedStack,
     SemiTraining,
 )
-from bnnbench.suites.latent_models.stack import Stack as Autoencoders
-from bnnbench.suites.latent_models.training import Data, Replica, ReplicaStack
+from bnnbench.suites.latent_models.stack import AutoencoderStack as Autoencoders
+from bnnbench.suites.latent_models.training import AutoencoderReplica, Data, ReplicaStack
 from bnnbench.types import Prediction, TrainingSet
 
 COUNTS, GROUPS, SEEDS = (4, 3, 2), (0, 0, 1), [11, 12]
@@ -156,7 +156,7 @@ def test_steps_of_adversaries_stay_on_their_device(
 
 
 SHAPE = Shape(6, (5,), 2, labels=3, classifier=True)
-MEMBERS = [Replica(0, k, SHAPE) for k in range(2)]
+MEMBERS = [AutoencoderReplica(0, k, SHAPE) for k in range(2)]
 IMAGES = Data(meta(12, 6), meta(12, 6), meta(12, 3), meta(12, 3))
 
 

@@ -12,7 +12,7 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
-from bnnbench.methods.shared.hmc.metric import Metric
+from bnnbench.methods.shared.hmc.metric import EuclideanMetric
 from bnnbench.methods.shared.hmc.network import posterior_target
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
 
 
-def some_metric(mlp: MLP, generator: torch.Generator) -> Metric:
+def some_metric(mlp: MLP, generator: torch.Generator) -> EuclideanMetric:
     """A metric for two sets, about half the identity, so that no trajectory diverges."""
     roots = []
     for fan_in in mlp.sizes[:-1]:
         some = 0.05 * torch.randn(2, fan_in + 1, fan_in + 1, generator=generator)
         roots.append(0.5 * torch.eye(fan_in + 1) + some + some.mT)
-    return Metric(tuple(roots))
+    return EuclideanMetric(tuple(roots))
 
 
 @settings(max_examples=12)  # ReLUs at zero may switch in float32
@@ -63,7 +63,9 @@ def test_trajectories_equal_those_of_torch(
     found = leapfrog_trajectories(mlp, data, position, momentum, factors, size, steps, roots)
     double = TrainingSet(x.double(), y.double(), counts, (0, 1))
     target = posterior_target(mlp, LIKELIHOODS[outputs], double, {})
-    double_metric = Metric(tuple(root.double() for root in metric.roots)) if metric else None
+    double_metric = (
+        EuclideanMetric(tuple(root.double() for root in metric.roots)) if metric else None
+    )
     expected = leapfrog(
         target, position.double(), momentum.double(), factors, size, steps, double_metric
     )

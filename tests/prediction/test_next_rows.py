@@ -27,7 +27,9 @@ def final_model(tiny: Planner, *overrides: str) -> tuple[FinalModel, np.ndarray]
     encodings = tuple(Encoding(name, NUMBER) for name in table.features)
     region = TrainingRegion.of(table.inputs, seed=0)
     scores = np.zeros(0)
-    return FinalModel(SavedModel(model, {}, {}), encodings, (), "y", "", scores, region), table.inputs
+    return FinalModel(
+        SavedModel(model, {}, {}), encodings, (), "y", "", scores, region
+    ), table.inputs
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from support.runs import make_folder
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Table
+from bnnbench.report.blocks import DataFile, FigureBlock, Heading, TableBlock
 from bnnbench.report.experiment_page import (
     ExperimentPage,
     Figures,
@@ -115,7 +115,7 @@ def test_runs_of_one_kind_are_named_by_their_differing_settings(tmp_path: Path) 
     captions = {figure.caption for figure in figures(section).values()}
     assert captions == {"Mean by throw"}
     assert len(set(names)) == len(names) == 6
-    verdicts = [block for block in section if isinstance(block, Table)][1]
+    verdicts = [block for block in section if isinstance(block, TableBlock)][1]
     assert verdicts.rows[0][:3] == ("dice are fair", "1.1", "confirmed")
 
 

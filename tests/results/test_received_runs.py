@@ -26,8 +26,10 @@ from support.runs import add_arrays, add_checksums, make_points, make_run
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import assert_user_error, raises_user_error
 
+from bnnbench.experiment.find_runs import find_run
 from bnnbench.experiment.model_file import TENSOR_FILE
-from bnnbench.experiment.run_folder import RunFolder, find_run, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.results.reader import read_runs
 from bnnbench.results.run_files import read_predictions

@@ -8,16 +8,9 @@ import pandas as pd
 import pytest
 from support.runs import make_splits
 
+from bnnbench.results.chain_convergence import ESS, R_HAT, STEP_SIZE, unconverged_splits
 from bnnbench.results.metrics import METRICS
-from bnnbench.results.reader import (
-    ESS,
-    R_HAT,
-    STEP_SIZE,
-    summarise,
-    summarise_runs,
-    to_wide,
-    unconverged_splits,
-)
+from bnnbench.results.split_summary import summarise, summarise_runs, to_wide
 
 
 def test_summary_matches_hand_computed_numbers() -> None:

@@ -15,7 +15,7 @@ from bnnbench.report.blocks import (
     Paragraph,
     SectionFunction,
     Style,
-    Table,
+    TableBlock,
 )
 from bnnbench.results.reader import Runs, read_runs
 
@@ -26,8 +26,8 @@ def blocks(section: SectionFunction, runs: Runs | Path, style: Style | None = No
     return list(section(read, style or Style()))
 
 
-def tables(shown: Iterable[Block]) -> list[Table]:
-    return [block for block in shown if isinstance(block, Table)]
+def tables(shown: Iterable[Block]) -> list[TableBlock]:
+    return [block for block in shown if isinstance(block, TableBlock)]
 
 
 def figures(shown: Iterable[Block]) -> dict[str, FigureBlock]:

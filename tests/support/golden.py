@@ -22,7 +22,7 @@ from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
 from bnnbench.config.overrides import as_override
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run_folder import finished_runs
+from bnnbench.experiment.find_runs import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
 from support.config import compose

@@ -10,7 +10,11 @@ from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
-from bnnbench.suites.latent_models.semi_supervised.stack import ENUMERATION, Batch, SemiTraining
+from bnnbench.suites.latent_models.semi_supervised.stack import (
+    ENUMERATION,
+    LabelledBatch,
+    SemiTraining,
+)
 
 
 def relu_chain(layers: list[Tensor], x: Tensor) -> Tensor:
@@ -45,7 +49,7 @@ def bound(weights: Weights, images: Tensor, labels: Tensor, noise: Tensor) -> Te
 
 
 def semi_supervised_loss(
-    shape: Shape, weights: Weights, batch: Batch, training: SemiTraining, streams: Streams
+    shape: Shape, weights: Weights, batch: LabelledBatch, training: SemiTraining, streams: Streams
 ) -> Tensor:
     """Minus the semi-supervised objective of a minibatch, summed over replicas."""
     log_pi = relu_chain(weights.chains[2], batch.images).log_softmax(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.report.paper.paper_table import Cell, PaperTable, TableEntry, default_name
+from bnnbench.report.paper.paper_table import PaperTable, ScoreCell, TableEntry, default_name
 from bnnbench.results.metrics import BY_KEY
 
 
@@ -28,7 +28,7 @@ def make_paper_table(
     datasets = {f"set-{place}": f"set-{place}" for place in range(sets)}
     sign = {"higher": -1, "lower": 1}
     cells = {
-        (dataset, one.key, key): Cell(
+        (dataset, one.key, key): ScoreCell(
             sign[BY_KEY[key].better] * (3.57 + place), 0.23, 1.0, best=place == 0
         )
         for dataset in datasets

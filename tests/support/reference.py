@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder, read_record, write_record
+from bnnbench.experiment.record import read_record, write_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.published.protocol import search_bounds
 from bnnbench.results.reference.results import FINGERPRINTS, find_folder

@@ -17,7 +17,7 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OUT_OF_FOLD
-from bnnbench.report.blocks import DataFile, Style, Table
+from bnnbench.report.blocks import DataFile, Style, TableBlock
 from bnnbench.report.report_writer import SECTIONS, section_functions
 from bnnbench.report.section_names import ALL
 from bnnbench.results.calibration import calibration_table
@@ -101,7 +101,7 @@ def read_report(outputs: Path) -> tuple[dict[str, pd.DataFrame], Numbers]:
         for block in build(runs, style):
             if isinstance(block, DataFile):
                 tables[block.name] = block.table.apply(without_prose)
-            elif isinstance(block, Table) and build in SECTIONS.values():
+            elif isinstance(block, TableBlock) and build in SECTIONS.values():
                 numbers.append(printed_numbers(block))
     return tables, numbers
 
@@ -117,7 +117,7 @@ def numbers_in(text: str) -> str:
     return " ".join(re.findall(r"(?<!\w)[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text))
 
 
-def printed_numbers(table: Table) -> list[str]:
+def printed_numbers(table: TableBlock) -> list[str]:
     """Return the numbers in each row of a table, without any text."""
     columns = [k for k, column in enumerate(table.columns) if column.kind == "number"]
     return [numbers_in(" ".join(row[k] for k in columns)) for row in table.rows]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import Record, RunFolder, write_record
+from bnnbench.experiment.record import Record, write_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
 from bnnbench.files import checksum
 from bnnbench.results.published.protocol import DATASET_CLASSES, UNSET_SETTINGS, protocol_settings

@@ -12,7 +12,7 @@ from bnnbench.notes import status_message
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.config.subjects import Subject
+    from bnnbench.checking.subjects import Subject
 
 CHECKED_GROUPS = ("method", "dataset", "divergence")
 
@@ -76,8 +76,8 @@ def run(given: Namespace) -> int:
         )
     use_config_dir(given.config_dir)
     with status_message(f"composing {' '.join(given.settings)}"):
+        from bnnbench.checking.subjects import make_subject
         from bnnbench.config.compose import compose_configs
-        from bnnbench.config.subjects import make_subject
 
         configs = compose_configs(given.settings, config_dir=given.config_dir)
     failed, checked = False, []

@@ -8,8 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bnnbench.cli.comparable_runs import METHODS, comparable_runs, method_name, within_budget
 from bnnbench.cli.report_options import NAMES
-from bnnbench.config.comparable_runs import METHODS, comparable_runs, method_name, within_budget
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
 

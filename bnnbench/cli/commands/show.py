@@ -39,7 +39,7 @@ def run(given: Namespace) -> int:
         UserError: if there is no such run, it is damaged, or its page cannot be written.
     """
     from bnnbench.cli.console import open_in_browser, show_run
-    from bnnbench.experiment.run_folder import find_run
+    from bnnbench.experiment.find_runs import find_run
     from bnnbench.results.run_files import read_verified
 
     folder = find_run(given.folder)

@@ -22,7 +22,8 @@ from typing import Any
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.provenance import code_version_of, describe_other_code
-from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.files import checksum, write_bytes
 from bnnbench.types import Table, UserError
 

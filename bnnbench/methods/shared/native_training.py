@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.counter_rng import counters_used
+from bnnbench.counter_rng import counters_used
 from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, State
 from bnnbench.methods.shared.records import Snapshots
 from bnnbench.native.networks import NativeTrainer

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.paper_table import NO_SCORE, Cell, PaperTable
+from bnnbench.report.paper.paper_table import NO_SCORE, PaperTable, ScoreCell
 from bnnbench.results.metrics import Metric
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
@@ -186,13 +186,13 @@ def decimals_of(error: float) -> int:
     return max(0, (1 if leading < 3.55 else 0) - exponent)
 
 
-def common_decimals(cells: Sequence[Cell]) -> int | None:
+def common_decimals(cells: Sequence[ScoreCell]) -> int | None:
     """The (lower) median of the decimals of some cells, or None if none has an error."""
     decimals = sorted(decimals_of(cell.stderr) for cell in cells if cell.stderr > 0)
     return decimals[(len(decimals) - 1) // 2] if decimals else None
 
 
-def format_cell(cell: Cell, common: int | None) -> tuple[str, str]:
+def format_cell(cell: ScoreCell, common: int | None) -> tuple[str, str]:
     """Format the mean and the standard error of a cell.
 
     Args:

@@ -12,16 +12,17 @@ from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.reader import STATISTICS, Runs
+from bnnbench.results.reader import Runs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.significance import compare_pairs, not_credibly_worse
+from bnnbench.results.split_summary import STATISTICS
 
 CellKey = tuple[str, str, str]
 """Data set, key of the entry, key of the metric."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class ScoreCell:
     """One score over splits, in original units.
 
     Attributes:
@@ -41,7 +42,7 @@ class Cell:
     other_splits: bool = False
 
 
-NO_SCORE = Cell(math.nan, math.nan, math.nan)
+NO_SCORE = ScoreCell(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class PaperTable:
     datasets: Mapping[str, str]
     entries: tuple[TableEntry, ...]
     metrics: Mapping[Metric, str]
-    cells: Mapping[CellKey, Cell]
+    cells: Mapping[CellKey, ScoreCell]
     splits: tuple[int, ...]
     diverged_runs: tuple[str, ...]
     other_splits: tuple[str, ...]
@@ -162,7 +163,7 @@ def published_key(method: str) -> str:
 
 def own_cells(
     runs: Runs, table: pd.DataFrame, metrics: Sequence[Metric]
-) -> Iterator[tuple[CellKey, Cell]]:
+) -> Iterator[tuple[CellKey, ScoreCell]]:
     """Yield the scores of our runs, compared by significance tests on each data set."""
     marked_runs = runs_on_other_splits(runs, table)
     pairs = compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
@@ -174,16 +175,16 @@ def own_cells(
                 mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
                 marked = len(group) > 1 and str(run) in best
                 other = str(run) in marked_runs
-                cell = Cell(mean, stderr, std, marked, other_splits=other)
+                cell = ScoreCell(mean, stderr, std, marked, other_splits=other)
                 yield (str(dataset), row["label"], metric.key), cell
 
 
-def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, Cell]]:
+def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, ScoreCell]]:
     """Yield the published values. They are not tested and never marked as best."""
     for row in published.to_dict("records"):
         key = (row["dataset"], published_key(row["method"]), row["metric"])
         std = row["stderr"] * math.sqrt(row["n_splits"])
-        yield key, Cell(row["mean"], row["stderr"], std, decimals=int(row["decimals"]))
+        yield key, ScoreCell(row["mean"], row["stderr"], std, decimals=int(row["decimals"]))
 
 
 def runs_on_other_splits(runs: Runs, table: pd.DataFrame) -> set[str]:

@@ -21,7 +21,15 @@ from latex2mathml.converter import convert
 
 from bnnbench import __version__
 from bnnbench.report import templates
-from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
+from bnnbench.report.blocks import (
+    Block,
+    DataFile,
+    FigureBlock,
+    Heading,
+    ItemList,
+    Paragraph,
+    TableBlock,
+)
 from bnnbench.report.points import PointsBlock
 from bnnbench.report.renderers.html_points import panel_item, script_data
 from bnnbench.report.run_page import Chart, RunDetails
@@ -60,7 +68,7 @@ def page(
         script=_template("sort.js") + _template("page.js"),
         items=list(_in_parts(items)),
         contents=_contents(headings),
-        filters=any(item["kind"] == "Table" for item in items),
+        filters=any(item["kind"] == "TableBlock" for item in items),
         run_names={run.name for run in runs},
         run_list=[
             {"name": run.name, "title": run.summary.table.title or run.name, "folder": run.folder}
@@ -102,7 +110,7 @@ def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict
                 yield {"kind": kind, "anchor": anchor, **asdict(block)}
             case Paragraph() | ItemList():
                 yield {"kind": kind, **asdict(block)}
-            case Table():
+            case TableBlock():
                 anchors["table"] += 1
                 title = block.title or block.group
                 name = f"{title or heading}, table {anchors['table']}"
@@ -123,7 +131,7 @@ def _in_parts(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for item in items:
         if item["kind"] == "Heading" and item["level"] == 3:
             parts.append([item])
-        elif parts and item["kind"] in ("Paragraph", "Table"):
+        elif parts and item["kind"] in ("Paragraph", "TableBlock"):
             parts[-1].append(item)
         else:
             if parts:
@@ -172,7 +180,7 @@ def _common(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {key: value for (key, value), n in counts.items() if 2 * n > len(settings)}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: TableBlock) -> dict[str, Any]:
     columns = [(column.title, column.kind == "number") for column in table.columns]
     rows = table.rows
     return {"title": table.title, "caption": table.caption, "columns": columns, "rows": rows}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from bnnbench.notes import one_line
-from bnnbench.report.blocks import MISSING, Block, Table
+from bnnbench.report.blocks import MISSING, Block, TableBlock
 
 REQUIREMENTS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
 
@@ -34,14 +34,14 @@ ESCAPES = {
 
 def paper(blocks: Iterable[Block]) -> str:
     """Render all tables with a name. Tables with the same name are joined, with row groups."""
-    named: dict[str, list[Table]] = {}
+    named: dict[str, list[TableBlock]] = {}
     for block in blocks:
-        if isinstance(block, Table) and block.name:
+        if isinstance(block, TableBlock) and block.name:
             named.setdefault(block.name, []).append(block)
     return REQUIREMENTS + "\n".join(map(table, named.values()))
 
 
-def table(parts: Sequence[Table]) -> str:
+def table(parts: Sequence[TableBlock]) -> str:
     """Render parts with the same name as one table that may span several pages."""
     first = parts[0]
     types = "".join(COLUMN_TYPES[column.kind] for column in first.columns)

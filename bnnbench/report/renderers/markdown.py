@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
+from bnnbench.report.blocks import (
+    Block,
+    DataFile,
+    FigureBlock,
+    Heading,
+    ItemList,
+    Paragraph,
+    TableBlock,
+)
 from bnnbench.results.glossary import NOTATION, Term
 
 SEE_GLOSSARY = "Definitions and formulas: [glossary.md](glossary.md)."
@@ -27,7 +35,7 @@ def text(block: Block) -> str:
             return block.text
         case ItemList():
             return "\n".join(f"- {item}" for item in block.texts)
-        case Table():
+        case TableBlock():
             return table(block)
         case FigureBlock():
             return f"![{block.name.replace('_', ' ')}]({block.name}.png)\n\n{block.caption}."
@@ -35,7 +43,7 @@ def text(block: Block) -> str:
             return f"{block.text} [{block.name}.csv]({block.name}.csv)."
 
 
-def table(block: Table) -> str:
+def table(block: TableBlock) -> str:
     """Render a table, without its title and caption."""
     align = ["right" if column.kind == "number" else "left" for column in block.columns]
     names = [column.title for column in block.columns]

@@ -11,13 +11,13 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from bnnbench.notes import one_line
-from bnnbench.report.blocks import Block, Heading, ItemList, Paragraph, Table
+from bnnbench.report.blocks import Block, Heading, ItemList, Paragraph, TableBlock
 
 MIN_FIRST_COLUMN = 17
 """Minimum width of the first column in characters, if the others are numbers."""
 
 
-def grid(parts: Sequence[Table]) -> Grid:
+def grid(parts: Sequence[TableBlock]) -> Grid:
     """Render parts with the same columns as one table with row groups; numbers never wrap.
 
     Title and caption are those of the first part.
@@ -62,12 +62,12 @@ def render(blocks: Iterable[Block]) -> Iterator[RenderableType]:
 
 def _render(parts: Sequence[Block]) -> Iterator[RenderableType]:
     """Yield blocks of one type; tables with a name are parts of one table."""
-    tables = [block for block in parts if isinstance(block, Table)]
+    tables = [block for block in parts if isinstance(block, TableBlock)]
     if tables and tables[0].name:
         yield grid(tables)
         return
     for block in parts:
-        if isinstance(block, Table):
+        if isinstance(block, TableBlock):
             yield grid([block])
         elif isinstance(block, Heading):
             yield plain(block.text, style="bold")

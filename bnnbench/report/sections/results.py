@@ -70,7 +70,7 @@ def table_caption(table: pd.DataFrame) -> str:
     return f"{text} All runs differ from the published settings: {shared[0]}." if shared else text
 
 
-def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, blocks.Table]:
+def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, blocks.TableBlock]:
     """The results of each data set, as parts of one table."""
     numbers = {metric.heading: blocks.score(metric.key) for metric in metrics}
     heads = blocks.columns({"Method": "{label}"}, {**numbers, "Splits": splits_cell})
@@ -89,7 +89,7 @@ def splits_cell(run: Mapping[Any, Any]) -> str:
 
 def comparison_tables(
     table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
-) -> dict[str, blocks.Table]:
+) -> dict[str, blocks.TableBlock]:
     """The comparison on each data set with published values, as parts of one table."""
     suffixes = ("mean", "stderr", *PUBLISHED_COLUMNS)
     rows = [

@@ -13,7 +13,7 @@ from bnnbench.constraints import ListOf, OneOf
 from bnnbench.experiment.acquisition import choose_by_distance
 from bnnbench.experiment.fitting import score
 from bnnbench.experiment.repetitions import Fits, RepeatedArms, refit
-from bnnbench.experiment.run_folder import Rows
+from bnnbench.experiment.unit_store import Rows
 from bnnbench.identity import no_identity
 from bnnbench.suites.active_learning.pools import Pools
 from bnnbench.suites.active_learning.tables import DISTANCE, KIND, LABELS, RANDOM, VARIANCE

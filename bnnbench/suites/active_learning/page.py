@@ -9,7 +9,8 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
@@ -89,7 +90,7 @@ def arm_columns(**labels: str) -> tuple[blocks.Column, ...]:
     )
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """The results of each rule."""
     table = read_labels(folder)
     first, last = table["labels"].min(), table["labels"].max()

@@ -99,7 +99,7 @@ def count_statements(family: str) -> int:
     return sum(isinstance(node, ast.stmt) for node in nodes) - len(constants)
 
 
-def practice_table(suite: BookRuns) -> blocks.Table:
+def practice_table(suite: BookRuns) -> blocks.TableBlock:
     """Return the book's Table 4.4 from our numbers, a row per configuration."""
     seconds = suite.table("total_seconds").dropna(axis=1, how="all")
     time, net = timings(seconds), net_wins(suite)
@@ -113,4 +113,4 @@ def practice_table(suite: BookRuns) -> blocks.Table:
             format_number(wins, "+.2f"), quality_rating(wins), quality,
             format_number(multiple, ".3g"), timing_rating(multiple), timing,
         ))  # fmt: skip
-    return blocks.Table(COLUMNS, tuple(rows))
+    return blocks.TableBlock(COLUMNS, tuple(rows))

@@ -109,7 +109,7 @@ def digits(value: float) -> str:
     return format_number(value, ".3g" if abs(value) < 100 else ".0f")
 
 
-def times_table(times: pd.DataFrame) -> blocks.Table:
+def times_table(times: pd.DataFrame) -> blocks.TableBlock:
     """Return the book's Table 4.3 with cells ours / book (speed-up)."""
     names = [name for name in CONFIGURATIONS if (times["method"] == name).any()]
     cells = {
@@ -125,6 +125,6 @@ def times_table(times: pd.DataFrame) -> blocks.Table:
     mean = times.groupby("method")["speedup"].apply(geometric_mean)
     rows.append(("geometric mean", *(f"({digits(mean[name])}x)" for name in names)))
     heads = (CONFIGURATIONS[name] for name in names)
-    return blocks.Table(
+    return blocks.TableBlock(
         (*blocks.label_columns("Data set"), *blocks.number_columns(*heads)), tuple(rows)
     )

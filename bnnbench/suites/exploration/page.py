@@ -8,7 +8,8 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
@@ -93,7 +94,7 @@ def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
     return rows.reset_index()
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """The results of each rule."""
     title, table = short_name(read_record(folder).metadata), read_regret(folder)
     caption = f"mean ± standard error over {table['repetition'].nunique()} repetitions"

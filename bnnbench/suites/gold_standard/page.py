@@ -165,7 +165,7 @@ def describe_other_settings(runs: Runs, comparison: Comparison) -> str:
     return f"Other settings: epochs {', '.join([*sorted(epochs), *values])}."
 
 
-def distances_table(comparison: Comparison) -> blocks.Table:
+def distances_table(comparison: Comparison) -> blocks.TableBlock:
     """Distances between the halves of the reference, then of the runs, the closest first."""
     groups = comparison.table.drop(columns="split").groupby("run", sort=False)
     table = groups.mean().add_suffix("_mean").join(groups.sem().add_suffix("_stderr"))

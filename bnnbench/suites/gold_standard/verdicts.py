@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from bnnbench.results.chain_convergence import CONVERGENCE, ESS, R_HAT, unconverged_splits
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.predictive_distances import rank_correlation
-from bnnbench.results.reader import CONVERGENCE, ESS, R_HAT, unconverged_splits
 from bnnbench.results.significance import compare_scores, verdicts
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 

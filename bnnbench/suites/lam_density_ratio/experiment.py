@@ -15,14 +15,14 @@ import numpy as np
 
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
 from bnnbench.experiment.resumable_stack import StackExperiment
-from bnnbench.experiment.run_folder import UnitResults
+from bnnbench.experiment.unit_store import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import metrics, names
 from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.schedule import FULL_SCHEDULES, SCHEDULES, Schedule
-from bnnbench.suites.lam_density_ratio.stack import Stack
+from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack
 from bnnbench.types import DuplicateConfiguration, UserError
 
 CONFIGURATION = ("contrast", "divergence", "estimator")
@@ -49,7 +49,7 @@ KL_ROUNDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sprinkler(StackExperiment[Stack]):
+class Sprinkler(StackExperiment[DensityRatioStack]):
     """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
     The random numbers of a repetition depend on its number only, not on what it is stacked with.
@@ -168,12 +168,14 @@ class Sprinkler(StackExperiment[Stack]):
         joint, stable = self.contrast == "joint", self.numerics == "stable"
         return Objective(self.divergence, self.estimator, stable, guarded=joint)
 
-    def make_stack(self, units: Sequence[str]) -> Stack:
+    def make_stack(self, units: Sequence[str]) -> DensityRatioStack:
         numbers = [int(unit.rpartition("-")[2]) for unit in units]
         replicas = [Replica(self.seed, number, self._objective) for number in numbers]
-        return Stack(self._problem, replicas)
+        return DensityRatioStack(self._problem, replicas)
 
-    def results(self, stack: Stack, members: Mapping[str, range]) -> Iterator[UnitResults]:
+    def results(
+        self, stack: DensityRatioStack, members: Mapping[str, range]
+    ) -> Iterator[UnitResults]:
         """Yield the curve and the scores of each repetition, and last draws of its generator."""
         last = stack.samples("last").cpu().numpy()
         rounds = [stack.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)]

@@ -37,7 +37,7 @@ COLOURS = dict(zip(ESTIMATORS.values(), PALETTE, strict=False))
 
 
 @dataclass(frozen=True)
-class Panel:
+class LearningCurves:
     """One panel of learning curves.
 
     Attributes:
@@ -49,7 +49,7 @@ class Panel:
     exact: float = math.nan
 
 
-def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
+def learning_curves_figure(panels: Mapping[str, LearningCurves], measure: str) -> Figure:
     """Draw a column per panel and a line per configuration: medians over repetitions.
 
     The average KL has two rows: all iterations on a logarithmic axis, and the last ones enlarged.

@@ -10,7 +10,13 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import Table, format_number, label_columns, number_columns, plus_minus
+from bnnbench.report.blocks import (
+    TableBlock,
+    format_number,
+    label_columns,
+    number_columns,
+    plus_minus,
+)
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import verdict
 from bnnbench.report.run_page import FigureFunctions, RunPage
@@ -101,7 +107,7 @@ def median_repetition(run: SprinklerRun) -> int | None:
     return int(ordered["repetition"].iloc[len(ordered) // 2]) if len(ordered) else None
 
 
-def run_table(folder: RunFolder) -> Table:
+def run_table(folder: RunFolder) -> TableBlock:
     """Return the scores over repetitions, of exact draws, and of the thesis."""
     run = read_sprinkler(folder)
     exact, thesis = exact_scores(run.metadata), run.published
@@ -117,7 +123,9 @@ def run_table(folder: RunFolder) -> Table:
     numbers = number_columns("mean ± stderr", "std", "exact", *thesis_columns)
     size = f"{len(run.repetitions)} repetitions, {run.failed} failed"
     title = f"{run.name}, {run.metadata['schedule']}: {size}"
-    return Table((*label_columns("score"), *numbers), tuple(rows), title=title, caption=CAPTION)
+    return TableBlock(
+        (*label_columns("score"), *numbers), tuple(rows), title=title, caption=CAPTION
+    )
 
 
 def run_notes(folder: RunFolder) -> list[str]:

@@ -73,7 +73,7 @@ class Columns(NamedTuple):
     slopes: Tensor
 
 
-class Stack(Adversaries):
+class DensityRatioStack(Adversaries):
     """Networks, optimisers and random numbers of all replicas, and their training steps.
 
     Args:

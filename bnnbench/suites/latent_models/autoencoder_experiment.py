@@ -12,13 +12,13 @@ import numpy as np
 from bnnbench.constraints import Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import FORWARD, count_weights
-from bnnbench.experiment.run_folder import Arrays
+from bnnbench.experiment.unit_store import Arrays
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
-from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
+from bnnbench.suites.latent_models.experiment import LatentModelExperiment, ModelSetting
 from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.stack import OTHER_LABELS, TRAIN_ROWS, Stack
-from bnnbench.suites.latent_models.training import Data, Replica
+from bnnbench.suites.latent_models.stack import OTHER_LABELS, TRAIN_ROWS, AutoencoderStack
+from bnnbench.suites.latent_models.training import AutoencoderReplica, Data
 
 PLANAR_STEP = 2000
 """Weights that take as long as a planar step of a column: 1300 with 8 latent variables, 2300 with
@@ -26,7 +26,7 @@ PLANAR_STEP = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutoencoderExperiment(LatentModelExperiment[Stack]):
+class AutoencoderExperiment(LatentModelExperiment[AutoencoderStack]):
     """Trains variational autoencoders and estimates log p(x) of test images.
 
     Attributes:
@@ -39,10 +39,14 @@ class AutoencoderExperiment(LatentModelExperiment[Stack]):
     evaluated_images: Annotated[int | None, Whole(1, 1_000_000)] = None
 
     def new_replicas(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
-    ) -> Stack:
+        self,
+        shape: Shape,
+        replicas: Sequence[AutoencoderReplica],
+        data: Data,
+        setting: ModelSetting,
+    ) -> AutoencoderStack:
         training = self.batch_size, self.learning_rate, setting.samples
-        return Stack(shape, replicas, data, *training)
+        return AutoencoderStack(shape, replicas, data, *training)
 
     def evaluated_rows(self, images: int) -> slice | list[int]:
         """Return which of the test images log p(x) is estimated on, in increasing order."""
@@ -64,7 +68,7 @@ class AutoencoderExperiment(LatentModelExperiment[Stack]):
         return self.total_steps(unit) * epoch + FORWARD * (curves + draws * of_sample)
 
     def measure(
-        self, stack: Stack, members: range, setting: Setting
+        self, stack: AutoencoderStack, members: range, setting: ModelSetting
     ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
         unit, data = stack.part(members), stack.data
         rows = self.evaluated_rows(len(data.test))
@@ -89,7 +93,9 @@ class AutoencoderExperiment(LatentModelExperiment[Stack]):
             })  # fmt: skip
         return scores, self.arrays(unit, test_codes[0], setting)
 
-    def arrays(self, unit: Stack, codes: np.ndarray, setting: Setting) -> dict[str, Arrays]:
+    def arrays(
+        self, unit: AutoencoderStack, codes: np.ndarray, setting: ModelSetting
+    ) -> dict[str, Arrays]:
         """Return the arrays of figures, by file: none.
 
         Args:

@@ -15,14 +15,14 @@ import torch
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import ImageExperiment
-from bnnbench.experiment.run_folder import Arrays, UnitResults
+from bnnbench.experiment.unit_store import Arrays, UnitResults
 from bnnbench.results.saved_run import Answer, mean_answer, repetition_tables
 from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import HIDDEN, published_value
 from bnnbench.suites.latent_models.training import (
+    AutoencoderReplica,
     Data,
-    Replica,
     ReplicaStack,
     evaluated_epochs,
 )
@@ -32,7 +32,7 @@ EPOCHS = {"digits": 400, "mnist_5000": 300}
 
 
 @dataclass(frozen=True)
-class Setting:
+class ModelSetting:
     """What a unit trains.
 
     Attributes:
@@ -88,12 +88,16 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
 
     @cached_property
     @abstractmethod
-    def settings(self) -> Mapping[str, Setting]:
+    def settings(self) -> Mapping[str, ModelSetting]:
         """The setting of each unit."""
 
     @abstractmethod
     def new_replicas(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
+        self,
+        shape: Shape,
+        replicas: Sequence[AutoencoderReplica],
+        data: Data,
+        setting: ModelSetting,
     ) -> ReplicaStackT:
         """Return new replicas.
 
@@ -106,7 +110,7 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
 
     @abstractmethod
     def measure(
-        self, stack: ReplicaStackT, members: range, setting: Setting
+        self, stack: ReplicaStackT, members: range, setting: ModelSetting
     ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
         """Measure the trained replicas of a unit.
 
@@ -122,7 +126,7 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
     def stack_key(self, unit: str) -> Hashable:
         return self.settings[unit].can_stack
 
-    def _stack_shape(self, setting: Setting) -> Shape:
+    def _stack_shape(self, setting: ModelSetting) -> Shape:
         """Return the shape of a unit's stack, which does not depend on the requested units."""
         if not self.lockstep:
             return setting.shape
@@ -133,7 +137,7 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
     def make_stack(self, units: Sequence[str]) -> ReplicaStackT:
         first, total = self.settings[units[0]], self.total_steps(units[0])
         replicas = [
-            Replica(self.seed, k, self.settings[unit].shape, self.settings[unit].beta)
+            AutoencoderReplica(self.seed, k, self.settings[unit].shape, self.settings[unit].beta)
             for unit in units
             for k in range(self.repetitions)
         ]
@@ -154,7 +158,7 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
             answers = self._answers(self.settings[unit], pd.DataFrame(scores))
             yield repetition_tables(unit, answers, rows, [log.curve for log in logs]), arrays
 
-    def _answers(self, setting: Setting, scores: pd.DataFrame) -> list[Answer]:
+    def _answers(self, setting: ModelSetting, scores: pd.DataFrame) -> list[Answer]:
         """Return the mean and standard error over repetitions of every score."""
         name, label = setting.approximation, setting.label
         return [

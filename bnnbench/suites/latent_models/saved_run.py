@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.saved_run import CURVES, SCORES, run_reader
 
 read_run = run_reader({

@@ -13,8 +13,8 @@ from bnnbench.suites.latent_models.autoencoder import Autoencoder
 from bnnbench.suites.latent_models.bounds import all_bounds, importance_weighted_bound
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.training import (
+    AutoencoderReplica,
     Data,
-    Replica,
     ReplicaStack,
     minibatches,
     streams_for,
@@ -37,7 +37,7 @@ TRAIN_ROWS = 10_000
 """Maximum number of training images on which curves and codes are computed."""
 
 
-class Stack(ReplicaStack):
+class AutoencoderStack(ReplicaStack):
     """Replicas of autoencoders that train together.
 
     Args:
@@ -52,7 +52,7 @@ class Stack(ReplicaStack):
     def __init__(
         self,
         shape: Shape,
-        replicas: Sequence[Replica],
+        replicas: Sequence[AutoencoderReplica],
         data: Data,
         batch_size: int,
         learning_rate: float,
@@ -68,13 +68,13 @@ class Stack(ReplicaStack):
         self._conditional = data.train.new_tensor([one.labels > 0 for one in own]).view(-1, 1, 1)
         self._models: dict[tuple[int, int], Autoencoder] = {}
 
-    def part(self, members: range) -> Stack:
+    def part(self, members: range) -> AutoencoderStack:
         """Return a stack of some replicas, to measure them without the others."""
         if len(members) == len(self.replicas):
             return self
         replicas = [self.replicas[k] for k in members]
         training = self._batch_size, self._rate, self._samples
-        own = Stack(self.shape, replicas, self.data, *training)
+        own = AutoencoderStack(self.shape, replicas, self.data, *training)
         own.weights.flat.copy_(self.weights.flat[list(members)])
         own.logs = [self.logs[k] for k in members]
         return own

@@ -25,7 +25,7 @@ EVALUATIONS, EARLY = 40, (1, 2, 5)
 
 
 @dataclass(frozen=True)
-class Replica(Repetition):
+class AutoencoderReplica(Repetition):
     """One network of a stack, which starts from the weights of its number and shape.
 
     Attributes:
@@ -81,7 +81,7 @@ class ReplicaStack(ResumableStack[SnapshotLog]):
     """
 
     def __init__(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, first: int = 0
+        self, shape: Shape, replicas: Sequence[AutoencoderReplica], data: Data, first: int = 0
     ) -> None:
         super().__init__([SnapshotLog() for _ in replicas])
         self.shape, self.replicas, self.data = shape, tuple(replicas), data
@@ -128,14 +128,16 @@ def evaluated_epochs(epochs: int) -> set[int]:
     return {epoch for epoch in (*EARLY, *even) if 1 <= epoch <= epochs}
 
 
-def streams_for(replicas: Sequence[Replica], device: torch.device, *purpose: int | str) -> Streams:
+def streams_for(
+    replicas: Sequence[AutoencoderReplica], device: torch.device, *purpose: int | str
+) -> Streams:
     """Return one random stream for each replica."""
     seeds = [replica.seed_for(*purpose) for replica in replicas]
     return Streams(seeds, tuple(range(len(seeds))), device)
 
 
 def minibatches(
-    replicas: Sequence[Replica], rows: int, size: int, epoch: int, device: torch.device
+    replicas: Sequence[AutoencoderReplica], rows: int, size: int, epoch: int, device: torch.device
 ) -> Iterator[Tensor]:
     """Yield the rows of each minibatch, `[R, B]`, in an order that each replica has for itself."""
     orders = []

@@ -20,9 +20,9 @@ from torch.distributions import MultivariateNormal, kl_divergence
 from bnnbench.constraints import check_int
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
-from bnnbench.divergences.priors import Gaussian
+from bnnbench.divergences.priors import GaussianPrior
 from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
 from bnnbench.losses.nll import NLL
@@ -101,7 +101,7 @@ class LinearRegression(Experiment):
         columns, depth = self.table.inputs.shape[1], self.network.depth
         self.method.check_network(columns, self.network)
         likelihood = getattr(self.method, "likelihood", GaussianLikelihood())
-        prior = getattr(getattr(self.method, "divergence", None), "prior", Gaussian())
+        prior = getattr(getattr(self.method, "divergence", None), "prior", GaussianPrior())
         model = f"{likelihood.label}, {likelihood.loss.label} and {prior.label}"
         standard = (type(likelihood), type(likelihood.loss)) == (GaussianLikelihood, NLL)
         unknown = sorted({"noise_precision", "prior_precision"} - self.method.fixed_hyper().keys())
@@ -110,7 +110,7 @@ class LinearRegression(Experiment):
         for is_valid, setting, needs in (
             (depth == 0, "network.depth", f"needs network.depth=0, not {depth}"),
             (standard, "likelihood", f"has {gaussian}, not {model}"),
-            (isinstance(prior, Gaussian), "prior", f"has {gaussian}, not {model}"),
+            (isinstance(prior, GaussianPrior), "prior", f"has {gaussian}, not {model}"),
             (not names, min(names, default=""), f"needs known values of {' and '.join(names)}"),
             (
                 columns == 1,

@@ -10,8 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
-from bnnbench.report.blocks import Table, label_columns, number_columns, plus_minus
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.blocks import TableBlock, label_columns, number_columns, plus_minus
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.labels import short_name
@@ -144,7 +145,7 @@ def _lines(axes: Axes, table: pd.DataFrame, points: pd.DataFrame) -> None:
     axes.set(xlabel="x", ylabel="y", xlim=(grid[0], grid[-1]))
 
 
-def line_table(folder: RunFolder) -> Table:
+def line_table(folder: RunFolder) -> TableBlock:
     """Return the table of posterior means and standard deviations of both weights."""
     names, posterior = read_record(folder).metadata, read_posterior(folder)
     precisions = " and ".join(
@@ -162,7 +163,7 @@ def line_table(folder: RunFolder) -> Table:
         ]
         shared = rows_of_posterior.iloc[0]
         rows.append((NAMES[name], *cells, f"{shared['correlation']:.2f}", f"{shared['kl']:.4f}"))
-    return Table(
+    return TableBlock(
         (*label_columns("posterior"), *number_columns("w0", "w1", "correlation", "KL")),
         tuple(rows),
         title=short_name(names),

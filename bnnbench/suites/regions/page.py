@@ -9,7 +9,8 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, legend, new_figure
@@ -62,7 +63,7 @@ PAIRED_STATEMENT = (
 DISTANCE = "distance to training rows"
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """Scores in the region and inside the training range, and areas under ROC curves."""
     names, table = read_record(folder).metadata, read_regions(folder)
     noun = NOUNS[str(names["region"])]

@@ -12,9 +12,9 @@ from scipy.special import logsumexp
 
 from bnnbench.experiment.acquisition import nearest_distances
 from bnnbench.experiment.fitting import saved_prediction, score, standardised_inputs
-from bnnbench.experiment.run_folder import Arrays, Rows, UnitResults
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
+from bnnbench.experiment.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.portable_math import log_density
 from bnnbench.suites.shifts.made_rows import Shifts

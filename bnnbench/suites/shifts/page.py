@@ -8,7 +8,8 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import GREY, legend, line_style, small_multiples
 from bnnbench.report.run_page import RunPage
@@ -57,7 +58,7 @@ def read_outliers(folder: RunFolder) -> pd.DataFrame:
     return table.assign(variant=table["kind"].where(table["kind"] != SHIFTED, shifts))
 
 
-def run_table(folder: RunFolder) -> blocks.Table:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """Every measure of every score."""
     groups = read_outliers(folder).groupby(["variant", "score"], sort=False)[list(MEASURES)]
     rows = blocks.mean_and_stderr(groups).reset_index()

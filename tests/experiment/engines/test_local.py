@@ -16,8 +16,8 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine
 from bnnbench.experiment.execution import execute, make_tasks, shared_engine
 from bnnbench.experiment.lock import lock_group
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run, run_status
-from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_experiment import SplitExperiment
 
 

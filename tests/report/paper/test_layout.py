@@ -19,7 +19,7 @@ from bnnbench.report.paper.layout import (
     format_cell,
     layouts,
 )
-from bnnbench.report.paper.paper_table import Cell
+from bnnbench.report.paper.paper_table import ScoreCell
 
 
 def test_a_small_table_has_data_sets_as_rows_in_one_column() -> None:
@@ -73,8 +73,8 @@ def test_widths_are_roughly_those_of_latex(text: str, bold: bool, points: float)
     assert 10 * ems(text, bold) == pytest.approx(points, rel=0.07)
 
 
-def cell(mean: float, stderr: float = math.nan, decimals: int | None = None) -> Cell:
-    return Cell(mean, stderr, math.nan, decimals=decimals)
+def cell(mean: float, stderr: float = math.nan, decimals: int | None = None) -> ScoreCell:
+    return ScoreCell(mean, stderr, math.nan, decimals=decimals)
 
 
 @pytest.mark.parametrize(

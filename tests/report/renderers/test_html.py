@@ -15,7 +15,7 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Table,
+    TableBlock,
     label_columns,
     number_columns,
 )
@@ -27,7 +27,7 @@ from bnnbench.results.glossary import TERMS
 
 EVIL = "</script><!-- <b>&amp;"
 
-TABLE = Table(
+TABLE = TableBlock(
     (*label_columns("Method"), *number_columns("RMSE")),
     (("vadam", "3.1 ± 0.2"), (EVIL, "2.9 ± 0.1")),
     title="Scores",
@@ -36,7 +36,9 @@ TABLE = Table(
 
 LONG_WORDS = "what does not fit on a line of a phone"
 LONG_WORD = "training.learning_rate_of_the_first_half"
-OF_A_GROUP = Table(label_columns("Method", "Source"), ((LONG_WORD, LONG_WORDS),), group="yacht")
+OF_A_GROUP = TableBlock(
+    label_columns("Method", "Source"), ((LONG_WORD, LONG_WORDS),), group="yacht"
+)
 
 
 def details(name: str, **settings: str) -> RunDetails:

@@ -17,7 +17,7 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Table,
+    TableBlock,
     columns,
     fill_by,
     label_columns,
@@ -29,7 +29,8 @@ from bnnbench.report.renderers import latex, markdown, terminal
 COLUMNS = (*label_columns("Method"), *number_columns("RMSE [m]"), Column("Source", "text"))
 ROWS = (("my_method", "5.0 ± 1.1", "A & B 2018"), ("b · c", MISSING, ""))
 PARTS = tuple(
-    Table(COLUMNS, ROWS, "results", group, "a title", "mean ± 5 %") for group in ("boston", "yacht")
+    TableBlock(COLUMNS, ROWS, "results", group, "a title", "mean ± 5 %")
+    for group in ("boston", "yacht")
 )
 
 
@@ -51,13 +52,13 @@ def test_markdown_renders_every_block() -> None:
 
 
 def test_pipes_in_cells_are_escaped() -> None:
-    table = Table(label_columns("Claim", "Source"), (("q(z|x) is wide", "1.1"),))
+    table = TableBlock(label_columns("Claim", "Source"), (("q(z|x) is wide", "1.1"),))
     assert markdown.table(table).splitlines()[2].count(" | ") == 1
     assert "q(z\\|x)" in markdown.table(table)
 
 
 def test_latex_joins_the_tables_of_one_name() -> None:
-    nameless = Table(COLUMNS, ROWS)
+    nameless = TableBlock(COLUMNS, ROWS)
     text = latex.paper([Heading("x"), PARTS[0], nameless, PARTS[1]])
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
     assert r"\begin{longtable}{lrp{45mm}}" in text and r"\label{tab:results}" in text
@@ -71,7 +72,7 @@ def test_a_terminal_shows_groups_title_and_caption() -> None:
     console = Console(width=60, file=io.StringIO())
     with console.capture() as capture:
         console.print(terminal.grid(PARTS))
-        console.print(terminal.grid([Table(COLUMNS, ROWS)]))
+        console.print(terminal.grid([TableBlock(COLUMNS, ROWS)]))
     first, second = capture.get().split("yacht")
     assert "a title" in first and "boston" in first and "RMSE [m]" in first
     assert "mean ± 5 %" in second and second.count("my_method") == 2
@@ -84,6 +85,6 @@ def test_rows_are_filled_into_tables_by_group() -> None:
         columns=["dataset", "label", "n", "rmse_mean", "rmse_stderr"],
     )
     assert list(fill_by("dataset", heads, rows)) == [
-        Heading("b", 3), Table(heads, (("x", "1", "2.00 ± 0.50"), ("z", "2", "1.00 ± 0.10"))),
-        Heading("a", 3), Table(heads, (("y", MISSING, "3"),)),
+        Heading("b", 3), TableBlock(heads, (("x", "1", "2.00 ± 0.50"), ("z", "2", "1.00 ± 0.10"))),
+        Heading("a", 3), TableBlock(heads, (("y", MISSING, "3"),)),
     ]  # fmt: skip

@@ -8,19 +8,19 @@ from support.sprinkler import objective, problem, replicas
 
 from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
-from bnnbench.suites.lam_density_ratio.stack import Stack
+from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack
 
 KL, CLASSES = objective("kl_posterior_prior"), objective("gan", "class_probability")
 
 
-def train(stack: Stack, iterations: int) -> None:
+def train(stack: DensityRatioStack, iterations: int) -> None:
     """Train up to this iteration, without saving."""
     stack.run(iterations + 1, lambda: None)
 
 
-def pair(**settings: float) -> Stack:
+def pair(**settings: float) -> DensityRatioStack:
     """Return a stack of two objectives."""
-    return Stack(problem(**settings), replicas(KL, CLASSES))
+    return DensityRatioStack(problem(**settings), replicas(KL, CLASSES))
 
 
 def test_the_curve_has_a_row_per_evaluation_and_one_for_the_last_iteration() -> None:
@@ -75,7 +75,7 @@ def test_a_failed_replica_is_frozen_and_does_not_affect_others() -> None:
 @pytest.mark.slow
 def test_a_dead_relu_is_stuck_and_stops() -> None:
     setting = problem(pretraining_steps=120, estimator_steps=40, iterations=30, evaluate_every=1)
-    stack = Stack(setting, replicas(objective("kl_posterior_prior", "relu_ratio")))
+    stack = DensityRatioStack(setting, replicas(objective("kl_posterior_prior", "relu_ratio")))
     head = stack.estimator.parameters.head
     head[-1].zero_()
     head[-1][:, -1] = -1.0  # the ratio is zero everywhere, and so is every slope
@@ -128,7 +128,7 @@ def test_a_short_run_comes_near_the_exact_posterior() -> None:
         pretraining_steps=500, estimator_steps=8, iterations=600, samples=100,
         estimator_rate=1e-3, posterior_rate=1e-3, decay_from=0.3,
     )  # fmt: skip
-    stack = Stack(setting, replicas(KL))
+    stack = DensityRatioStack(setting, replicas(KL))
     train(stack, 600)
     values = [row["average_kl"] for row in stack.logs[0].curve]
     assert values[0] > 5 and values[-1] < 1.45

@@ -17,7 +17,7 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.suites.lam_density_ratio import SUITE, experiment, stack
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
-from bnnbench.suites.lam_density_ratio.stack import Stack
+from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack
 
 TINY = (
     "pretraining_steps=4", "estimator_steps=2", "iterations=6", "samples=4", "evaluate_every=3",
@@ -76,16 +76,16 @@ def test_a_killed_repetition_is_resumed(
     whole = execute(run_of(tmp_path / "whole"), no_page)
     monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
     run = run_of(tmp_path / "killed")
-    take_step, done = Stack.take_step, []
+    take_step, done = DensityRatioStack.take_step, []
 
-    def killed_after_five(stack: Stack) -> None:
+    def killed_after_five(stack: DensityRatioStack) -> None:
         if len(done) == 5:
             raise Killed
         done.append(stack.steps)
         take_step(stack)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Stack, "take_step", killed_after_five)
+        patch.setattr(DensityRatioStack, "take_step", killed_after_five)
         with pytest.raises(Killed):
             execute(run, no_page)
     unit, state = "repetition-00", run.store.file("repetition-00", state_file.SUFFIX)
@@ -94,7 +94,9 @@ def test_a_killed_repetition_is_resumed(
     assert run.experiment.progress(unit, run.store) == pytest.approx(5 / 7)
 
     restarted: list[int] = []
-    monkeypatch.setattr(Stack, "take_step", lambda s: (restarted.append(s.steps), take_step(s))[1])
+    monkeypatch.setattr(
+        DensityRatioStack, "take_step", lambda s: (restarted.append(s.steps), take_step(s))[1]
+    )
     assert_same_tables(execute(run, no_page), whole)
     assert restarted == [5, 6, *range(7)]  # the second repetition from its start
     assert run.experiment.count_steps(unit, run.store) == (7, 7)

@@ -9,7 +9,7 @@ from support.exact_draws import posterior_samples
 
 from bnnbench.suites.lam_density_ratio.figures import (
     AXIS,
-    Panel,
+    LearningCurves,
     kernel_density,
     learning_curves_figure,
     limits,
@@ -46,8 +46,8 @@ def test_early_values_are_ignored_for_the_limits() -> None:
 
 def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     panels = {
-        "(a)": Panel({"D": curves(), "T": curves(1.4)}, 1.3241),
-        "(b)": Panel({"T": curves()}, 1.3241),
+        "(a)": LearningCurves({"D": curves(), "T": curves(1.4)}, 1.3241),
+        "(b)": LearningCurves({"T": curves()}, 1.3241),
     }
     figure = learning_curves_figure(panels, "average_kl")
     whole, _, enlarged, _ = figure.axes
@@ -60,8 +60,10 @@ def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     assert named == ["D", "T", "exact posterior draws 1.3241"]
     lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
     assert lines["D"] != lines["T"]
-    alone = learning_curves_figure({"(b)": Panel({"T": curves()})}, "nelbo").axes[0].lines[0]
-    assert alone.get_color() == lines["T"]  # an estimator has one colour in every figure
+    alone = learning_curves_figure({"(b)": LearningCurves({"T": curves()})}, "nelbo")
+    assert (
+        alone.axes[0].lines[0].get_color() == lines["T"]
+    )  # an estimator has one colour in every figure
 
 
 def test_the_kernel_density_integrates_to_one_and_agrees_with_its_formula() -> None:

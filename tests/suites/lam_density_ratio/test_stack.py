@@ -14,7 +14,7 @@ from bnnbench.optim import Adam
 from bnnbench.suites.lam_density_ratio import sprinkler
 from bnnbench.suites.lam_density_ratio.networks import ESTIMATOR, GENERATOR, Parameters
 from bnnbench.suites.lam_density_ratio.problem import Problem
-from bnnbench.suites.lam_density_ratio.stack import Stack, negative_log_likelihood
+from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack, negative_log_likelihood
 
 contrasts = pytest.mark.parametrize("joint", [False, True])
 variants = pytest.mark.parametrize(("joint", "from_model"), [(False, False), (True, True)])
@@ -25,8 +25,8 @@ OBJECTIVES = [
 ]
 
 
-def make(joint: bool, from_model: bool) -> Stack:
-    return Stack(problem(joint, from_model, torch.float64), replicas(*OBJECTIVES))
+def make(joint: bool, from_model: bool) -> DensityRatioStack:
+    return DensityRatioStack(problem(joint, from_model, torch.float64), replicas(*OBJECTIVES))
 
 
 @variants
@@ -67,8 +67,8 @@ def test_gradient_of_the_generator_agrees_with_autograd(joint: bool, from_model:
     torch.testing.assert_close(stack.generator.gradient.flat, flat.grad, rtol=1e-9, atol=1e-11)
 
 
-def trained(one: Problem, *members: int) -> Stack:
-    stack = Stack(one, [replicas(o, repetition=k)[0] for k, o in enumerate(OBJECTIVES)
+def trained(one: Problem, *members: int) -> DensityRatioStack:
+    stack = DensityRatioStack(one, [replicas(o, repetition=k)[0] for k, o in enumerate(OBJECTIVES)
                         if k in members])  # fmt: skip
     for _ in range(3):
         stack.estimator_steps(25, rate=1e-3)
@@ -96,7 +96,7 @@ def test_the_same_repetition_has_the_same_start_for_every_objective() -> None:
     for shared in (stack.generator.parameters.flat, stack.estimator.parameters.flat,
                    stack.draws.noise(1), stack.draws.prior(0)):  # fmt: skip
         assert (shared == shared[:1]).all()
-    other = Stack(problem(dtype=torch.float64), replicas(OBJECTIVES[0], repetition=1))
+    other = DensityRatioStack(problem(dtype=torch.float64), replicas(OBJECTIVES[0], repetition=1))
     assert (other.generator.parameters.flat[0] != stack.generator.parameters.flat[0]).any()
 
 
@@ -135,7 +135,9 @@ def test_two_steps_of_adam_with_a_frozen_replica() -> None:
 
 
 def test_draws_follow_the_model() -> None:
-    stack = Stack(problem(joint=True, from_model=True, samples=4000), replicas(OBJECTIVES[0]))
+    stack = DensityRatioStack(
+        problem(joint=True, from_model=True, samples=4000), replicas(OBJECTIVES[0])
+    )
     stack.draws.refill(1)
     prior = stack.draws.prior(0)
     assert prior.var().item() == pytest.approx(2, rel=0.05)

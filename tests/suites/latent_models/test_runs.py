@@ -30,7 +30,7 @@ from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.plots import COLOURS
 from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
-from bnnbench.suites.latent_models.stack import Stack
+from bnnbench.suites.latent_models.stack import AutoencoderStack
 
 PAGES = {page.kind: page for page in EXPERIMENT_PAGES}
 
@@ -106,11 +106,11 @@ def test_evaluated_images_are_all_or_a_random_subset(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stack"),
-    [("distortion_rate", Stack), ("semi_supervised", SemiSupervisedStack)],
+    [("distortion_rate", AutoencoderStack), ("semi_supervised", SemiSupervisedStack)],
 )
 def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     kind: str,
-    stack: type[Stack | SemiSupervisedStack],
+    stack: type[AutoencoderStack | SemiSupervisedStack],
     folders: Folders,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -118,7 +118,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
     run, train_epoch, trained = make_run(kind, tmp_path), stack.train_epoch, []
 
-    def train_or_die(self: Stack, epoch: int) -> None:
+    def train_or_die(self: AutoencoderStack, epoch: int) -> None:
         if epoch == 3 and not trained:
             raise KeyboardInterrupt
         train_epoch(self, epoch)
@@ -128,7 +128,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
     unit = run.experiment.units()[0]
     assert run.experiment.count_steps(unit, run.store) == (2, 4)
 
-    def record(self: Stack, epoch: int) -> None:
+    def record(self: AutoencoderStack, epoch: int) -> None:
         trained.append(epoch)
         train_epoch(self, epoch)
 

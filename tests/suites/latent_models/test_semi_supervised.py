@@ -15,11 +15,11 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     MIXED,
     PAIRED,
-    Batch,
+    LabelledBatch,
     SemiSupervisedStack,
     SemiTraining,
 )
-from bnnbench.suites.latent_models.training import Data, Replica
+from bnnbench.suites.latent_models.training import AutoencoderReplica, Data
 
 SHAPE = Shape(6, (5, 4), 2, labels=3, classifier=True)
 TAU, ALPHA = 0.6, 25.0
@@ -30,7 +30,7 @@ def make_stack(method: str) -> SemiSupervisedStack:
     random = torch.Generator().manual_seed(0)
     images = torch.rand(12, 6, dtype=torch.float64, generator=random).round()
     labels = torch.eye(3, dtype=torch.float64).repeat(4, 1)
-    replicas = [Replica(0, k, SHAPE) for k in range(2)]
+    replicas = [AutoencoderReplica(0, k, SHAPE) for k in range(2)]
     training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA)
     return SemiSupervisedStack(SHAPE, replicas, Data(images, images, labels, labels), training)
 
@@ -46,7 +46,9 @@ def test_gradients_equal_those_of_autograd(method: str) -> None:
     pairs = None if method == MIXED else stack._paired_rows(1, 1)[0]
     batch = stack._batch(rows, pairs)
     if method == MIXED:
-        batch = Batch(batch.images, batch.labels, torch.rand(2, 1, 4) < 0.5, batch.weight, 0)
+        batch = LabelledBatch(
+            batch.images, batch.labels, torch.rand(2, 1, 4) < 0.5, batch.weight, 0
+        )
     flat = stack.weights.flat.clone().requires_grad_()
     weights = Weights(SHAPE.chains, flat)
     semi_supervised_loss(SHAPE, weights, batch, stack.training, streams()).backward()

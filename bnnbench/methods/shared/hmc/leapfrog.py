@@ -1,7 +1,7 @@
 """Leapfrog integration of Hamiltonian dynamics for stacked chains.
 
 Neal, "MCMC using Hamiltonian dynamics", *Handbook of Markov Chain Monte Carlo*, 2011, sections 2.3
-and 3.2, with the identity or a `Metric` as mass matrix. C chains of each of R replicas are
+and 3.2, with the identity or a `EuclideanMetric` as mass matrix. C chains of each of R replicas are
 `[C, R, P]`. The potential energy, minus the log density, is a sum of K parts with constant factors:
 
     U(w) = factor_1 E_1(w) + ... + factor_K E_K(w)
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.metric import Metric
+from bnnbench.methods.shared.hmc.metric import EuclideanMetric
 
 Target = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Maps positions `[C, R, P]` and factors `[K, C, R]` to energy parts and gradients.
@@ -46,7 +46,9 @@ class LeapfrogResult(NamedTuple):
     after: Tensor
 
 
-Integrator = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Metric | None], LeapfrogResult]
+Integrator = Callable[
+    [Tensor, Tensor, Tensor, Tensor, Tensor, EuclideanMetric | None], LeapfrogResult
+]
 """Function of positions, momenta, factors, step sizes, numbers of steps and a metric."""
 
 
@@ -62,7 +64,7 @@ def leapfrog(
     factors: Tensor,
     size: Tensor,
     steps: Tensor,
-    metric: Metric | None = None,
+    metric: EuclideanMetric | None = None,
 ) -> LeapfrogResult:
     """Integrate all chains in lockstep; a chain that has finished its steps no longer moves.
 

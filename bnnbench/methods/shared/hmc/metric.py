@@ -41,7 +41,7 @@ WINDOW_ENDS = (1 / 8, 1 / 4, 1 / 2)
 
 
 @dataclass(frozen=True)
-class Metric:
+class EuclideanMetric:
     """The matrix B of R replicas.
 
     Attributes:
@@ -86,13 +86,13 @@ class MetricAdaptation:
         if self._curvatures and transition < max(self._ends):
             self._recorded.append(self._curvatures(position, factors))
 
-    def metric(self, position: Tensor, factors: Tensor) -> Metric | None:
+    def metric(self, position: Tensor, factors: Tensor) -> EuclideanMetric | None:
         """Return the metric of the last window, or of the initial positions if there was none."""
         if not self._curvatures:
             return None
         recorded, self._recorded = self._recorded or [self._curvatures(position, factors)], []
         means = [torch.stack(matrices).mean(0) for matrices in zip(*recorded, strict=True)]
-        return Metric(tuple(_inverse_root(mean).to(position.dtype) for mean in means))
+        return EuclideanMetric(tuple(_inverse_root(mean).to(position.dtype) for mean in means))
 
 
 def network_curvatures(

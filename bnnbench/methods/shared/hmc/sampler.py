@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.hmc.leapfrog import Integrator, energy_error
-from bnnbench.methods.shared.hmc.metric import Curvatures, Metric, MetricAdaptation
+from bnnbench.methods.shared.hmc.metric import Curvatures, EuclideanMetric, MetricAdaptation
 from bnnbench.methods.shared.hmc.step_size import DualAveraging, initial_step_size
 from bnnbench.methods.shared.hmc.trajectory import TrajectoryLength, Transition
 from bnnbench.random_streams import Streams
@@ -31,7 +31,7 @@ N_UNIFORMS = 4
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ChainSchedule:
     """Length of the chains, and targets of the adaptation.
 
     Attributes:
@@ -84,7 +84,7 @@ def transition(
     length: Tensor,
     uniform: Tensor,
     max_leapfrogs: int,
-    metric: Metric | None = None,
+    metric: EuclideanMetric | None = None,
 ) -> Transition:
     """Simulate and accept or reject one trajectory of every chain.
 
@@ -123,7 +123,7 @@ def sample(
     position: Tensor,
     factors: Tensor,
     trajectory: TrajectoryLength,
-    schedule: Schedule,
+    schedule: ChainSchedule,
     streams: Streams,
     gibbs: GibbsStep | None = None,
     curvatures: Curvatures | None = None,
@@ -143,7 +143,7 @@ def sample(
     """
     recorder = DrawRecorder(position, factors, schedule.draws)
     adaptation = MetricAdaptation(curvatures, schedule.warm_up)
-    metric: Metric | None = None
+    metric: EuclideanMetric | None = None
     for k in range(schedule.warm_up + schedule.draws):
         warming_up = k < schedule.warm_up
         if adaptation.starts_window(k):

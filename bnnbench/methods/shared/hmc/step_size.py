@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.hmc.leapfrog import Integrator, energy_error
-from bnnbench.methods.shared.hmc.metric import Metric
+from bnnbench.methods.shared.hmc.metric import EuclideanMetric
 
 T0, GAMMA, KAPPA = 10.0, 0.05, 0.75
 """Constants of dual averaging, as in the paper."""
@@ -60,7 +60,7 @@ def initial_step_size(
     position: Tensor,
     momentum: Tensor,
     factors: Tensor,
-    metric: Metric | None = None,
+    metric: EuclideanMetric | None = None,
     guess: float = 0.1,
 ) -> Tensor:
     """Return step sizes `[C, R]` whose acceptance probability for one leapfrog is about 1/2.

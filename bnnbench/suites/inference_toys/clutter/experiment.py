@@ -17,7 +17,7 @@ from bnnbench.suites.inference_toys.clutter import baselines
 from bnnbench.suites.inference_toys.clutter.message_passing import expectation_propagation
 from bnnbench.suites.inference_toys.clutter.model import (
     ClutterModel,
-    ExactPosterior,
+    ClutterPosterior,
     exact_posterior,
     simulate,
 )
@@ -176,7 +176,7 @@ def answers(
     ep: EPResult[Any],
     steps: Mapping[str, Array],
     vi: Array,
-    posterior: ExactPosterior,
+    posterior: ClutterPosterior,
 ) -> Iterator[Answer]:
     """Yield the answers for one data set.
 
@@ -207,7 +207,7 @@ def answers(
 
 
 def progress_table(
-    steps: Mapping[str, Array], draws: Sequence[int], count: int, exact: ExactPosterior
+    steps: Mapping[str, Array], draws: Sequence[int], count: int, exact: ClutterPosterior
 ) -> pd.DataFrame:
     """Return the work, median estimates and quantiles of absolute errors by algorithm and step.
 

@@ -72,7 +72,7 @@ class ClutterModel:
 
 
 @dataclass(frozen=True)
-class ExactPosterior:
+class ClutterPosterior:
     """The exact moments of `theta`, `log p(x)` in nats, and the density on a grid, `[K]`."""
 
     mean: float
@@ -93,7 +93,7 @@ def simulate(
     return np.where(is_clutter, clutter, signal), is_clutter
 
 
-def exact_posterior(model: ClutterModel) -> ExactPosterior:
+def exact_posterior(model: ClutterModel) -> ClutterPosterior:
     """Compute the posterior by adaptive Gauss-Kronrod quadrature.
 
     The mode and the support of the likelihood are passed as break points, because quadrature
@@ -121,4 +121,4 @@ def exact_posterior(model: ClutterModel) -> ExactPosterior:
     half_width = TABLE_HALF_WIDTH * scale
     theta = np.linspace(mean - half_width, mean + half_width, N_TABLE_POINTS)
     density = np.exp(model.log_joint(theta) - log_evidence)
-    return ExactPosterior(float(mean), float(scale), float(log_evidence), theta, density)
+    return ClutterPosterior(float(mean), float(scale), float(log_evidence), theta, density)

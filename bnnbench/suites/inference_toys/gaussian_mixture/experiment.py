@@ -18,7 +18,7 @@ from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.gaussian_mixture import model, variational
-from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors
+from bnnbench.suites.inference_toys.gaussian_mixture.model import MixtureFactors
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 from bnnbench.types import UserError
 
@@ -124,18 +124,18 @@ class GaussianMixture(TableExperiment):
         sizes = self.batch, self.repetitions
         return stochastic_tables(many, schedules, *sizes, self.seed)
 
-    def _problem(self, means: tuple[float, ...], count: int) -> Problem:
+    def _problem(self, means: tuple[float, ...], count: int) -> ClusteringProblem:
         """Draw points and starts; a start does not depend on their number."""
         points = model.draw_points(means, count, np.random.default_rng(self.data_seed))
         randoms = [np.random.default_rng([self.seed, start]) for start in range(self.starts)]
         scale = np.sqrt(self.prior_variance)
         starts = np.array([random.normal(scale=scale, size=len(means)) for random in randoms])
         limits = self.iterations, self.tolerance
-        return Problem(points, starts, self.prior_variance, *limits)
+        return ClusteringProblem(points, starts, self.prior_variance, *limits)
 
 
 @dataclass(frozen=True)
-class Problem:
+class ClusteringProblem:
     """A data set and the settings of coordinate ascent on it.
 
     Attributes:
@@ -150,17 +150,17 @@ class Problem:
     iterations: int
     tolerance: float
 
-    def run_cavi(self, start: np.ndarray, prior_variance: float) -> Ascent[Factors]:
+    def run_cavi(self, start: np.ndarray, prior_variance: float) -> Ascent[MixtureFactors]:
         """Run coordinate ascent from the means `start`, `[K]`."""
         limits = self.iterations, self.tolerance
         return variational.run_cavi(self.points, start, prior_variance, *limits)
 
-    def run_all_starts(self) -> list[Ascent[Factors]]:
+    def run_all_starts(self) -> list[Ascent[MixtureFactors]]:
         """Run coordinate ascent from every start."""
         return [self.run_cavi(start, self.prior_variance) for start in self.starts]
 
 
-def few_tables(problem: Problem) -> Tables:
+def few_tables(problem: ClusteringProblem) -> Tables:
     """Compare CAVI with the exact posterior."""
     components = problem.starts.shape[1]
     exact = model.enumerate_assignments(problem.points, components, problem.prior_variance)
@@ -178,7 +178,7 @@ def few_tables(problem: Problem) -> Tables:
     return {ANSWERS: answers, TRACE: _trace("few", fits)}
 
 
-def many_tables(problem: Problem) -> Tables:
+def many_tables(problem: ClusteringProblem) -> Tables:
     """Run CAVI where starts may converge to different optima."""
     fits = problem.run_all_starts()
     answers = [
@@ -189,7 +189,7 @@ def many_tables(problem: Problem) -> Tables:
     return {ANSWERS: answers, TRACE: _trace("many", fits)}
 
 
-def _summarise(fits: Sequence[Ascent[Factors]], setting: str) -> Iterator[Answer]:
+def _summarise(fits: Sequence[Ascent[MixtureFactors]], setting: str) -> Iterator[Answer]:
     """Summarise all starts."""
     best = fits[best_start(fits)].objective[-1]
     converged = np.mean([fit.status == "converged" for fit in fits])
@@ -199,11 +199,11 @@ def _summarise(fits: Sequence[Ascent[Factors]], setting: str) -> Iterator[Answer
     yield Answer(LARGEST_DECREASE, CAVI, decrease, setting)
 
 
-def _trace(part: str, fits: Sequence[Ascent[Factors]]) -> pd.DataFrame:
+def _trace(part: str, fits: Sequence[Ascent[MixtureFactors]]) -> pd.DataFrame:
     return trace_table(part, [{"elbo": fit.objective} for fit in fits])
 
 
-def fitted_tables(problem: Problem) -> Tables:
+def fitted_tables(problem: ClusteringProblem) -> Tables:
     """Compare variational EM for the prior variance with maximising the exact evidence."""
     data = problem.points, problem.starts.shape[1]
     limits = problem.prior_variance, problem.iterations, problem.tolerance
@@ -222,7 +222,7 @@ def fitted_tables(problem: Problem) -> Tables:
 
 
 def stochastic_tables(
-    problem: Problem,
+    problem: ClusteringProblem,
     schedules: Mapping[str, Sequence[float]],
     batch: int,
     repetitions: int,

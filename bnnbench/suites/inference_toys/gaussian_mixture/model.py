@@ -25,7 +25,7 @@ MAX_ASSIGNMENTS = 3**10
 
 
 @dataclass(frozen=True)
-class Factors:
+class MixtureFactors:
     """Mean and variance of the means, `[K]` each, and probabilities of assignments, `[N, K]`."""
 
     loc: np.ndarray
@@ -39,7 +39,7 @@ def draw_points(means: Sequence[float], count: int, random: np.random.Generator)
     return np.array(means, dtype=float)[labels] + random.normal(size=count)
 
 
-def elbo(points: np.ndarray, factors: Factors, prior_variance: float) -> float:
+def elbo(points: np.ndarray, factors: MixtureFactors, prior_variance: float) -> float:
     """Return the evidence lower bound, `E_q[log p(mu, c, x)] - E_q[log q(mu, c)]`, in nats.
 
     The thesis prints the first expectations, and the one in (3.6.2), over `p`; its next lines

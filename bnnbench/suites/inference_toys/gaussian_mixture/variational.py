@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors, elbo
+from bnnbench.suites.inference_toys.gaussian_mixture.model import MixtureFactors, elbo
 from bnnbench.suites.inference_toys.mixtures import Ascent, ascend
 
 
@@ -36,19 +36,19 @@ def update_means(
 
 def run_cavi(
     points: np.ndarray, start: np.ndarray, prior_variance: float, iterations: int, tolerance: float
-) -> Ascent[Factors]:
+) -> Ascent[MixtureFactors]:
     """Run coordinate ascent on points `[N]` until the ELBO converges (thesis, Algorithm 3).
 
     The expectations of the means begin at `start`, `[K]`, their variances at 1 and the
     responsibilities at `1 / K`.
     """
 
-    def step(factors: Factors) -> Factors:
+    def step(factors: MixtureFactors) -> MixtureFactors:
         weights = responsibilities(points, factors.loc, factors.variance)
-        return Factors(*update_means(points, weights, prior_variance), weights)
+        return MixtureFactors(*update_means(points, weights, prior_variance), weights)
 
     uniform = np.full((len(points), len(start)), 1 / len(start))
-    first = Factors(start, np.ones_like(start), uniform)
+    first = MixtureFactors(start, np.ones_like(start), uniform)
     return ascend(step, first, lambda q: elbo(points, q, prior_variance), iterations, tolerance)
 
 
@@ -58,7 +58,7 @@ class EStep:
 
     prior_variance: float
     elbo: float
-    factors: Factors
+    factors: MixtureFactors
 
     @property
     def second_moment(self) -> float:

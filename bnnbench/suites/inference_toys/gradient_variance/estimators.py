@@ -33,7 +33,7 @@ import torch
 
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     HALF_LOG_TWO_PI,
-    LinearModel,
+    KnownNoiseModel,
     Normal,
     Objective,
     Quadratic,
@@ -151,7 +151,7 @@ def quadratic_variance(name: str, objective: Quadratic, q: Normal) -> Values:
     return np.array([loc_variance / q.scale**2, scale_variance])
 
 
-def mean_over_minibatches(model: LinearModel, q: Normal, size: int) -> Values:
+def mean_over_minibatches(model: KnownNoiseModel, q: Normal, size: int) -> Values:
     """Return the mean `[2]` of eq. 3.77 over all minibatches, and over z by quadrature."""
     noise, weights = quadrature_nodes()
     rows = np.array(list(combinations(range(len(model.targets)), size)))
@@ -160,7 +160,7 @@ def mean_over_minibatches(model: LinearModel, q: Normal, size: int) -> Values:
 
 def gradient_ascent(
     name: str,
-    model: LinearModel,
+    model: KnownNoiseModel,
     random: np.random.Generator,
     shape: tuple[int, int, int],
     learning_rate: float,

@@ -32,7 +32,7 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Cosine,
-    LinearModel,
+    KnownNoiseModel,
     Normal,
     Objective,
     Values,
@@ -128,10 +128,10 @@ class GradientVariance(TableExperiment):
             )
 
     @property
-    def model(self) -> LinearModel:
+    def model(self) -> KnownNoiseModel:
         """The regression model with its data."""
         data = simulate_line(self.rows, self.weight, self.noise_precision, self.data_seed)
-        return LinearModel(*data, self.noise_precision, self.prior_precision)
+        return KnownNoiseModel(*data, self.noise_precision, self.prior_precision)
 
     def setups(self) -> Iterator[Setup]:
         """Yield the setups in which variances are measured."""
@@ -206,7 +206,7 @@ def variance_tables(setups: Iterable[Setup], draws: int, seed: int) -> Tables:
     return {ANSWERS: answers, VARIANCES: rows}
 
 
-def bias_answers(model: LinearModel, size: int) -> list[Answer]:
+def bias_answers(model: KnownNoiseModel, size: int) -> list[Answer]:
     """Return the mean of eq. 3.77 at the prior over all minibatches, and the exact gradient."""
     means = mean_over_minibatches(model, model.prior, size)
     rows = zip(PARAMETERS, means, model.elbo().gradient(model.prior), strict=True)
@@ -218,7 +218,7 @@ def bias_answers(model: LinearModel, size: int) -> list[Answer]:
 
 
 def convergence_tables(
-    model: LinearModel, shape: tuple[int, int, int], learning_rate: float, seed: int
+    model: KnownNoiseModel, shape: tuple[int, int, int], learning_rate: float, seed: int
 ) -> Tables:
     """Return the divergence from the posterior during ascent with every estimator.
 

@@ -85,7 +85,7 @@ def squared_distance(target: float) -> Quadratic:
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class KnownNoiseModel:
     """`y_i = w x_i + noise` with known noise precision and prior `w ~ N(0, 1 / prior_precision)`.
 
     Inputs `x` and targets `y` have shape `[N]`.

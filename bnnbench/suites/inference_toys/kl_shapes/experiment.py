@@ -22,7 +22,7 @@ from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     HELLINGER,
     REVERSE,
-    Mixture,
+    BimodalTarget,
     covariance_matrix,
     fit_factorised,
     kl_divergence,
@@ -72,26 +72,28 @@ class KLShapes(TableExperiment):
     unit_noun: ClassVar[str] = "shape"
     folder_settings: ClassVar[tuple[str, ...]] = ("correlation",)
 
-    def cases(self) -> Mapping[str, Mixture | None]:
+    def cases(self) -> Mapping[str, BimodalTarget | None]:
         """Return the mixtures, and None for the correlated pair."""
         settings = product(self.weights, self.scales, self.separations)
-        mixtures = [Mixture(separation, weight, scale) for weight, scale, separation in settings]
+        mixtures = [
+            BimodalTarget(separation, weight, scale) for weight, scale, separation in settings
+        ]
         return {**{f"mixture-{k}": p for k, p in enumerate(mixtures)}, PAIR: None}
 
-    def tables(self, case: Mixture | None) -> Tables:
+    def tables(self, case: BimodalTarget | None) -> Tables:
         if case is None:
             return pair_tables(self.correlation)
         orders = sorted({*self.orders, *ORDER_NAMES})
         return mixture_tables(case, orders, self._in_answers(case))
 
-    def _in_answers(self, p: Mixture) -> bool:
+    def _in_answers(self, p: BimodalTarget) -> bool:
         """Return whether a mixture is in the answers: the first kind, others if well separated."""
         first = (p.weight, p.scale) == (self.weights[0], self.scales[0])
         gaussian = p.separation == 0 and p.scale == 1
         return not gaussian and (first or p.separation == max(self.separations))
 
 
-def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tables:
+def mixture_tables(p: BimodalTarget, orders: Sequence[float], in_answers: bool) -> Tables:
     """Return the local optima of every order for a mixture, and the answers about the best.
 
     The orders include those in `ORDER_NAMES`.

@@ -66,7 +66,7 @@ class Component(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mixture:
+class BimodalTarget:
     """`weight Normal(-separation, 1) + (1 - weight) Normal(separation, scale^2)`.
 
     Attributes:
@@ -121,13 +121,13 @@ def log_normal(points: Values, loc: float, scale: float) -> Values:
 
 
 @lru_cache(maxsize=4)
-def log_density_at_nodes(p: Mixture) -> Values:
+def log_density_at_nodes(p: BimodalTarget) -> Values:
     """Return the log density at `NODES`, `[X]`; cached because each fit needs it many times."""
     return p.log_density(NODES)
 
 
 @dataclass(frozen=True)
-class Fit:
+class LocalOptimum:
     """The mean and standard deviation of a locally optimal q, and its divergence from p."""
 
     loc: float
@@ -140,7 +140,7 @@ def powers(order: float) -> tuple[float, float]:
     return (1 + order) / 2, (1 - order) / 2
 
 
-def divergence(p: Mixture, loc: float, scale: float, order: float) -> float:
+def divergence(p: BimodalTarget, loc: float, scale: float, order: float) -> float:
     """Return the alpha-divergence from p to `Normal(loc, scale^2)` (eq. 3.68).
 
         D = 4 / (1 - alpha^2) (1 - integral p^((1 + alpha) / 2) q^((1 - alpha) / 2))
@@ -155,7 +155,7 @@ def divergence(p: Mixture, loc: float, scale: float, order: float) -> float:
     return float(4 / (order**2 - 1) * np.expm1(_log_integral(p, loc, scale, order)[0]))
 
 
-def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
+def local_optima(p: BimodalTarget, order: float) -> tuple[LocalOptimum, ...]:
     """Return the locally closest Gaussians, the closest first.
 
     If two optima are equally close, as for a symmetric mixture, the one with the larger mean comes
@@ -169,7 +169,7 @@ def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
     # Each component, and the moments of p off the axis of symmetry, where gradients vanish.
     starts = [(component.loc, component.scale) for component in p.components]
     starts += [(p.mean + side * spread, spread) for side in (-0.1, 0.1)]
-    fits: dict[tuple[float, float], Fit] = {}
+    fits: dict[tuple[float, float], LocalOptimum] = {}
     for start_loc, start_scale in starts:
         result = minimize(
             lambda x: _objective(p, float(x[0]), float(x[1]), order),
@@ -184,13 +184,13 @@ def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
         # Below order -1, the scale may end at the largest value with a finite divergence.
         at_bound = bool(result.x[1] == highest and scale_slope < -SLOPE_TOLERANCE)
         if abs(loc_slope) < SLOPE_TOLERANCE and (at_bound or abs(scale_slope) < SLOPE_TOLERANCE):
-            fit = Fit(loc, scale, divergence(p, loc, scale, order))
+            fit = LocalOptimum(loc, scale, divergence(p, loc, scale, order))
             key = (round(loc, SAME_OPTIMUM_DECIMALS), round(scale, SAME_OPTIMUM_DECIMALS))
             fits.setdefault(key, fit)
     return tuple(sorted(fits.values(), key=lambda fit: (round(fit.divergence, 9), -fit.loc)))
 
 
-def mass_outside(p: Mixture, fit: Fit) -> float:
+def mass_outside(p: BimodalTarget, fit: LocalOptimum) -> float:
     """Return q's mass where p is below `MIN_RELATIVE_DENSITY` of its highest density.
 
     Accurate to a few thousandths, because the boundary of that region lies between nodes.
@@ -200,14 +200,14 @@ def mass_outside(p: Mixture, fit: Fit) -> float:
     return float(np.exp(log_normal(NODES, fit.loc, fit.scale) + LOG_WEIGHTS)[low].sum())
 
 
-def min_component_mass(p: Mixture, fit: Fit) -> float:
+def min_component_mass(p: BimodalTarget, fit: LocalOptimum) -> float:
     """Return q's smallest mass within two standard deviations of a component of p."""
     ends = np.array([[c.loc - 2 * c.scale, c.loc + 2 * c.scale] for c in p.components])
     low, high = ndtr((ends - fit.loc) / fit.scale).T
     return float((high - low).min())
 
 
-def _finite_log_scales(p: Mixture, order: float) -> tuple[float, float]:
+def _finite_log_scales(p: BimodalTarget, order: float) -> tuple[float, float]:
     """Return the bounds of q's log scale within which the integral is finite."""
     power_p, power_q = powers(order)
     tails = power_p / p.max_scale**2 - MAX_TAIL_SCALE**-2
@@ -218,7 +218,9 @@ def _finite_log_scales(p: Mixture, order: float) -> tuple[float, float]:
     return -math.inf, math.inf
 
 
-def _objective(p: Mixture, loc: float, log_scale: float, order: float) -> tuple[float, Values]:
+def _objective(
+    p: BimodalTarget, loc: float, log_scale: float, order: float
+) -> tuple[float, Values]:
     """Return a monotone function of the divergence, and its gradient in `loc` and `log_scale`.
 
     `4 log I / (alpha^2 - 1)`, a Rényi divergence, neither overflows nor becomes flat far from p,
@@ -231,7 +233,7 @@ def _objective(p: Mixture, loc: float, log_scale: float, order: float) -> tuple[
     return factor * value, factor * (powers(order)[1] * _mean_score(weights, loc, scale))
 
 
-def _log_integral(p: Mixture, loc: float, scale: float, order: float) -> tuple[float, Values]:
+def _log_integral(p: BimodalTarget, loc: float, scale: float, order: float) -> tuple[float, Values]:
     """Return `log integral p^a q^b`, and the normalised integrand at the nodes as weights."""
     power_p, power_q = powers(order)
     terms = (
@@ -241,7 +243,7 @@ def _log_integral(p: Mixture, loc: float, scale: float, order: float) -> tuple[f
     return total, np.exp(terms - total)
 
 
-def _kl(p: Mixture, loc: float, log_scale: float, order: float) -> tuple[float, Values]:
+def _kl(p: BimodalTarget, loc: float, log_scale: float, order: float) -> tuple[float, Values]:
     """Return KL(q || p) or KL(p || q), and its gradient in `loc` and `log_scale`."""
     scale = math.exp(log_scale)
     log_p, log_q = log_density_at_nodes(p), log_normal(NODES, loc, scale)

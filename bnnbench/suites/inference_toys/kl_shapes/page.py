@@ -27,8 +27,8 @@ from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLS
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     REVERSE,
+    BimodalTarget,
     Component,
-    Mixture,
     log_normal,
 )
 
@@ -77,7 +77,7 @@ def directions(run: SavedRun) -> Figure:
     columns = len(separations)
     figure, panels = new_figure(2.9 * columns, 1.6 * len(kinds) + 0.5, columns, len(kinds))
     for axes, (kind, separation) in zip(panels, product(kinds, separations), strict=True):
-        p = Mixture(separation, *kind)
+        p = BimodalTarget(separation, *kind)
         grid = _draw_mixture(axes, p)
         for order, style in STYLES.items():
             (best,) = _densities(run, grid, p, order, rank=0)
@@ -102,7 +102,7 @@ def orders(run: SavedRun) -> Figure:
     orders = [order for order in FIGURE_ORDERS if len(run.rows(tables.FITS, order=order))]
     figure, panels = new_figure(2.0 * len(orders), 1.5 * len(kinds) + 0.5, len(orders), len(kinds))
     for axes, (kind, order) in zip(panels, product(kinds, orders), strict=True):
-        p = Mixture(separations[len(separations) // 2], *kind)
+        p = BimodalTarget(separations[len(separations) // 2], *kind)
         grid = _draw_mixture(axes, p, fill=True)
         (best,) = _densities(run, grid, p, order, rank=0)
         axes.plot(grid, best, color=ORANGE, linewidth=1.6, label="best q")
@@ -138,7 +138,7 @@ def factorised(run: SavedRun) -> Figure:
     return figure
 
 
-def _draw_mixture(axes: Axes, p: Mixture, fill: bool = False) -> np.ndarray:
+def _draw_mixture(axes: Axes, p: BimodalTarget, fill: bool = False) -> np.ndarray:
     """Draw p and return the grid of its panel."""
     half_width = p.separation + 3.3 * p.max_scale
     grid = np.linspace(-half_width, half_width, 400)
@@ -157,7 +157,7 @@ def _label_edges(panels: list[Axes], columns: int, ylabel: str | None = None) ->
 
 
 def _densities(
-    run: SavedRun, grid: np.ndarray, p: Mixture, order: float, **values: int
+    run: SavedRun, grid: np.ndarray, p: BimodalTarget, order: float, **values: int
 ) -> list[np.ndarray]:
     """Return the density of every q fitted to p, the best first."""
     rows = run.rows(tables.FITS, mixture=p.name, order=order, **values)
@@ -177,9 +177,11 @@ def _first_middle_last(run: SavedRun) -> list[float]:
     return list(dict.fromkeys([values[0], values[len(values) // 2], values[-1]]))
 
 
-def mixture_of(row: pd.Series) -> Mixture:
+def mixture_of(row: pd.Series) -> BimodalTarget:
     """Return the mixture that a row of `fits.csv` was fitted to."""
-    return Mixture(*(float(row[name]) for name in ("separation", "weight", "component_scale")))
+    return BimodalTarget(
+        *(float(row[name]) for name in ("separation", "weight", "component_scale"))
+    )
 
 
 @claims(

@@ -20,7 +20,7 @@ NODES_PER_STD = 3.0
 
 
 @dataclass(frozen=True)
-class ExactPosterior:
+class GridPosterior:
     """An exact posterior on a grid of the logarithm of the noise precision.
 
     `mean` and `std` are those of the noise precision, `weight_mean` and `weight_std` those of the
@@ -69,7 +69,7 @@ class ExactPosterior:
         return np.nan_to_num(spline(log_precision), nan=-np.inf)
 
 
-def exact_posterior(model: LinearModel) -> ExactPosterior:
+def exact_posterior(model: LinearModel) -> GridPosterior:
     """Return the posterior (3.24); the weight is integrated out analytically."""
     points = grid(model)
     precision = np.exp(points)
@@ -82,7 +82,7 @@ def exact_posterior(model: LinearModel) -> ExactPosterior:
     return on_grid(points, log_densities, loc, 1 / total)
 
 
-def factorised_posterior(model: LinearModel) -> ExactPosterior:
+def factorised_posterior(model: LinearModel) -> GridPosterior:
     """Return the exact form of (3.48) as printed, where every observation has its own weight.
 
     `p(gamma) prod_i int p(y_i | w, gamma) p(w) dw` with the integrals of (3.49): the product is
@@ -113,14 +113,14 @@ def grid(model: LinearModel) -> Array:
     return np.arange(low, high + 1, 1 / (NODES_PER_STD * np.sqrt(max_shape)))
 
 
-def on_grid(points: Array, log_densities: Array, loc: Array, variance: Array) -> ExactPosterior:
+def on_grid(points: Array, log_densities: Array, loc: Array, variance: Array) -> GridPosterior:
     """Normalise log densities of the noise precision at the points."""
     masses = log_densities + points + np.log(points[1] - points[0])
     log_evidence = float(logsumexp(masses))
-    return ExactPosterior(points, np.exp(masses - log_evidence), log_evidence, loc, variance)
+    return GridPosterior(points, np.exp(masses - log_evidence), log_evidence, loc, variance)
 
 
-def kl_to_posterior(model: LinearModel, exact: ExactPosterior, q: Belief | LogNormal) -> float:
+def kl_to_posterior(model: LinearModel, exact: GridPosterior, q: Belief | LogNormal) -> float:
     """Return `KL(q || exact posterior)` in nats, by quadrature on the grid."""
     points = exact.log_precision
     log_density, (loc, variance) = q.log_density_of_log(points), q.weight_given(points)

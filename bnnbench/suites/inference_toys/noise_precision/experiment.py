@@ -19,7 +19,7 @@ from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
 from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
-    Factors,
+    LikelihoodFactors,
     black_box_alpha,
     include_repeatedly,
     repeat_adf,
@@ -37,7 +37,7 @@ from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import 
     advi,
     black_box_vi,
 )
-from bnnbench.suites.inference_toys.noise_precision.tables import Fit, Problem
+from bnnbench.suites.inference_toys.noise_precision.tables import AlgorithmResult, RegressionProblem
 
 MAX_ROWS = 1000
 """Maximum number of observations; with more, message passing takes minutes."""
@@ -98,7 +98,7 @@ class NoisePrecision(TableExperiment):
     def tables(self, case: None) -> Tables:
         """Run all algorithms."""
         model = self.model(self.rows)
-        problem, orders = Problem(model, exact_posterior(model)), self.all_orders()
+        problem, orders = RegressionProblem(model, exact_posterior(model)), self.all_orders()
         powers = power_fits(problem, self.powers, self.passes)
         results = [
             *cavi_fits(problem),
@@ -107,7 +107,7 @@ class NoisePrecision(TableExperiment):
             *powers.get(ANSWER_POWER, []),
             *self.gradient_fits(problem),
         ]
-        exact = Fit(tables.EXACT, "", problem.posterior)
+        exact = AlgorithmResult(tables.EXACT, "", problem.posterior)
         saved = {
             ANSWERS: tables.answers(problem, results),
             **tables.fit_tables(problem, [exact, *results]),
@@ -128,7 +128,7 @@ class NoisePrecision(TableExperiment):
             columns = ("observations", "power", "weight_std", "exact")
             yield dict(zip(columns, (size, TIED_POWER, *values), strict=True))
 
-    def gradient_fits(self, problem: Problem) -> Iterator[Fit]:
+    def gradient_fits(self, problem: RegressionProblem) -> Iterator[AlgorithmResult]:
         """Yield ADVI with both families, and black-box VI."""
         model = problem.model
         for setting in (tables.MEAN_FIELD, tables.FULL):
@@ -156,7 +156,7 @@ class NoisePrecision(TableExperiment):
         return Budget(self.gradient_steps, self.samples, self.learning_rate, seed)
 
 
-def cavi_fits(problem: Problem) -> Iterator[Fit]:
+def cavi_fits(problem: RegressionProblem) -> Iterator[AlgorithmResult]:
     """Yield coordinate ascent with (3.29) corrected and as printed."""
     for printed in (False, True):
         beliefs = run_cavi(problem.model, printed)
@@ -164,17 +164,19 @@ def cavi_fits(problem: Problem) -> Iterator[Fit]:
         yield trajectory_fit(problem, tables.CAVI, setting, dict(enumerate(beliefs)))
 
 
-def factors_by_setting(problem: Problem) -> dict[str, Factors]:
+def factors_by_setting(problem: RegressionProblem) -> dict[str, LikelihoodFactors]:
     """Return the factors with both normalisers K, with (3.56) corrected and as printed."""
     return {
-        f"{name}, {tables.AS_PRINTED}" if printed else name: Factors(
+        f"{name}, {tables.AS_PRINTED}" if printed else name: LikelihoodFactors(
             problem.model, name == tables.EXACT_K, printed
         )
         for printed, name in product((False, True), tables.NORMALISERS)
     }
 
 
-def adf_fits(problem: Problem, orders: Array, inclusions: int) -> Iterator[Fit]:
+def adf_fits(
+    problem: RegressionProblem, orders: Array, inclusions: int
+) -> Iterator[AlgorithmResult]:
     """Yield ADF in every order of the rows, `[R, N]`, and repeated inclusion in the first order."""
     for setting, factors in factors_by_setting(problem).items():
         state = run_adf(factors, orders)
@@ -183,17 +185,17 @@ def adf_fits(problem: Problem, orders: Array, inclusions: int) -> Iterator[Fit]:
         evidence = np.nan if skipped else float(np.cumsum(state.log_scales[0])[-1])
         repeated = repeat_adf(factors, orders[0], inclusions)
         result = (tables.ADF, setting, state.q.at(0), evidence)
-        yield Fit(*result, orders=state.q, skipped=skipped, repeated=repeated)
+        yield AlgorithmResult(*result, orders=state.q, skipped=skipped, repeated=repeated)
 
 
-def ep_fits(problem: Problem, orders: Array, passes: int) -> Iterator[Fit]:
+def ep_fits(problem: RegressionProblem, orders: Array, passes: int) -> Iterator[AlgorithmResult]:
     """Yield EP in every order of the rows, `[R, N]`, with the steps in the first order."""
     for setting, factors in factors_by_setting(problem).items():
         result = run_expectation_propagation(factors, orders, passes)
         skipped = int(result.last.skipped[0])
         natural, evidence = result.estimates[:, :4, 0], result.estimates[:, 4, 0]
         columns = {"mean": Belief.from_natural(natural).mean, "objective": evidence}
-        yield Fit(
+        yield AlgorithmResult(
             tables.EP,
             setting,
             result.last.q.at(0),
@@ -206,14 +208,16 @@ def ep_fits(problem: Problem, orders: Array, passes: int) -> Iterator[Fit]:
         )
 
 
-def power_fits(problem: Problem, powers: Sequence[float], passes: int) -> dict[float, list[Fit]]:
+def power_fits(
+    problem: RegressionProblem, powers: Sequence[float], passes: int
+) -> dict[float, list[AlgorithmResult]]:
     """Return power EP and black-box alpha by power, with exact K.
 
     Power 0 corresponds to VI, power 1 to EP; the book's alpha is `2 power - 1`.
     """
     model, exponents = problem.model, np.array(powers)
     orders = np.tile(np.arange(model.rows), (len(exponents), 1))
-    factors = Factors(model, exact=True, power=exponents)
+    factors = LikelihoodFactors(model, exact=True, power=exponents)
     result = run_expectation_propagation(factors, orders, passes)
     start = run_cavi(model)[-1]
     fits = {}
@@ -221,13 +225,13 @@ def power_fits(problem: Problem, powers: Sequence[float], passes: int) -> dict[f
         setting = f"alpha {2 * power - 1:.3g}"
         evidence = float(result.estimates[-1, -1, k])
         fits[power] = [
-            Fit(tables.POWER_EP, setting, result.last.q.at(k), evidence),
-            Fit(tables.BLACK_BOX_ALPHA, setting, *black_box_alpha(model, power, start)),
+            AlgorithmResult(tables.POWER_EP, setting, result.last.q.at(k), evidence),
+            AlgorithmResult(tables.BLACK_BOX_ALPHA, setting, *black_box_alpha(model, power, start)),
         ]
     return fits
 
 
-def power_table(fits: Mapping[float, Sequence[Fit]]) -> pd.DataFrame:
+def power_table(fits: Mapping[float, Sequence[AlgorithmResult]]) -> pd.DataFrame:
     """Return the table of power EP and black-box alpha."""
     return pd.DataFrame(
         {
@@ -245,11 +249,14 @@ def power_table(fits: Mapping[float, Sequence[Fit]]) -> pd.DataFrame:
 
 
 def trajectory_fit(
-    problem: Problem, approximation: str, setting: str, records: Mapping[int, Belief | LogNormal]
-) -> Fit:
+    problem: RegressionProblem,
+    approximation: str,
+    setting: str,
+    records: Mapping[int, Belief | LogNormal],
+) -> AlgorithmResult:
     """Return the result of maximising the evidence lower bound, given approximations by step."""
     bounds = [evidence_lower_bound(problem.model, q) for q in records.values()]
     means = [q.mean for q in records.values()]
     steps = {"step": [*records], "mean": means, "objective": bounds}
     last = records[max(records)]
-    return Fit(approximation, setting, last, bounds[-1], pd.DataFrame(steps))
+    return AlgorithmResult(approximation, setting, last, bounds[-1], pd.DataFrame(steps))

@@ -38,7 +38,7 @@ MIN_SHAPE = 1.0
 
 
 @dataclass(frozen=True)
-class Factors:
+class LikelihoodFactors:
     """The likelihood factors, and how an update includes one.
 
     Attributes:
@@ -121,13 +121,13 @@ def select(condition: Array, belief: Belief, otherwise: Belief) -> Belief:
     return Belief(*(np.where(condition, value, other) for value, other in pairs))
 
 
-def run_adf(factors: Factors, orders: Array) -> EPState[Belief]:
+def run_adf(factors: LikelihoodFactors, orders: Array) -> EPState[Belief]:
     """Run ADF: one pass in each order, `[R, N]`."""
     prior = factors.model.prior.repeat(len(orders))
     return ep_pass(flat_sites(prior, factors.model.rows), orders, factors.update)
 
 
-def repeat_adf(factors: Factors, order: Array, passes: int) -> Belief:
+def repeat_adf(factors: LikelihoodFactors, order: Array, passes: int) -> Belief:
     """Return the beliefs after each pass of ADF over the same data, `[passes]`, as in Fig. 3.10.
 
     Unlike EP, ADF never removes a factor. `order` holds row numbers, `[N]`.
@@ -140,7 +140,9 @@ def repeat_adf(factors: Factors, order: Array, passes: int) -> Belief:
     return Belief.from_natural(np.stack(naturals))
 
 
-def run_expectation_propagation(factors: Factors, orders: Array, passes: int) -> EPResult[Belief]:
+def run_expectation_propagation(
+    factors: LikelihoodFactors, orders: Array, passes: int
+) -> EPResult[Belief]:
     """Run EP in each order of the rows, `[R, N]`.
 
     The estimates are the four natural parameters and the log evidence.

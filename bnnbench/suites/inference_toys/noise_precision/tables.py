@@ -12,7 +12,7 @@ import pandas as pd
 from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun, run_reader
 from bnnbench.suites.inference_toys.maths import Array
 from bnnbench.suites.inference_toys.noise_precision.exact import (
-    ExactPosterior,
+    GridPosterior,
     factorised_posterior,
     kl_to_posterior,
 )
@@ -75,15 +75,15 @@ N_CURVE_POINTS = 241
 
 
 @dataclass(frozen=True)
-class Problem:
+class RegressionProblem:
     """Data and prior, and the exact posterior."""
 
     model: LinearModel
-    posterior: ExactPosterior
+    posterior: GridPosterior
 
 
 @dataclass(frozen=True)
-class Fit:
+class AlgorithmResult:
     """The result of an algorithm.
 
     Attributes:
@@ -117,7 +117,9 @@ class Fit:
         return Answer(quantity, self.approximation, float(value), self.setting, exact=exact)
 
 
-def fit_tables(problem: Problem, fits: Sequence[Fit]) -> dict[str, pd.DataFrame]:
+def fit_tables(
+    problem: RegressionProblem, fits: Sequence[AlgorithmResult]
+) -> dict[str, pd.DataFrame]:
     """Return the tables that describe every algorithm in the same way."""
     return {
         DENSITIES: pd.concat(fit.labelled(density(problem, fit.q)) for fit in fits),
@@ -135,7 +137,7 @@ def fit_tables(problem: Problem, fits: Sequence[Fit]) -> dict[str, pd.DataFrame]
     }
 
 
-def density(problem: Problem, q: Belief | LogNormal | ExactPosterior) -> dict[str, Array]:
+def density(problem: RegressionProblem, q: Belief | LogNormal | GridPosterior) -> dict[str, Array]:
     """Return the density of the noise precision on a grid, columns of `densities.csv`."""
     exact = problem.posterior
     precision = np.linspace(0, exact.mean + 6 * exact.std, N_CURVE_POINTS)[1:]
@@ -149,9 +151,9 @@ def repeated_inclusions(factors: str, mean: Array, std: Array) -> pd.DataFrame:
     return pd.DataFrame({"factors": factors, "inclusions": inclusions, "mean": mean, "std": std})
 
 
-def answers(problem: Problem, fits: Iterable[Fit]) -> list[Answer]:
+def answers(problem: RegressionProblem, fits: Iterable[AlgorithmResult]) -> list[Answer]:
     """Return the answers of all algorithms, sorted by quantity."""
-    target = Fit(EXACT, "target of (3.48)", factorised_posterior(problem.model))
+    target = AlgorithmResult(EXACT, "target of (3.48)", factorised_posterior(problem.model))
     target = replace(target, log_evidence=target.q.log_evidence)
     found = [*moment_answers(target, problem.posterior)]
     for fit in fits:
@@ -166,7 +168,7 @@ def answers(problem: Problem, fits: Iterable[Fit]) -> list[Answer]:
     return sorted(found, key=lambda answer: QUANTITIES.index(answer.quantity))
 
 
-def moment_answers(fit: Fit, exact: ExactPosterior) -> Iterator[Answer]:
+def moment_answers(fit: AlgorithmResult, exact: GridPosterior) -> Iterator[Answer]:
     """Yield moments of the unknowns, and the estimate of the log evidence if there is one."""
     quantities = {
         MEAN: "mean", STD: "std", WEIGHT_MEAN: "weight_mean", WEIGHT_STD: "weight_std"
@@ -177,7 +179,7 @@ def moment_answers(fit: Fit, exact: ExactPosterior) -> Iterator[Answer]:
         yield fit.answer(EVIDENCE, fit.log_evidence, exact.log_evidence)
 
 
-def order_answers(fit: Fit, orders: Belief, exact: ExactPosterior) -> Iterator[Answer]:
+def order_answers(fit: AlgorithmResult, orders: Belief, exact: GridPosterior) -> Iterator[Answer]:
     """Yield how the result depends on the order, and the means of ADF over random orders."""
     mean, std = orders.mean[1:], orders.std[1:]
     over_orders = replace(fit, setting=f"{fit.setting}, {len(mean)} orders")

@@ -23,13 +23,13 @@ from bnnbench.results.mean_tests import (
     welch,
 )
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, summarise
-from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     DATA,
     GAN,
     REVERSE_KL,
     SYMBOLS,
-    Setting,
+    EstimatorSetting,
 )
 from bnnbench.suites.lam_density_ratio.names import (
     DIVERGENCES,
@@ -67,7 +67,7 @@ MAJORITY_RULE = (
 claims = Claims()
 
 
-def _test(evidence: Evidence, latents: int, *pair: tuple[str, str]) -> MeanTest:
+def _test(evidence: ImageEvidence, latents: int, *pair: tuple[str, str]) -> MeanTest:
     """Test the error of the first configuration against that of the second."""
     return welch(*(evidence.error(latents, *one) for one in pair))
 
@@ -78,7 +78,7 @@ def _test(evidence: Evidence, latents: int, *pair: tuple[str, str]) -> MeanTest:
     data=DATA,
     rule=f"higher mean absolute error with 2 latent variables, {WELCH}",
 )
-def is_worse_than_d(evidence: Evidence) -> CheckResult:
+def is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
     test = _test(evidence, FEW, (GAN, T), (GAN, D))
     return test.mean > 0 and test.p < LEVEL, f"T less D: {test}"
 
@@ -89,7 +89,7 @@ def is_worse_than_d(evidence: Evidence) -> CheckResult:
     rule="higher error than D in the repetitions with the same starts, p of the paired t-test "
     f"below {LEVEL}",
 )
-def relu_is_worse_than_d(evidence: Evidence) -> CheckResult:
+def relu_is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
     scores = (evidence.rows(SCORES, FEW, GAN, name) for name in (RELU_RATIO, D))
     relu, d = (rows[rows["status"] == OK].set_index("repetition")["mae"] for rows in scores)
     sample = summarise((relu - d).tolist())
@@ -105,7 +105,7 @@ def relu_is_worse_than_d(evidence: Evidence) -> CheckResult:
     data=DATA,
     rule=f"lower with 2 latent variables and each of D, r and T, {WELCH} after Holm's correction",
 )
-def reverse_kl_is_better(evidence: Evidence) -> CheckResult:
+def reverse_kl_is_better(evidence: ImageEvidence) -> CheckResult:
     tests = {name: _test(evidence, FEW, (REVERSE_KL, name), (GAN, name)) for name in ESTIMATORS}
     differ = significant(test.p for test in tests.values())
     holds = all(differ) and all(test.mean < 0 for test in tests.values())
@@ -118,7 +118,7 @@ def reverse_kl_is_better(evidence: Evidence) -> CheckResult:
     data=DATA,
     rule="mean errors with 2 latent variables are in this order for both divergences",
 )
-def estimators_are_ordered(evidence: Evidence) -> CheckResult:
+def estimators_are_ordered(evidence: ImageEvidence) -> CheckResult:
     means = {k: [evidence.error(FEW, k, name).mean for name in ESTIMATORS] for k in DIVERGENCES}
     holds = all(a < b for own in means.values() for a, b in pairwise(own))
     listed = {DIVERGENCES[k]: " ".join(f"{mean:.4f}" for mean in own) for k, own in means.items()}
@@ -133,7 +133,7 @@ def estimators_are_ordered(evidence: Evidence) -> CheckResult:
     f"one-sided tests each, p below {LEVEL} after Holm's correction); undecided if nothing is "
     "shown and some interval is wider",
 )
-def others_do_not_differ(evidence: Evidence) -> CheckResult:
+def others_do_not_differ(evidence: ImageEvidence) -> CheckResult:
     pairs = [(k, pair) for k in DIVERGENCES for pair in combinations(ESTIMATORS, 2)]
     tests = {
         f"{DIVERGENCES[k]}, {SYMBOLS[a]} {SYMBOLS[b]}": _test(evidence, FEW, (k, a), (k, b))
@@ -146,7 +146,7 @@ def others_do_not_differ(evidence: Evidence) -> CheckResult:
 
 
 def _spread(
-    evidence: Evidence, column: str, setting: Setting, low: float, high: float
+    evidence: ImageEvidence, column: str, setting: EstimatorSetting, low: float, high: float
 ) -> pd.Series:
     """Return the deviation of a column of the curves in a part of the training, by repetition.
 
@@ -170,10 +170,12 @@ def _spread(
 
 
 def _loss_spread(
-    evidence: Evidence, divergence: str, estimator: str, low: float, high: float
+    evidence: ImageEvidence, divergence: str, estimator: str, low: float, high: float
 ) -> pd.Series:
     """Return the deviation of the estimator's loss with few latent variables, as `_spread`."""
-    return _spread(evidence, "estimator_loss", Setting(FEW, divergence, estimator), low, high)
+    return _spread(
+        evidence, "estimator_loss", EstimatorSetting(FEW, divergence, estimator), low, high
+    )
 
 
 @claims(
@@ -183,7 +185,7 @@ def _loss_spread(
     rule="its standard deviation in the second half of the training, paired by repetition, is "
     f"larger with 2 latent variables and each of D, r and T {TOGETHER}",
 )
-def reverse_kl_is_less_stable(evidence: Evidence) -> CheckResult:
+def reverse_kl_is_less_stable(evidence: ImageEvidence) -> CheckResult:
     return _all_larger({
         name: [_loss_spread(evidence, k, name, 0.5, 1) for k in (REVERSE_KL, GAN)]
         for name in ESTIMATORS
@@ -207,7 +209,7 @@ def _all_larger(pairs: Mapping[str, Sequence[pd.Series]]) -> CheckResult:
     rule="its standard deviation in the last quarter of the training, less half of that in the "
     f"second quarter, is positive with 2 latent variables and each of D, r and T {TOGETHER}",
 )
-def reverse_kl_does_not_settle(evidence: Evidence) -> CheckResult:
+def reverse_kl_does_not_settle(evidence: ImageEvidence) -> CheckResult:
     return _all_larger({
         name: [
             _loss_spread(evidence, REVERSE_KL, name, 0.75, 1),
@@ -223,14 +225,16 @@ def reverse_kl_does_not_settle(evidence: Evidence) -> CheckResult:
     data=DATA,
     rule="every repetition of r and T ends in numbers that are not finite, none of D",
 )
-def only_d_is_finite(evidence: Evidence) -> CheckResult:
+def only_d_is_finite(evidence: ImageEvidence) -> CheckResult:
     counts, verdicts = [], []
     for divergence in DIVERGENCES:
         for name in ESTIMATORS:
             status = evidence.rows(SCORES, MANY, divergence, name)["status"]
             failed = int((status == NOT_FINITE).sum())
             verdicts.append(failed == (0 if name == D else len(status)))
-            counts.append(f"{Setting(MANY, divergence, name).label}: {failed} of {len(status)}")
+            counts.append(
+                f"{EstimatorSetting(MANY, divergence, name).label}: {failed} of {len(status)}"
+            )
     return all(verdicts), "not finite: " + "; ".join(counts)
 
 
@@ -240,7 +244,7 @@ def only_d_is_finite(evidence: Evidence) -> CheckResult:
     data=DATA,
     rule=f"lower mean ({WELCH}) and standard deviation",
 )
-def gan_is_better_with_many(evidence: Evidence) -> CheckResult:
+def gan_is_better_with_many(evidence: ImageEvidence) -> CheckResult:
     test = _test(evidence, MANY, (GAN, D), (REVERSE_KL, D))
     gan, kl = (evidence.error(MANY, k, D) for k in (GAN, REVERSE_KL))
     holds = test.mean < 0 and test.p < LEVEL and gan.std < kl.std
@@ -253,11 +257,11 @@ def gan_is_better_with_many(evidence: Evidence) -> CheckResult:
     data=DATA,
     rule="the largest absolute loss after pre-training, over all repetitions, is above 1e14",
 )
-def reverse_kl_spikes(evidence: Evidence) -> CheckResult:
-    settings = [Setting(MANY, k, name) for k in DIVERGENCES for name in ESTIMATORS]
+def reverse_kl_spikes(evidence: ImageEvidence) -> CheckResult:
+    settings = [EstimatorSetting(MANY, k, name) for k in DIVERGENCES for name in ESTIMATORS]
     largest = {one: evidence.rows(SCORES, *one)["largest_loss"].max() for one in settings}
     evident = "; ".join(f"{one.label}: {value:.3g}" for one, value in largest.items())
-    return bool(largest[Setting(MANY, REVERSE_KL, D)] > SPIKE), evident
+    return bool(largest[EstimatorSetting(MANY, REVERSE_KL, D)] > SPIKE), evident
 
 
 @claims(
@@ -276,7 +280,7 @@ def reverse_kl_spikes(evidence: Evidence) -> CheckResult:
     "less than 0.01 on all final draws of q, in every repetition",
     column="log_ratio_error",
 )
-def log_ratio_is_exact(evidence: Evidence, column: str) -> CheckResult:
+def log_ratio_is_exact(evidence: ImageEvidence, column: str) -> CheckResult:
     if evidence.run is None:
         raise NotTestable("not printed")
     scores = evidence.run.rows(SCORES, estimator=D)
@@ -291,7 +295,11 @@ def log_ratio_is_exact(evidence: Evidence, column: str) -> CheckResult:
 
 
 def _shares_above(
-    evidence: Evidence, column: str, upper: Setting, lowers: Sequence[Setting], share: float
+    evidence: ImageEvidence,
+    column: str,
+    upper: EstimatorSetting,
+    lowers: Sequence[EstimatorSetting],
+    share: float,
 ) -> CheckResult:
     """Check at which share of the evaluations a curve is above others, paired by repetition.
 
@@ -330,8 +338,8 @@ def _shares_above(
     rule=f"{MAJORITY_RULE} with 2 latent variables",
     column="nelbo",
 )
-def log_ratio_is_above_others(evidence: Evidence, column: str) -> CheckResult:
-    upper, *lowers = (Setting(FEW, GAN, name) for name in reversed(ESTIMATORS))
+def log_ratio_is_above_others(evidence: ImageEvidence, column: str) -> CheckResult:
+    upper, *lowers = (EstimatorSetting(FEW, GAN, name) for name in reversed(ESTIMATORS))
     return _shares_above(evidence, column, upper, lowers, MAJORITY)
 
 
@@ -342,8 +350,8 @@ def log_ratio_is_above_others(evidence: Evidence, column: str) -> CheckResult:
     data=DATA,
     rule=f"its error is the higher one at more than half of the evaluations {PAIRED}",
 )
-def reverse_kl_is_mostly_worse(evidence: Evidence) -> CheckResult:
-    upper, lower = (Setting(MANY, divergence, D) for divergence in (REVERSE_KL, GAN))
+def reverse_kl_is_mostly_worse(evidence: ImageEvidence) -> CheckResult:
+    upper, lower = (EstimatorSetting(MANY, divergence, D) for divergence in (REVERSE_KL, GAN))
     return _shares_above(evidence, "mae", upper, [lower], 0.5)
 
 
@@ -355,9 +363,9 @@ def reverse_kl_is_mostly_worse(evidence: Evidence) -> CheckResult:
     rule="its standard deviation in the second half of the training is more than "
     f"{FAR_MORE:g} times as large {PAIRED}",
 )
-def nelbo_of_reverse_kl_fluctuates(evidence: Evidence) -> CheckResult:
+def nelbo_of_reverse_kl_fluctuates(evidence: ImageEvidence) -> CheckResult:
     kl, gan = (
-        _spread(evidence, "nelbo", Setting(MANY, divergence, D), 0.5, 1)
+        _spread(evidence, "nelbo", EstimatorSetting(MANY, divergence, D), 0.5, 1)
         for divergence in (REVERSE_KL, GAN)
     )
     ratios = summarise(np.log(kl / gan).tolist())

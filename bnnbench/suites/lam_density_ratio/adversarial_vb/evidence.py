@@ -11,7 +11,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, SavedRun, run_reader, summarise
-from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, Setting
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, EstimatorSetting
 from bnnbench.suites.lam_density_ratio.names import OK
 
 read_run = run_reader({
@@ -23,7 +23,7 @@ read_run = run_reader({
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ImageEvidence:
     """What the claims are checked on.
 
     Attributes:
@@ -31,16 +31,16 @@ class Evidence:
         run: the run; None for the thesis, which prints no other numbers.
     """
 
-    errors: Mapping[Setting, Sample]
+    errors: Mapping[EstimatorSetting, Sample]
     run: SavedRun | None = None
 
     def error(self, *setting: Any) -> Sample:
-        """Return the error of a configuration, given the fields of `Setting`.
+        """Return the error of a configuration, given the fields of `EstimatorSetting`.
 
         Raises:
             NotTestable: if it was not run, or if fewer than two repetitions did not fail.
         """
-        one = Setting(*setting)
+        one = EstimatorSetting(*setting)
         sample = self.errors.get(one, Sample())
         if sample.size < 2:
             raise NotTestable(f"{sample.size} finished repetitions of {one.label}")
@@ -54,12 +54,12 @@ class Evidence:
         """
         if self.run is None:
             raise NotTestable("not printed")
-        rows = self.run.rows(table, unit=Setting(*setting).unit)
+        rows = self.run.rows(table, unit=EstimatorSetting(*setting).unit)
         if rows.empty:
             raise NotTestable("not run")
         return rows
 
-    def finished_curves(self, column: str, setting: Setting) -> pd.DataFrame:
+    def finished_curves(self, column: str, setting: EstimatorSetting) -> pd.DataFrame:
         """Return a column of the curves of the repetitions that did not fail.
 
         Returns:
@@ -76,15 +76,15 @@ class Evidence:
         return kept.pivot(index="iteration", columns="repetition", values=column)
 
 
-def evidence_of(folder: RunFolder) -> Evidence:
+def evidence_of(folder: RunFolder) -> ImageEvidence:
     """Return the evidence of a run; repetitions that failed have no error."""
     run = read_run(folder)
     finished = run[SCORES][run[SCORES]["status"] == OK]
-    groups = finished.groupby([*Setting._fields])["mae"]
-    errors = {Setting(*key): summarise(rows.tolist()) for key, rows in groups}
-    return Evidence(errors, run)
+    groups = finished.groupby([*EstimatorSetting._fields])["mae"]
+    errors = {EstimatorSetting(*key): summarise(rows.tolist()) for key, rows in groups}
+    return ImageEvidence(errors, run)
 
 
-def thesis_evidence() -> Evidence:
+def thesis_evidence() -> ImageEvidence:
     """Return the numbers of Tables 10.1 and 10.2."""
-    return Evidence(PUBLISHED)
+    return ImageEvidence(PUBLISHED)

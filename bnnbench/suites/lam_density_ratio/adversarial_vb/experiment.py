@@ -16,11 +16,11 @@ import torch
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import FORWARD, ImageExperiment, count_weights
-from bnnbench.experiment.run_folder import UnitResults
+from bnnbench.experiment.unit_store import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.results.saved_run import Answer, Sample, mean_answer, repetition_tables
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
-from bnnbench.suites.lam_density_ratio.adversarial_vb.names import Setting
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import EstimatorSetting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
 from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
@@ -102,8 +102,10 @@ class AdversarialVB(ImageExperiment[ImageStack]):
             )
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
-        every = map(Setting._make, product(self.latents, self.divergences, self.estimators))
+    def settings(self) -> Mapping[str, EstimatorSetting]:
+        every = map(
+            EstimatorSetting._make, product(self.latents, self.divergences, self.estimators)
+        )
         return {
             one.unit: one
             for one in every
@@ -153,7 +155,7 @@ class AdversarialVB(ImageExperiment[ImageStack]):
             posterior_rate=rate,
         )
 
-    def _answers(self, setting: Setting, scores: pd.DataFrame) -> list[Answer]:
+    def _answers(self, setting: EstimatorSetting, scores: pd.DataFrame) -> list[Answer]:
         """Return means over the repetitions that did not fail, and their fraction."""
         name, label = setting.label, f"d = {setting.latents}"
         published = {"mae": names.PUBLISHED.get(setting, Sample()).mean}
@@ -184,7 +186,7 @@ class AdversarialVB(ImageExperiment[ImageStack]):
         return steps * schedule.samples
 
 
-def _objective(setting: Setting) -> Objective:
+def _objective(setting: EstimatorSetting) -> Objective:
     stable = setting.estimator == names.STABLE
     return Objective(setting.divergence, "log_ratio" if stable else setting.estimator, stable)
 

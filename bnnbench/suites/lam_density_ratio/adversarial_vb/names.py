@@ -13,7 +13,7 @@ KIND = "adversarial_vb"
 REVERSE_KL, GAN = "kl_posterior_prior", "gan"
 
 
-class Setting(NamedTuple):
+class EstimatorSetting(NamedTuple):
     """What a unit trains: number of latent variables, divergence and estimator."""
 
     latents: int
@@ -60,14 +60,14 @@ IMAGES = "images"
 """Arrays of figures, with a row per setting."""
 
 PUBLISHED = {
-    Setting(2, REVERSE_KL, "class_probability"): Sample(0.08662, 0.00154, 30),
-    Setting(2, REVERSE_KL, "ratio"): Sample(0.08710, 0.00214, 30),
-    Setting(2, REVERSE_KL, "log_ratio"): Sample(0.08730, 0.00157, 30),
-    Setting(2, GAN, "class_probability"): Sample(0.08673, 0.00129, 30),
-    Setting(2, GAN, "ratio"): Sample(0.08716, 0.00151, 30),
-    Setting(2, GAN, "log_ratio"): Sample(0.10683, 0.00199, 30),
-    Setting(10, REVERSE_KL, "class_probability"): Sample(0.06470, 0.01949, 30),
-    Setting(10, GAN, "class_probability"): Sample(0.04440, 0.00174, 30),
+    EstimatorSetting(2, REVERSE_KL, "class_probability"): Sample(0.08662, 0.00154, 30),
+    EstimatorSetting(2, REVERSE_KL, "ratio"): Sample(0.08710, 0.00214, 30),
+    EstimatorSetting(2, REVERSE_KL, "log_ratio"): Sample(0.08730, 0.00157, 30),
+    EstimatorSetting(2, GAN, "class_probability"): Sample(0.08673, 0.00129, 30),
+    EstimatorSetting(2, GAN, "ratio"): Sample(0.08716, 0.00151, 30),
+    EstimatorSetting(2, GAN, "log_ratio"): Sample(0.10683, 0.00199, 30),
+    EstimatorSetting(10, REVERSE_KL, "class_probability"): Sample(0.06470, 0.01949, 30),
+    EstimatorSetting(10, GAN, "class_probability"): Sample(0.04440, 0.00174, 30),
 }
 """Tables 10.1 and 10.2: mean and standard deviation of the reconstruction error, 30 repetitions.
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
@@ -23,7 +24,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     IMAGES,
     KIND,
     SYMBOLS,
-    Setting,
+    EstimatorSetting,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations
 from bnnbench.suites.lam_density_ratio.figures import (
@@ -103,7 +104,7 @@ def avb_samples(run: SavedRun) -> Figure:
     figure, axes = small_multiples(len(rows), 4, (2.4, 1.65), (0.2, 0.2))
     for k, (one, row) in enumerate(zip(axes, rows.to_dict("records"), strict=True)):
         parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
-        title = _title(*(row[name] for name in Setting._fields))
+        title = _title(*(row[name] for name in EstimatorSetting._fields))
         show_images(one, np.concatenate(parts), IMAGE_COLUMNS, title)
         side = np.sqrt(parts[0].shape[1])
         one.axhline(2 * side - 0.5, color=PALETTE[5], linewidth=1.5)
@@ -111,15 +112,15 @@ def avb_samples(run: SavedRun) -> Figure:
 
 
 def _title(*setting: Any) -> str:
-    """Return `GAN, D, d = 2` for the fields of a `Setting`."""
-    one = Setting(*setting)
+    """Return `GAN, D, d = 2` for the fields of a `EstimatorSetting`."""
+    one = EstimatorSetting(*setting)
     return f"{one.label}, d = {one.latents}"
 
 
 def notes(folder: RunFolder) -> list[str]:
     """Return settings that differ from the thesis, failures, and why there may be no ratio."""
     scores, found = read_run(folder)[SCORES], []
-    for setting, rows in scores.groupby([*Setting._fields], sort=False):
+    for setting, rows in scores.groupby([*EstimatorSetting._fields], sort=False):
         for status, failed in rows[rows["status"] != OK].groupby("status"):
             count = f"{len(failed)} of {len(rows)} repetitions failed"
             found.append(f"{_title(*setting)}: {count} ({status}).")

@@ -7,23 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import read_record
+from bnnbench.experiment.record import read_record
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.results.reader import Runs
 from bnnbench.results.saved_run import SCORES, Sample
 from bnnbench.results.settings import format_value
-from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import Evidence, evidence_of
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence, evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     KIND,
     PUBLISHED,
-    Setting,
+    EstimatorSetting,
     differing_settings,
 )
-from bnnbench.suites.lam_density_ratio.comparison.tables import (
-    COMPARISON,
-    blocks_of,
-    comparison,
-)
+from bnnbench.suites.lam_density_ratio.comparison.tables import COMPARISON, blocks_of, comparison
 from bnnbench.suites.lam_density_ratio.names import OK
 
 TABLES = {"10.1": 2, "10.2": 10}
@@ -59,13 +55,13 @@ def tables_section(runs: Runs, style: Style) -> Iterator[Block]:
 
 
 def comparison_rows(
-    evidence: Evidence, latents: int, settings_differ: bool
+    evidence: ImageEvidence, latents: int, settings_differ: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield our values at full precision next to those of the thesis, by configuration."""
     assert evidence.run is not None
     scores = evidence.run.rows(SCORES, latents=latents)
-    for key, rows in scores.groupby([*Setting._fields], sort=False):
-        setting = Setting(*key)
+    for key, rows in scores.groupby([*EstimatorSetting._fields], sort=False):
+        setting = EstimatorSetting(*key)
         ours = evidence.errors.get(setting, Sample())
         yield {
             "configuration": setting.label,

@@ -26,7 +26,7 @@ from bnnbench.results.mean_tests import (
 from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     MIN_REPETITIONS,
-    Evidence,
+    SprinklerEvidence,
     SprinklerRun,
     thesis_evidence,
 )
@@ -54,7 +54,7 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     AVERAGE_KL_FLOOR,
     EXACT_KL,
-    Cell,
+    ThesisCell,
 )
 from bnnbench.suites.lam_density_ratio.names import CONTRASTS, DIVERGENCES, ESTIMATORS, SYMBOLS
 
@@ -75,7 +75,7 @@ claims = Claims()
     "(thesis: means at the end)",
 )
 @for_every_case(f"no estimator has {MIN_REPETITIONS} finished repetitions with both contrasts")
-def prior_contrast_converges_faster(evidence: Evidence) -> Iterator[Case]:
+def prior_contrast_converges_faster(evidence: SprinklerEvidence) -> Iterator[Case]:
     for prior in (*cells("optimal", "prior"), *cells("undertrained", "prior")):
         pair = prior, joint = prior, replace(prior, contrast="joint")
         if not evidence.has_enough(*pair):
@@ -95,7 +95,7 @@ def prior_contrast_converges_faster(evidence: Evidence) -> Iterator[Case]:
     source="5.3, Table 5.1",
     rule=LOWER_MEAN,
 )
-def classifier_beats_relu(evidence: Evidence) -> CheckResult:
+def classifier_beats_relu(evidence: SprinklerEvidence) -> CheckResult:
     return is_better(evidence, [(CLASSIFIER[c], RELU[c]) for c in CONTRASTS], "5.1")
 
 
@@ -105,7 +105,7 @@ def classifier_beats_relu(evidence: Evidence) -> CheckResult:
     rule="between 25% and 75% of the repetitions of the ReLU ratio are stuck at -log 1e-18, over "
     "all runs of it",
 )
-def relu_fails_often(evidence: Evidence) -> CheckResult:
+def relu_fails_often(evidence: SprinklerEvidence) -> CheckResult:
     runs, total = _repetitions(evidence, ALL_RELU, "ReLU")
     stuck = sum(run.stuck for run in runs)
     return 0.25 * total <= stuck <= 0.75 * total, f"{stuck} of {total} are stuck"
@@ -116,14 +116,14 @@ def relu_fails_often(evidence: Evidence) -> CheckResult:
     source="6.3",
     rule="no repetition of the exponential ratio fails",
 )
-def exponential_never_fails(evidence: Evidence) -> CheckResult:
+def exponential_never_fails(evidence: SprinklerEvidence) -> CheckResult:
     runs, total = _repetitions(evidence, EXPONENTIAL.values(), "exponential")
     failed = sum(run.failed for run in runs)
     return failed == 0, f"{failed} of {total} fail"
 
 
 def _repetitions(
-    evidence: Evidence, cells: Iterable[Cell], ratio: str
+    evidence: SprinklerEvidence, cells: Iterable[ThesisCell], ratio: str
 ) -> tuple[list[SprinklerRun], int]:
     """Return the runs of some configurations, and their number of repetitions if it suffices."""
     runs = [evidence.runs[cell] for cell in cells if cell in evidence.runs]
@@ -138,7 +138,7 @@ def _repetitions(
     source="6.3, Table 6.1",
     rule=LOWER_MEAN_AND_STD,
 )
-def exponential_beats_relu(evidence: Evidence) -> CheckResult:
+def exponential_beats_relu(evidence: SprinklerEvidence) -> CheckResult:
     pairs = [(EXPONENTIAL[contrast], RELU[contrast]) for contrast in CONTRASTS]
     return is_better(evidence, pairs, "6.1", spread=True)
 
@@ -149,7 +149,7 @@ def exponential_beats_relu(evidence: Evidence) -> CheckResult:
     source="6.3",
     rule=f"the difference of means is {EQUIVALENT}",
 )
-def exponential_equals_classifier(evidence: Evidence) -> CheckResult:
+def exponential_equals_classifier(evidence: SprinklerEvidence) -> CheckResult:
     pair = (EXPONENTIAL["prior"], "6.1"), (CLASSIFIER["prior"], "5.1")
     for cell, table in pair:
         if not evidence.has_enough(cell, table=table):
@@ -168,7 +168,7 @@ def exponential_equals_classifier(evidence: Evidence) -> CheckResult:
     rule=f"every mean is within 0.005 of {AVERAGE_KL_FLOOR}, the average KL of exact posterior "
     "draws",
 )
-def is_at_floor(evidence: Evidence) -> CheckResult:
+def is_at_floor(evidence: SprinklerEvidence) -> CheckResult:
     six = cells("optimal", "prior")
     excess = {
         cell: evidence.sample(cell).mean - AVERAGE_KL_FLOOR
@@ -189,7 +189,7 @@ def is_at_floor(evidence: Evidence) -> CheckResult:
     f"{EQUIVALENCE_MARGIN} nats above that of exact posterior draws, {EXACT_KL} (t-test, p, by "
     f"Holm's correction of all, below {LEVEL})",
 )
-def kl_is_that_of_exact_draws(evidence: Evidence) -> CheckResult:
+def kl_is_that_of_exact_draws(evidence: SprinklerEvidence) -> CheckResult:
     runs = evidence.available(cells("optimal", "prior"))
     found = {cell: run.sample("kl") for cell, run in runs.items() if evidence.has_enough(cell)}
     if not found:
@@ -206,7 +206,7 @@ def kl_is_that_of_exact_draws(evidence: Evidence) -> CheckResult:
     source="8.3, Table 8.1",
     rule=NO_DIFFERENCE,
 )
-def all_six_do_not_differ(evidence: Evidence) -> CheckResult:
+def all_six_do_not_differ(evidence: SprinklerEvidence) -> CheckResult:
     return are_equivalent(evidence, [cells("optimal", "prior")])
 
 
@@ -215,7 +215,7 @@ def all_six_do_not_differ(evidence: Evidence) -> CheckResult:
     source="8.3, Table 8.2",
     rule=NO_DIFFERENCE,
 )
-def joint_estimators_do_not_differ(evidence: Evidence) -> CheckResult:
+def joint_estimators_do_not_differ(evidence: SprinklerEvidence) -> CheckResult:
     return are_equivalent(evidence, groups("optimal", "joint"))
 
 
@@ -224,7 +224,7 @@ def joint_estimators_do_not_differ(evidence: Evidence) -> CheckResult:
     source="8.3, Table 8.2",
     rule=LOWER_MEAN_AND_STD,
 )
-def reverse_kl_is_more_consistent(evidence: Evidence) -> CheckResult:
+def reverse_kl_is_more_consistent(evidence: SprinklerEvidence) -> CheckResult:
     return is_better(evidence, by_divergence("optimal", "joint"), spread=True, min_pairs=3)
 
 
@@ -240,7 +240,7 @@ def reverse_kl_is_more_consistent(evidence: Evidence) -> CheckResult:
     rule=LOWER_MEAN,
     contrast="joint",
 )
-def reverse_kl_is_better(evidence: Evidence, contrast: str) -> CheckResult:
+def reverse_kl_is_better(evidence: SprinklerEvidence, contrast: str) -> CheckResult:
     return is_better(evidence, by_divergence("undertrained", contrast), min_pairs=3)
 
 
@@ -250,7 +250,7 @@ def reverse_kl_is_better(evidence: Evidence, contrast: str) -> CheckResult:
     rule=f"means increase in the order {', '.join(ESTIMATORS.values())} in every group",
 )
 @for_every_case()
-def means_are_in_order(evidence: Evidence) -> Iterator[Case]:
+def means_are_in_order(evidence: SprinklerEvidence) -> Iterator[Case]:
     for group in complete_groups(evidence, "undertrained"):
         means = {SYMBOLS[cell.estimator]: evidence.sample(cell).mean for cell in group}
         ends = ", ".join(f"{symbol} {mean:.4f}" for symbol, mean in means.items())
@@ -265,7 +265,7 @@ def means_are_in_order(evidence: Evidence) -> Iterator[Case]:
     f"numbers, is below {LEVEL} after Holm's correction for all pairs, in at least half of the "
     "groups",
 )
-def estimators_differ(evidence: Evidence) -> CheckResult:
+def estimators_differ(evidence: SprinklerEvidence) -> CheckResult:
     complete = complete_groups(evidence, "undertrained")
     by_group = [list(pairwise_p_values(evidence, group)) for group in complete]
     pairs = [pair for group in by_group for pair in group]
@@ -286,7 +286,7 @@ def estimators_differ(evidence: Evidence) -> CheckResult:
     rule=f"Welch's p is below {LEVEL} for two samples half of their pooled standard "
     "deviation apart, with the number of repetitions of the runs",
 )
-def half_deviation_is_significant(evidence: Evidence) -> CheckResult:
+def half_deviation_is_significant(evidence: SprinklerEvidence) -> CheckResult:
     complete = complete_groups(evidence, "undertrained")
     samples = [[evidence.sample(cell) for cell in group] for group in complete]
     size = max(sample.size for group in samples for sample in group)
@@ -308,7 +308,9 @@ def _standardised_difference(first: Sample, second: Sample) -> float:
     return abs(first.mean - second.mean) / pooled
 
 
-def runs_under_both(evidence: Evidence) -> Iterator[tuple[Group, SprinklerRun, SprinklerRun]]:
+def runs_under_both(
+    evidence: SprinklerEvidence,
+) -> Iterator[tuple[Group, SprinklerRun, SprinklerRun]]:
     """Yield each undertrained estimator's configurations, and its runs with GAN and reverse KL."""
     for kl, gan in by_divergence("undertrained"):
         if len(runs := evidence.available((gan, kl))) == 2:
@@ -322,7 +324,7 @@ def runs_under_both(evidence: Evidence) -> Iterator[tuple[Group, SprinklerRun, S
     f"iteration {EARLY_ITERATIONS} without the first, is lower under GAN",
 )
 @for_every_case("no estimator was run with both divergences")
-def gan_falls_faster_early(evidence: Evidence) -> Iterator[Case]:
+def gan_falls_faster_early(evidence: SprinklerEvidence) -> Iterator[Case]:
     for pair, *runs in runs_under_both(evidence):
         curves = [run.median_curve["average_kl"] for run in runs]
         gan, kl = (float(c[(c.index > 0) & (c.index <= EARLY_ITERATIONS)].mean()) for c in curves)
@@ -338,7 +340,7 @@ def gan_falls_faster_early(evidence: Evidence) -> Iterator[Case]:
     "twice that under GAN",
 )
 @for_every_case("no estimator was run with both divergences")
-def reverse_kl_loss_settles(evidence: Evidence) -> Iterator[Case]:
+def reverse_kl_loss_settles(evidence: SprinklerEvidence) -> Iterator[Case]:
     for pair, gan, kl in runs_under_both(evidence):
         before, after = _loss_changes(kl)
         calm, _ = _loss_changes(gan)
@@ -364,7 +366,7 @@ def _loss_changes(run: SprinklerRun) -> tuple[float, float]:
     "NELBO is positive and that of the mean average KL is negative, in every run with the joint "
     "contrast",
 )
-def nelbo_rises(evidence: Evidence) -> CheckResult:
+def nelbo_rises(evidence: SprinklerEvidence) -> CheckResult:
     available = evidence.available((*cells("optimal", "joint"), *cells("undertrained", "joint")))
     if not available:
         raise NotTestable("no run with the joint contrast")
@@ -394,7 +396,7 @@ def _slope(run: SprinklerRun, measure: str) -> float:
     "is below 0.5 and less than half of that with the five atoms, in every pair of runs",
 )
 @for_every_case("no configuration was run with observations=data and observations=model")
-def nelbo_falls_with_model_observations(evidence: Evidence) -> Iterator[Case]:
+def nelbo_falls_with_model_observations(evidence: SprinklerEvidence) -> Iterator[Case]:
     for cell in (*cells("optimal", "joint"), *cells("undertrained", "joint")):
         both = evidence.runs.get(cell), evidence.model_runs.get(cell)
         runs = [run for run in both if run and len(run.finished)]
@@ -408,6 +410,6 @@ def nelbo_falls_with_model_observations(evidence: Evidence) -> Iterator[Case]:
             yield model < 0.5 and model < atoms / 2, text, (cell,)
 
 
-def checked_claims(evidence: Evidence) -> list[Claim]:
+def checked_claims(evidence: SprinklerEvidence) -> list[Claim]:
     """Return every claim with its verdicts on our runs and on the thesis's tables."""
     return check_claims(claims, evidence, thesis_evidence())

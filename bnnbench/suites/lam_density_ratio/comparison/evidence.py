@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import damaged_file_error, load_arrays
 from bnnbench.results.saved_run import Sample, read_saved_table, summarise
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
-from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
+from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 
 MIN_REPETITIONS = 10
 """Number of repetitions below which a test has too little power."""
@@ -53,14 +54,14 @@ class SprinklerRun:
         return self._cell("").name
 
     @property
-    def cell(self) -> Cell | None:
+    def cell(self) -> ThesisCell | None:
         """The corresponding configuration of the thesis; None for another schedule."""
         setting = thesis.SETTING_OF_SCHEDULE.get(self.metadata["schedule"])
         return self._cell(setting) if setting else None
 
-    def _cell(self, setting: str) -> Cell:
+    def _cell(self, setting: str) -> ThesisCell:
         keys = ("contrast", "divergence", "estimator")
-        return Cell(setting, *(str(self.metadata[key]) for key in keys))
+        return ThesisCell(setting, *(str(self.metadata[key]) for key in keys))
 
     @property
     def published(self) -> Sample | None:
@@ -148,7 +149,7 @@ class SprinklerRun:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SprinklerEvidence:
     """Data on which claims are checked.
 
     Attributes:
@@ -159,21 +160,21 @@ class Evidence:
         iterations: iterations of the generator, by configuration.
     """
 
-    tables: Mapping[str, Mapping[Cell, Sample]]
-    runs: Mapping[Cell, SprinklerRun] = field(default_factory=dict)
-    model_runs: Mapping[Cell, SprinklerRun] = field(default_factory=dict)
-    iterations: Mapping[Cell, int] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[ThesisCell, Sample]]
+    runs: Mapping[ThesisCell, SprinklerRun] = field(default_factory=dict)
+    model_runs: Mapping[ThesisCell, SprinklerRun] = field(default_factory=dict)
+    iterations: Mapping[ThesisCell, int] = field(default_factory=dict)
 
-    def sample(self, cell: Cell, table: str = "") -> Sample:
+    def sample(self, cell: ThesisCell, table: str = "") -> Sample:
         """Return a row of a table, by default of chapter 8 or 9; its size is 0 if it is missing."""
         number = table or thesis.TABLE_NUMBERS[cell.setting, cell.contrast]
         return self.tables.get(number, {}).get(cell, Sample())
 
-    def has_enough(self, *cells: Cell, table: str = "") -> bool:
+    def has_enough(self, *cells: ThesisCell, table: str = "") -> bool:
         """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
         return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
 
-    def not_enough(self, cells: Iterable[Cell], table: str = "") -> NotTestable:
+    def not_enough(self, cells: Iterable[ThesisCell], table: str = "") -> NotTestable:
         """Return why a claim is not tested: the configurations that lack repetitions."""
         lacking = (cell for cell in cells if not self.has_enough(cell, table=table))
         labels = [f"{cell.setting} {cell.name}" for cell in lacking]
@@ -181,26 +182,26 @@ class Evidence:
         text = f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(labels[:2])}{rest}"
         return NotTestable(text)
 
-    def available(self, cells: Iterable[Cell]) -> dict[Cell, SprinklerRun]:
+    def available(self, cells: Iterable[ThesisCell]) -> dict[ThesisCell, SprinklerRun]:
         """Return the runs of some configurations that have finished repetitions."""
         return {cell: run for cell in cells if (run := self.runs.get(cell)) and run.sample().size}
 
-    def deviation_note(self, cells: Iterable[Cell]) -> str:
+    def deviation_note(self, cells: Iterable[ThesisCell]) -> str:
         """Return `; settings differ` if a run of some configurations deviates from the thesis."""
         deviating = any(run.deviations for run in self.available(cells).values())
         return "; settings differ" if deviating else ""
 
 
-def thesis_evidence() -> Evidence:
+def thesis_evidence() -> SprinklerEvidence:
     """Return the thesis's own numbers."""
     lengths = {
         cell: thesis.thesis_settings(cell.setting, cell.contrast)["iterations"][0]
         for cell in thesis.published_values()
     }
-    return Evidence(thesis.printed_tables(), iterations=lengths)
+    return SprinklerEvidence(thesis.printed_tables(), iterations=lengths)
 
 
-def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
+def evidence_of(runs: Sequence[SprinklerRun]) -> SprinklerEvidence:
     """Return the configurations of the thesis among some runs.
 
     Among several runs of one configuration, the one with the fewest deviating settings is used,
@@ -215,11 +216,11 @@ def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
         for name, rows in thesis.printed_tables().items()
     }
     lengths = {cell: int(run.metadata["iterations"]) for cell, run in data_runs.items()}
-    return Evidence(tables, data_runs, model_runs, lengths)
+    return SprinklerEvidence(tables, data_runs, model_runs, lengths)
 
 
-def _best_runs(runs: Iterable[SprinklerRun]) -> dict[Cell, SprinklerRun]:
-    best: dict[Cell, SprinklerRun] = {}
+def _best_runs(runs: Iterable[SprinklerRun]) -> dict[ThesisCell, SprinklerRun]:
+    best: dict[ThesisCell, SprinklerRun] = {}
     for run in sorted(runs, key=lambda run: (len(run.deviating_settings), -len(run.repetitions))):
         if run.cell:
             best.setdefault(run.cell, run)

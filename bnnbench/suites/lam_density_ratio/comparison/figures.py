@@ -9,10 +9,10 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from bnnbench.report.blocks import FigureBlock
-from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
-from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell, exact_scores
+from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence, SprinklerRun
+from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell, exact_scores
 from bnnbench.suites.lam_density_ratio.figures import (
-    Panel,
+    LearningCurves,
     learning_curves_figure,
     posteriors_figure,
 )
@@ -34,7 +34,7 @@ ENLARGED = "; lower panels enlarge the values of later iterations"
 GOOD, POOR = 1.325, 1.3963
 """Average KL of the posteriors in Fig. 5.4 (a) and (b)."""
 
-Panels = Mapping[str, Mapping[str, Cell]]
+Panels = Mapping[str, Mapping[str, ThesisCell]]
 """Configurations by title of the panel and name of the line."""
 
 
@@ -42,7 +42,7 @@ def by_contrast(*lines: tuple[str, str, str]) -> Panels:
     """Return a panel per contrast; each line is a name, a divergence and an estimator."""
     return {
         f"({letter}) {CONTRASTS[contrast]}": {
-            name: Cell("optimal", contrast, divergence, estimator)
+            name: ThesisCell("optimal", contrast, divergence, estimator)
             for name, divergence, estimator in lines
         }
         for letter, contrast in zip("ab", CONTRASTS, strict=True)
@@ -53,7 +53,8 @@ def by_divergence(setting: str, contrast: str) -> Panels:
     """Return a panel per divergence, with a line per estimator."""
     return {
         f"({letter}) {DIVERGENCES[divergence]}": {
-            symbol: Cell(setting, contrast, divergence, name) for name, symbol in ESTIMATORS.items()
+            symbol: ThesisCell(setting, contrast, divergence, name)
+            for name, symbol in ESTIMATORS.items()
         }
         for letter, divergence in zip("ab", DIVERGENCES, strict=True)
     }
@@ -74,7 +75,7 @@ FIGURES: Mapping[tuple[int, int], tuple[str, Panels]] = {
 """Subject and panels of three figures each, one per measure, by the number of the first."""
 
 
-def figure_blocks(evidence: Evidence) -> Iterator[FigureBlock]:
+def figure_blocks(evidence: SprinklerEvidence) -> Iterator[FigureBlock]:
     """Yield every figure with at least one line."""
     posteriors = posteriors_to_show(evidence)
     if posteriors:
@@ -108,19 +109,21 @@ def figure_blocks(evidence: Evidence) -> Iterator[FigureBlock]:
             )
 
 
-def _with_curves(evidence: Evidence, lines: Mapping[str, Cell]) -> dict[str, SprinklerRun]:
+def _with_curves(
+    evidence: SprinklerEvidence, lines: Mapping[str, ThesisCell]
+) -> dict[str, SprinklerRun]:
     """Return the runs with more than one evaluation by name of the line."""
     runs = {name: evidence.runs[cell] for name, cell in lines.items() if cell in evidence.runs}
     return {name: run for name, run in runs.items() if len(run.mean_curve) > 1}
 
 
-def _panel(runs: Mapping[str, SprinklerRun], measure: str) -> Panel:
+def _panel(runs: Mapping[str, SprinklerRun], measure: str) -> LearningCurves:
     exact = {exact_scores(run.metadata).get(measure, math.nan) for run in runs.values()}
     shared = exact.pop() if len(exact) == 1 else math.nan
-    return Panel({name: run.finished_curves for name, run in runs.items()}, shared)
+    return LearningCurves({name: run.finished_curves for name, run in runs.items()}, shared)
 
 
-def posteriors_to_show(evidence: Evidence) -> dict[str, tuple[SprinklerRun, int]]:
+def posteriors_to_show(evidence: SprinklerEvidence) -> dict[str, tuple[SprinklerRun, int]]:
     """Return the repetitions whose average KL is closest to those of Fig. 5.4 (a) and (b).
 
     Returns:

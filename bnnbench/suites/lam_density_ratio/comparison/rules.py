@@ -19,8 +19,8 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
-from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
+from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
+from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 from bnnbench.suites.lam_density_ratio.names import (
     CONTRASTS,
     DIVERGENCES,
@@ -29,13 +29,13 @@ from bnnbench.suites.lam_density_ratio.names import (
     SYMBOLS,
 )
 
-Group = tuple[Cell, ...]
+Group = tuple[ThesisCell, ...]
 """The configurations D, r and T of one setting, contrast and divergence."""
 
 
 def estimators(setting: str, contrast: str, divergence: str) -> Group:
     """Return the three estimators of one divergence."""
-    return tuple(Cell(setting, contrast, divergence, name) for name in ESTIMATORS)
+    return tuple(ThesisCell(setting, contrast, divergence, name) for name in ESTIMATORS)
 
 
 def groups(setting: str, *contrasts: str) -> tuple[Group, ...]:
@@ -52,14 +52,14 @@ def cells(setting: str, *contrasts: str) -> Group:
     return tuple(cell for group in groups(setting, *contrasts) for cell in group)
 
 
-def by_divergence(setting: str, *contrasts: str) -> list[tuple[Cell, Cell]]:
+def by_divergence(setting: str, *contrasts: str) -> list[tuple[ThesisCell, ThesisCell]]:
     """Return every estimator with reverse KL and with GAN."""
     gan = (cell for cell in cells(setting, *contrasts) if cell.divergence == "gan")
     return [(replace(cell, divergence="kl_posterior_prior"), cell) for cell in gan]
 
 
 RELU, EXPONENTIAL, CLASSIFIER = (
-    {contrast: Cell("optimal", contrast, *rest) for contrast in CONTRASTS}
+    {contrast: ThesisCell("optimal", contrast, *rest) for contrast in CONTRASTS}
     for rest in (
         ("kl_posterior_prior", RELU_RATIO),
         ("kl_posterior_prior", "ratio"),
@@ -94,7 +94,7 @@ NO_DIFFERENCE = (
     f"group, is {EQUIVALENT}"
 )
 
-Case = tuple[bool | None, str, Sequence[Cell]]
+Case = tuple[bool | None, str, Sequence[ThesisCell]]
 """Whether a claim holds in one case, the evidence, and the configurations that it is from."""
 
 
@@ -109,7 +109,7 @@ def for_every_case(
 
     def decorate(check: Callable[..., Iterator[Case]]) -> Callable[..., CheckResult]:
         @wraps(check)
-        def check_all(evidence: Evidence, *args: object, **kwargs: object) -> CheckResult:
+        def check_all(evidence: SprinklerEvidence, *args: object, **kwargs: object) -> CheckResult:
             cases = list(check(evidence, *args, **kwargs))
             if not cases:
                 raise NotTestable(missing)
@@ -125,8 +125,8 @@ def for_every_case(
 
 @for_every_case()
 def is_better(
-    evidence: Evidence,
-    pairs: Sequence[tuple[Cell, Cell]],
+    evidence: SprinklerEvidence,
+    pairs: Sequence[tuple[ThesisCell, ThesisCell]],
     table: str = "",
     spread: bool = False,
     min_pairs: int = 1,
@@ -155,7 +155,7 @@ def is_better(
 
 
 @for_every_case()
-def are_equivalent(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case]:
+def are_equivalent(evidence: SprinklerEvidence, groups: Sequence[Group]) -> Iterator[Case]:
     """Check whether the means of each group are equivalent."""
     members = [cell for group in groups for cell in group]
     if not evidence.has_enough(*members):
@@ -174,7 +174,7 @@ def are_equivalent(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case
         yield equivalent, text if equivalent is not None else f"{text}: {UNDECIDED}", group
 
 
-def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
+def complete_groups(evidence: SprinklerEvidence, setting: str) -> list[Group]:
     """Return the groups whose configurations all have enough repetitions."""
     complete = [group for group in groups(setting) if evidence.has_enough(*group)]
     if not complete:
@@ -182,7 +182,7 @@ def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
     return complete
 
 
-def pairwise_p_values(evidence: Evidence, group: Group) -> Iterator[tuple[str, float]]:
+def pairwise_p_values(evidence: SprinklerEvidence, group: Group) -> Iterator[tuple[str, float]]:
     """Yield the name of every pair of a group, and p of the t-test of its means.
 
     The test is paired if repetitions of the same number share weights and random numbers.

@@ -24,7 +24,7 @@ from bnnbench.report.blocks import (
 from bnnbench.results.mean_tests import welch
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.saved_run import Sample
-from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
+from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     EXACT_KL,
     TABLES,
@@ -91,7 +91,7 @@ def blocks_of(name: str, cells: Sequence[Column], rows: Sequence[Row]) -> Iterat
     yield DataFile(name, pd.DataFrame(rows))
 
 
-def table_blocks(evidence: Evidence) -> Iterator[Block]:
+def table_blocks(evidence: SprinklerEvidence) -> Iterator[Block]:
     """Yield every table with at least one run."""
     for number, title in TABLES.items():
         if evidence.tables.get(number):
@@ -101,7 +101,7 @@ def table_blocks(evidence: Evidence) -> Iterator[Block]:
             yield from author_blocks(evidence, number)
 
 
-def comparison_rows(evidence: Evidence, number: str) -> Iterator[dict[str, Any]]:
+def comparison_rows(evidence: SprinklerEvidence, number: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of one table, with the thesis's and our values at full precision."""
     for cell, theirs in printed_tables()[number].items():
         run = evidence.runs.get(cell)
@@ -128,7 +128,7 @@ def comparison(ours: Sample, theirs: Sample, comparable: bool) -> dict[str, floa
     } | {"difference": ours.mean - theirs.mean, "z": z if comparable else math.nan}
 
 
-def author_blocks(evidence: Evidence, number: str) -> Iterator[Block]:
+def author_blocks(evidence: SprinklerEvidence, number: str) -> Iterator[Block]:
     """Yield a sentence on each configuration of a table of which the author published runs."""
     ours, table = evidence.tables.get(number, {}), printed_tables()[number]
     for cell, theirs in author_repetitions().items():

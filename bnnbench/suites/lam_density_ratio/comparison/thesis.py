@@ -100,7 +100,7 @@ SETTING_NAMES = {
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class ThesisCell:
     """One configuration of the thesis, a row of its tables.
 
     Attributes:
@@ -122,13 +122,13 @@ class Cell:
 
 
 @cache
-def printed_tables() -> Mapping[str, Mapping[Cell, Sample]]:
+def printed_tables() -> Mapping[str, Mapping[ThesisCell, Sample]]:
     """Return the six tables by number, with rows in printed order."""
     rows = pd.read_csv(str(files(__package__) / "published.csv"), dtype={"table": str})
-    tables: dict[str, dict[Cell, Sample]] = {name: {} for name in TABLES}
+    tables: dict[str, dict[ThesisCell, Sample]] = {name: {} for name in TABLES}
     for row in rows.to_dict("records"):
         estimator = RELU_RATIO if row["output"] == "relu" else row["estimator"]
-        cell = Cell(row["setting"], row["contrast"], row["divergence"], estimator)
+        cell = ThesisCell(row["setting"], row["contrast"], row["divergence"], estimator)
         tables[row["table"]][cell] = Sample(row["mean"], row["std"], REPETITIONS)
     # Table 6.1 repeats the rows of Table 5.1 for the ReLU.
     relus = {cell: sample for cell, sample in tables["5.1"].items() if cell.estimator == RELU_RATIO}
@@ -137,17 +137,17 @@ def printed_tables() -> Mapping[str, Mapping[Cell, Sample]]:
     return tables
 
 
-def published_values() -> Mapping[Cell, Sample]:
+def published_values() -> Mapping[ThesisCell, Sample]:
     """Return every configuration once; later tables take precedence."""
     return {cell: sample for table in printed_tables().values() for cell, sample in table.items()}
 
 
 @cache
-def author_repetitions() -> Mapping[Cell, Sample]:
+def author_repetitions() -> Mapping[ThesisCell, Sample]:
     """Return mean and spread of the author's own repetitions by configuration."""
     rows = pd.read_csv(str(files(__package__) / "author_repetitions.csv"))
     groups = rows.groupby(["setting", "contrast", "divergence", "estimator"])["average_kl"]
-    return {Cell(*map(str, key)): summarise(values.tolist()) for key, values in groups}
+    return {ThesisCell(*map(str, key)): summarise(values.tolist()) for key, values in groups}
 
 
 def exact_scores(metadata: Mapping[str, Any]) -> dict[str, float]:

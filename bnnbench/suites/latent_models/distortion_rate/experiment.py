@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from bnnbench.constraints import Between, Count, ListOf
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
-from bnnbench.suites.latent_models.experiment import Setting
+from bnnbench.suites.latent_models.experiment import ModelSetting
 from bnnbench.suites.latent_models.names import BETA_VAE
 
 
@@ -30,11 +30,11 @@ class DistortionRate(AutoencoderExperiment):
     kind: ClassVar[str] = "distortion_rate"
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
+    def settings(self) -> Mapping[str, ModelSetting]:
         shape = self.shape(self.latents)
         # Names of equal length, so that the tables of a run are in the order of beta.
         return {
-            f"beta-{beta:08.3f}".replace(".", "_"): Setting(
+            f"beta-{beta:08.3f}".replace(".", "_"): ModelSetting(
                 BETA_VAE, f"beta = {beta:g}", shape, float(beta)
             )
             for beta in self.betas

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bnnbench.experiment.run_folder import read_record
+from bnnbench.experiment.record import read_record
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import TOGETHER, all_positive
 from bnnbench.results.saved_run import CURVES, Sample, SavedRun

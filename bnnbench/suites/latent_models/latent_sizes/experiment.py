@@ -13,11 +13,11 @@ from scipy.stats import norm
 
 from bnnbench.constraints import ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.run_folder import Arrays
+from bnnbench.experiment.unit_store import Arrays
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
-from bnnbench.suites.latent_models.experiment import Setting
+from bnnbench.suites.latent_models.experiment import ModelSetting
 from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, VAE
-from bnnbench.suites.latent_models.stack import Stack
+from bnnbench.suites.latent_models.stack import AutoencoderStack
 
 MODELS = {"vae": VAE, "cvae": CVAE}
 
@@ -48,17 +48,19 @@ class LatentSizes(AutoencoderExperiment):
         return replace(super().resolved(), latents=sizes if self.latents is None else self.latents)
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
+    def settings(self) -> Mapping[str, ModelSetting]:
         classes = load_images(self.images).classes
         return {
-            f"{model}-d{d}": Setting(
+            f"{model}-d{d}": ModelSetting(
                 MODELS[model], f"d = {d}", self.shape(d, labels=classes if model == "cvae" else 0)
             )
             for model in self.models
             for d in self.latents or ()
         }
 
-    def arrays(self, unit: Stack, codes: np.ndarray, setting: Setting) -> dict[str, Arrays]:
+    def arrays(
+        self, unit: AutoencoderStack, codes: np.ndarray, setting: ModelSetting
+    ) -> dict[str, Arrays]:
         """Return images and codes of the first repetition, each with a leading axis of length 1."""
         data, d = unit.data, setting.shape.latents
         classes = data.test_labels.shape[1]

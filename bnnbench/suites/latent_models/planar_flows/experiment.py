@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Self
 
 from bnnbench.constraints import ListOf, Whole
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
-from bnnbench.suites.latent_models.experiment import Setting
+from bnnbench.suites.latent_models.experiment import ModelSetting
 from bnnbench.suites.latent_models.names import IWAE, PLANAR
 
 
@@ -38,16 +38,16 @@ class PlanarFlows(AutoencoderExperiment):
         )
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
+    def settings(self) -> Mapping[str, ModelSetting]:
         assert self.latents is not None
         flows = {
-            f"flow-{length}": Setting(
+            f"flow-{length}": ModelSetting(
                 PLANAR, f"K = {length}", self.shape(self.latents, flow=length)
             )
             for length in self.lengths
         }
         weighted = {
-            f"iwae-{samples}": Setting(
+            f"iwae-{samples}": ModelSetting(
                 IWAE, f"T = {samples}", self.shape(self.latents), samples=samples
             )
             for samples in self.training_samples

@@ -12,8 +12,8 @@ import numpy as np
 from bnnbench.constraints import Between, ListOf, OneOf, Positive, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import FORWARD, count_weights
-from bnnbench.experiment.run_folder import Arrays
-from bnnbench.suites.latent_models.experiment import LatentModelExperiment, Setting
+from bnnbench.experiment.unit_store import Arrays
+from bnnbench.suites.latent_models.experiment import LatentModelExperiment, ModelSetting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
@@ -23,7 +23,7 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     SemiSupervisedStack,
     SemiTraining,
 )
-from bnnbench.suites.latent_models.training import Data, Replica
+from bnnbench.suites.latent_models.training import AutoencoderReplica, Data
 from bnnbench.types import UserError
 
 APPROXIMATIONS = {
@@ -41,7 +41,7 @@ BOOK_LABELS = (100, 300, 600, 3000, 6000)
 
 
 @dataclass(frozen=True)
-class SemiSetting(Setting):
+class SemiSetting(ModelSetting):
     """What a unit trains.
 
     Attributes:
@@ -142,7 +142,11 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
         }
 
     def new_replicas(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
+        self,
+        shape: Shape,
+        replicas: Sequence[AutoencoderReplica],
+        data: Data,
+        setting: ModelSetting,
     ) -> SemiSupervisedStack:
         assert isinstance(setting, SemiSetting)
         training = SemiTraining(
@@ -173,7 +177,7 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
         return self.total_steps(unit) * epoch + FORWARD * evaluated * of_class
 
     def measure(
-        self, stack: SemiSupervisedStack, members: range, setting: Setting
+        self, stack: SemiSupervisedStack, members: range, setting: ModelSetting
     ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
         assert isinstance(setting, SemiSetting)
         scores: list[dict[str, Any]] = []

@@ -16,8 +16,8 @@ from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
 from bnnbench.suites.latent_models.stack import CHUNK
 from bnnbench.suites.latent_models.training import (
+    AutoencoderReplica,
     Data,
-    Replica,
     ReplicaStack,
     minibatches,
     streams_for,
@@ -64,7 +64,7 @@ class Classifier:
 
 
 @dataclass(frozen=True)
-class Batch:
+class LabelledBatch:
     """A minibatch.
 
     Attributes:
@@ -96,7 +96,11 @@ class SemiSupervisedStack(ReplicaStack):
     """
 
     def __init__(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, training: SemiTraining
+        self,
+        shape: Shape,
+        replicas: Sequence[AutoencoderReplica],
+        data: Data,
+        training: SemiTraining,
     ) -> None:
         self._supervised = training.method == SUPERVISED
         super().__init__(shape, replicas, data, first=2 if self._supervised else 0)
@@ -109,7 +113,7 @@ class SemiSupervisedStack(ReplicaStack):
         self._classifiers: dict[int, Classifier] = {}
         self._models: dict[tuple[int, bool], Autoencoder] = {}
 
-    def _choose_labelled(self, replica: Replica) -> Tensor:
+    def _choose_labelled(self, replica: AutoencoderReplica) -> Tensor:
         """Return rows `[n]` of labelled images; those of fewer labels are among those of more."""
         random = torch.Generator().manual_seed(replica.seed_for("labels"))
         order = torch.randperm(len(self.data.train), generator=random, device="cpu")
@@ -149,7 +153,7 @@ class SemiSupervisedStack(ReplicaStack):
         positions = torch.stack(drawn, 1).to(self._labelled.device)
         return self._labelled.expand(steps, -1, -1).gather(2, positions)
 
-    def _batch(self, rows: Tensor, pairs: Tensor | None) -> Batch:
+    def _batch(self, rows: Tensor, pairs: Tensor | None) -> LabelledBatch:
         """Return the minibatch of rows `[R, B]`, whose labels are not used if there are pairs."""
         data, count = self.data, rows.shape[1]
         known = self._is_labelled.gather(1, rows)
@@ -160,7 +164,7 @@ class SemiSupervisedStack(ReplicaStack):
             weight = torch.cat(
                 [weight, weight.new_full((1, pairs.shape[1]), 1 / pairs.shape[1])], 1
             )
-        return Batch(
+        return LabelledBatch(
             data.train[rows].mT, data.train_labels[rows].mT, known[:, None] > 0, weight[:, None],
             0 if pairs is None else pairs.shape[1],
         )  # fmt: skip
@@ -187,7 +191,7 @@ class SemiSupervisedStack(ReplicaStack):
             )
         return self._models[key]
 
-    def _step(self, batch: Batch, streams: Streams) -> None:
+    def _step(self, batch: LabelledBatch, streams: Streams) -> None:
         """Compute the gradient of minus the objective."""
         if self.training.method == ENUMERATION:
             log_pi, slope, classifier = self._enumerated(batch, streams)
@@ -197,7 +201,7 @@ class SemiSupervisedStack(ReplicaStack):
         slope = torch.where(batch.known, supervised, slope)
         classifier.layers.backward(slope, self._gradients.chains[2], to_inputs=False)
 
-    def _relaxed(self, batch: Batch, streams: Streams) -> tuple[Tensor, Tensor, Classifier]:
+    def _relaxed(self, batch: LabelledBatch, streams: Streams) -> tuple[Tensor, Tensor, Classifier]:
         """Differentiate with relaxed labels of images without one.
 
         Returns:
@@ -218,7 +222,9 @@ class SemiSupervisedStack(ReplicaStack):
         slope = objective.relaxed_slope(relaxed, at_labels, log_pi, batch.weight, temperature)
         return log_pi, slope, classifier
 
-    def _enumerated(self, batch: Batch, streams: Streams) -> tuple[Tensor, Tensor, Classifier]:
+    def _enumerated(
+        self, batch: LabelledBatch, streams: Streams
+    ) -> tuple[Tensor, Tensor, Classifier]:
         """Differentiate with a sum over the labels of images without one, like `_relaxed`."""
         columns, classes = batch.images.shape[2], self.shape.labels
         summed = columns - batch.paired

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.hmc.leapfrog import Target, leapfrog_integrator
-from bnnbench.methods.shared.hmc.sampler import Chains, Schedule, sample
+from bnnbench.methods.shared.hmc.sampler import Chains, ChainSchedule, sample
 from bnnbench.methods.shared.hmc.step_size import DualAveraging, initial_step_size
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
 from bnnbench.random_streams import Streams
@@ -26,7 +26,7 @@ def gaussian(deviations: Tensor) -> Target:
 
 
 def run(deviations: Tensor, trajectory: TrajectoryLength, chains: int, **settings: float) -> Chains:
-    schedule = Schedule(**{"warm_up": 150, "draws": 60, **settings})  # type: ignore[arg-type]
+    schedule = ChainSchedule(**{"warm_up": 150, "draws": 60, **settings})  # type: ignore[arg-type]
     streams = Streams([5], (0,), dtype=torch.float64)
     start = streams.normal(chains, len(deviations)) * deviations
     factors = torch.ones(1, chains, 1).double()

@@ -14,7 +14,7 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
 from bnnbench.methods.shared.hmc.metric import (
-    Metric,
+    EuclideanMetric,
     MetricAdaptation,
     average_permutations,
     network_curvatures,
@@ -86,7 +86,7 @@ def test_average_permutations_by_enumeration() -> None:
     torch.testing.assert_close(average_permutations(single), single)
 
 
-def of_networks(mlp: MLP) -> Metric:
+def of_networks(mlp: MLP) -> EuclideanMetric:
     windows = MetricAdaptation(network_curvatures(mlp, Gaussian(), data(), ONE), 0)
     metric = windows.metric(networks(mlp), factors(7.0, 0.2))
     assert metric is not None
@@ -108,7 +108,7 @@ def test_metric_trajectories_are_reversible_and_match_transformed_coordinates() 
     back = leapfrog(target, there.position, -there.momentum, *given, metric)
     torch.testing.assert_close(back.position, place, rtol=0, atol=1e-9)
 
-    inverse = Metric(tuple(torch.linalg.inv(root) for root in metric.roots))
+    inverse = EuclideanMetric(tuple(torch.linalg.inv(root) for root in metric.roots))
 
     def other(q: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
         parts, gradient = target(metric(q), factors)

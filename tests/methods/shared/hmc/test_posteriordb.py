@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.hmc.leapfrog import Target, leapfrog_integrator
-from bnnbench.methods.shared.hmc.sampler import Schedule, sample
+from bnnbench.methods.shared.hmc.sampler import ChainSchedule, sample
 from bnnbench.methods.shared.hmc.trajectory import QuarterPeriods
 from bnnbench.random_streams import Streams
 
@@ -102,7 +102,7 @@ def test_means_and_deviations_are_those_of_the_reference(name: str) -> None:
         streams.normal(chains, size),
         torch.ones(1, chains, 1).double(),
         QuarterPeriods(0.5, part=0),
-        Schedule(warm_up=100, draws=80),
+        ChainSchedule(warm_up=100, draws=80),
         streams,
     )
     assert found.divergent.sum() <= 0.001 * chains * 80

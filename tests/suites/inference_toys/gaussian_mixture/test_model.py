@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from bnnbench.suites.inference_toys.gaussian_mixture.model import (
-    Factors,
+    MixtureFactors,
     elbo,
     enumerate_assignments,
     lowest_mean,
@@ -34,7 +34,7 @@ def test_elbo_is_the_expectation_over_q() -> None:
             mass = masses[i] * masses[j] * weights[[0, 1], labels].prod()
             log_joint = log_p + norm.logpdf(points, means[list(labels)]).sum() + 2 * np.log(0.5)
             expected += mass * (log_joint - log_q - np.log(weights[[0, 1], labels]).sum())
-    factors = Factors(loc, variance, weights)
+    factors = MixtureFactors(loc, variance, weights)
     assert elbo(points, factors, prior_variance) == pytest.approx(expected, rel=1e-12)
 
 

@@ -13,10 +13,12 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     SCORE,
     gradient_ascent,
 )
-from bnnbench.suites.inference_toys.gradient_variance.objectives import LinearModel, kl
+from bnnbench.suites.inference_toys.gradient_variance.objectives import KnownNoiseModel, kl
 from bnnbench.suites.inference_toys.maths import simulate_line
 
-MODEL = LinearModel(*simulate_line(20, 0.8, 4.0, seed=0), noise_precision=4.0, prior_precision=1.0)
+MODEL = KnownNoiseModel(
+    *simulate_line(20, 0.8, 4.0, seed=0), noise_precision=4.0, prior_precision=1.0
+)
 
 
 @pytest.mark.slow

@@ -23,13 +23,15 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     quadrature_nodes,
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
-    LinearModel,
+    KnownNoiseModel,
     Normal,
     Quadratic,
 )
 from bnnbench.suites.inference_toys.maths import simulate_line
 
-MODEL = LinearModel(*simulate_line(8, 0.8, 4.0, seed=1), noise_precision=4.0, prior_precision=0.5)
+MODEL = KnownNoiseModel(
+    *simulate_line(8, 0.8, 4.0, seed=1), noise_precision=4.0, prior_precision=0.5
+)
 QUADRATICS = (
     Quadratic(0.7, -1.2, 0.4),
     Quadratic(0.7, -1.2, 0.4, entropy=True),

@@ -11,22 +11,22 @@ from scipy.stats import norm
 
 from bnnbench.divergences.renyi import alpha_divergence
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
-    Mixture,
+    BimodalTarget,
     divergence,
     local_optima,
 )
 
-UNEVEN = Mixture(1.5, 0.3, 0.6)
+UNEVEN = BimodalTarget(1.5, 0.3, 0.6)
 
 
-def density(p: Mixture, x: float) -> float:
+def density(p: BimodalTarget, x: float) -> float:
     return sum(
         component.weight * float(norm.pdf(x, component.loc, component.scale))
         for component in p.components
     )
 
 
-def divergence_by_quadrature(p: Mixture, loc: float, scale: float, order: float) -> float:
+def divergence_by_quadrature(p: BimodalTarget, loc: float, scale: float, order: float) -> float:
     """Return eq. 3.68 by adaptive quadrature."""
     a, b = (1 + order) / 2, (1 - order) / 2
 
@@ -45,7 +45,7 @@ def divergence_by_quadrature(p: Mixture, loc: float, scale: float, order: float)
 )  # fmt: skip
 def test_two_equal_components(separation: float, order: float, loc: float, scale: float) -> None:
     """Between separations 2 and 3, reverse KL moves from the middle to one component."""
-    best, *others = local_optima(Mixture(separation), order)
+    best, *others = local_optima(BimodalTarget(separation), order)
     assert (best.loc, best.scale) == pytest.approx((loc, scale), abs=6e-4)
     if loc:
         mirrored = next(other for other in others if other.loc < -1)
@@ -96,14 +96,14 @@ def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one() -> None:
     p, q = (0.0, 1.0), (0.4, 1.2)  # two equal components at the same location are a Gaussian
     tensors = [torch.tensor(value, dtype=torch.float64) for value in (*p, *q)]
     same = alpha_divergence(*tensors, alpha=order).item()
-    assert divergence(Mixture(0), *q, 2 * order - 1) == pytest.approx(same, rel=1e-9)
+    assert divergence(BimodalTarget(0), *q, 2 * order - 1) == pytest.approx(same, rel=1e-9)
     mirrored = alpha_divergence(*tensors[2:], *tensors[:2], alpha=order).item()
-    assert divergence(Mixture(0), *q, 1 - 2 * order) == pytest.approx(mirrored, rel=1e-9)
+    assert divergence(BimodalTarget(0), *q, 1 - 2 * order) == pytest.approx(mirrored, rel=1e-9)
 
 
 @pytest.mark.parametrize("order", [-2.0, -1.0, 0.0, 8.0])
 def test_optima_are_local_minima(order: float) -> None:
-    p = Mixture(2, 0.6, 0.5)
+    p = BimodalTarget(2, 0.6, 0.5)
     for fit in local_optima(p, order):
         assert divergence(p, fit.loc, fit.scale, order) == fit.divergence
         for loc, scale in [(0.01, 1), (-0.01, 1), (0, 1.01), (0, 0.99), (0.01, 0.99)]:

@@ -15,7 +15,7 @@ from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
-    Factors,
+    LikelihoodFactors,
     black_box_alpha,
     run_adf,
     run_expectation_propagation,
@@ -48,7 +48,7 @@ def orders_of(rows: int, runs: int = 1) -> np.ndarray:
 def test_ep_has_known_values_and_does_not_depend_on_the_order(
     model: LinearModel, exact: bool, mean: float, std: float
 ) -> None:
-    result = run_expectation_propagation(Factors(model, exact), orders_of(20, 4), 100)
+    result = run_expectation_propagation(LikelihoodFactors(model, exact), orders_of(20, 4), 100)
     q = result.last.q
     assert q.mean == pytest.approx(np.full(4, mean), abs=5e-5)
     assert q.std == pytest.approx(np.full(4, std), abs=5e-5)
@@ -65,7 +65,7 @@ def test_ep_has_known_values_and_does_not_depend_on_the_order(
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_as_printed_every_update_is_skipped(model: LinearModel, exact: bool) -> None:
-    state = run_adf(Factors(model, exact, printed=True), orders_of(20, 3))
+    state = run_adf(LikelihoodFactors(model, exact, printed=True), orders_of(20, 3))
     assert (state.skipped == 20).all() and not state.sites.any()
     assert state.q.mean == pytest.approx(2.0) and state.q.std == pytest.approx(2**0.5)
 
@@ -122,7 +122,7 @@ def test_the_gaussian_normaliser_is_the_last_line_of_its_equation() -> None:
 def test_a_conjugate_factor_is_included_exactly(prior: Belief) -> None:
     """An input of zero does not involve the weight; its factor is a Gamma's."""
     model = LinearModel(np.zeros(3), np.array([0.4, -0.9, 0.1]), prior)
-    q = run_adf(Factors(model, exact=True), orders_of(3)).q.at(0)
+    q = run_adf(LikelihoodFactors(model, exact=True), orders_of(3)).q.at(0)
     squares = float(model.targets @ model.targets)
     assert (q.shape, q.rate) == pytest.approx((2 + 1.5, 1 + squares / 2))
     assert (q.weight_mean, q.variance) == pytest.approx((0, 1))
@@ -131,9 +131,9 @@ def test_a_conjugate_factor_is_included_exactly(prior: Belief) -> None:
 def test_an_improper_cavity_is_skipped_and_counted(make_model: MakeModel) -> None:
     model, order = make_model(3), np.array([[1]])
     state = flat_sites(model.prior.repeat(1), 3)
-    assert ep_pass(state, order, Factors(model).update).skipped == 0
+    assert ep_pass(state, order, LikelihoodFactors(model).update).skipped == 0
     state.sites[0, 1] = (1.5, 0.0, 0.0, 0.0)  # taken out, it would leave a shape of 0.5
-    after = ep_pass(state, order, Factors(model).update)
+    after = ep_pass(state, order, LikelihoodFactors(model).update)
     assert after.skipped == 1 and after.q.natural() == pytest.approx(state.q.natural())
     assert after.sites == pytest.approx(state.sites)
 
@@ -141,14 +141,16 @@ def test_an_improper_cavity_is_skipped_and_counted(make_model: MakeModel) -> Non
 @pytest.mark.slow
 def test_power_ep_interpolates_between_coordinate_ascent_and_ep(model: LinearModel) -> None:
     powers = np.array([1e-4, 0.5, 1.0])
-    factors = Factors(model, exact=True, power=powers)
+    factors = LikelihoodFactors(model, exact=True, power=powers)
     result = run_expectation_propagation(factors, np.tile(np.arange(20), (3, 1)), 200)
     q, vi = result.last.q, run_cavi(model)[-1]
     assert q.mean[0] == pytest.approx(vi.mean, rel=1e-5)
     assert q.std[0] == pytest.approx(vi.std, rel=1e-4)
     bound = evidence_lower_bound(model, vi)
     assert result.estimates[-1, -1, 0] == pytest.approx(bound, abs=1e-4)
-    ep = run_expectation_propagation(Factors(model, exact=True), orders_of(20), 100).last.q
+    ep = run_expectation_propagation(
+        LikelihoodFactors(model, exact=True), orders_of(20), 100
+    ).last.q
     assert (q.mean[2], q.std[2]) == pytest.approx((ep.mean[0], ep.std[0]), rel=1e-9)
     assert q.std[0] < q.std[1] < q.std[2]
 

@@ -19,15 +19,16 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment import resumable_stack, state_file
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder, read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.claims import check_claims
 from bnnbench.results.reader import read_runs
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
-    Evidence,
+    ImageEvidence,
     evidence_of,
     thesis_evidence,
 )
@@ -149,7 +150,7 @@ def test_a_stack_of_all_configurations_gives_the_same_results(
     pd.testing.assert_frame_equal(ours[columns], expected[columns], rtol=1e-3)
 
 
-def verdicts(evidence: Evidence) -> dict[str, str]:
+def verdicts(evidence: ImageEvidence) -> dict[str, str]:
     """Return the verdict on each claim by the beginning of its text."""
     return {claim.text[:24]: claim.verdict for claim in check_claims(claims, evidence)}
 
@@ -178,7 +179,7 @@ def test_means_are_judged_by_their_tests(folder: RunFolder) -> None:
     assert changed["A3: Apart from T with GA"] == "not confirmed"
 
 
-def with_scores(evidence: Evidence, **columns: object) -> Evidence:
+def with_scores(evidence: ImageEvidence, **columns: object) -> ImageEvidence:
     assert evidence.run is not None
     return replace(evidence, run=with_columns(evidence.run, SCORES, **columns))
 
@@ -198,7 +199,9 @@ def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder
     assert changed["A8: Calculations with D "] == "not confirmed"
 
 
-def with_curves(evidence: Evidence, column: str, values: Mapping[str, list[float]]) -> Evidence:
+def with_curves(
+    evidence: ImageEvidence, column: str, values: Mapping[str, list[float]]
+) -> ImageEvidence:
     """Return evidence in which units have these values at their six evaluations."""
     assert evidence.run is not None
     curves = evidence.run[CURVES].copy()
@@ -208,7 +211,7 @@ def with_curves(evidence: Evidence, column: str, values: Mapping[str, list[float
     return replace(evidence, run=with_columns(evidence.run, CURVES, **{column: curves[column]}))
 
 
-def by_source(evidence: Evidence, source: str) -> str:
+def by_source(evidence: ImageEvidence, source: str) -> str:
     """Return the verdict on the claim of a caption."""
     (found,) = [one for one in check_claims(claims, evidence) if one.source.endswith(source)]
     return found.verdict

@@ -16,13 +16,13 @@ from bnnbench.results.claims import CheckResult, NotTestable
 from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison import claims, rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
-    Evidence,
+    SprinklerEvidence,
     SprinklerRun,
     evidence_of,
     thesis_evidence,
 )
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
-    Cell,
+    ThesisCell,
     published_values,
     thesis_settings,
 )
@@ -35,7 +35,9 @@ JOINT = replace(T, contrast="joint")
 KL = replace(T, divergence="kl_posterior_prior")
 
 
-def holds(check: Callable[..., CheckResult], evidence: Evidence, **arguments: Any) -> bool | None:
+def holds(
+    check: Callable[..., CheckResult], evidence: SprinklerEvidence, **arguments: Any
+) -> bool | None:
     """Return whether a claim is confirmed; None if it is not tested."""
     try:
         return check(evidence, **arguments)[0]
@@ -50,7 +52,7 @@ def spread(mean: float, std: float, size: int = 30) -> list[float]:
 
 
 def run_of(
-    own: Cell,
+    own: ThesisCell,
     ends: list[float],
     stuck: int = 0,
     curves: Mapping[str, np.ndarray] | None = None,
@@ -86,10 +88,10 @@ def run_of(
     return SprinklerRun(digest, metadata, RunFolder(Path("nowhere")), repetitions, rows)
 
 
-def group(*means: float, std: float = 0.01, size: int = 30) -> Evidence:
+def group(*means: float, std: float = 0.01, size: int = 30) -> SprinklerEvidence:
     """Return evidence of undertrained D, r and T with the prior contrast and GAN."""
     samples = [Sample(mean, std, size) for mean in means]
-    return Evidence({"9.1": dict(zip((D, R, T), samples, strict=False))})
+    return SprinklerEvidence({"9.1": dict(zip((D, R, T), samples, strict=False))})
 
 
 @pytest.mark.parametrize(
@@ -103,9 +105,9 @@ def group(*means: float, std: float = 0.01, size: int = 30) -> Evidence:
     ],
 )
 def test_better(better: Sample, other: Sample, expected: bool | None) -> None:
-    evidence = Evidence({"9.1": {D: better, T: other}})
+    evidence = SprinklerEvidence({"9.1": {D: better, T: other}})
     assert holds(rules.is_better, evidence, pairs=[(D, T)], spread=True) is expected
-    assert holds(rules.is_better, Evidence({}), pairs=[(D, T)]) is None
+    assert holds(rules.is_better, SprinklerEvidence({}), pairs=[(D, T)]) is None
 
 
 @pytest.mark.parametrize(
@@ -121,14 +123,14 @@ def test_better(better: Sample, other: Sample, expected: bool | None) -> None:
     ],
 )
 def test_groups_of_estimators(
-    check: Callable[..., CheckResult], confirmed: Evidence, refuted: Evidence
+    check: Callable[..., CheckResult], confirmed: SprinklerEvidence, refuted: SprinklerEvidence
 ) -> None:
     assert holds(check, confirmed) is True and holds(check, refuted) is False
     assert holds(check, group(1.3)) is None
 
 
 def test_equivalence_needs_narrow_intervals() -> None:
-    def equivalent(evidence: Evidence) -> bool | None:
+    def equivalent(evidence: SprinklerEvidence) -> bool | None:
         return holds(rules.are_equivalent, evidence, groups=[(D, R, T)])
 
     assert equivalent(group(1.3, 1.301, 1.299, std=0.002)) is True
@@ -142,8 +144,8 @@ def test_equivalence_needs_narrow_intervals() -> None:
             "6.1": {rules.EXPONENTIAL["prior"]: Sample(1.3 + distance, std, 30)},
             "5.1": {rules.CLASSIFIER["prior"]: Sample(1.3, std, 30)},
         }
-        assert holds(claims.exponential_equals_classifier, Evidence(tables)) is expected
-    assert holds(claims.exponential_equals_classifier, Evidence({})) is None
+        assert holds(claims.exponential_equals_classifier, SprinklerEvidence(tables)) is expected
+    assert holds(claims.exponential_equals_classifier, SprinklerEvidence({})) is None
 
 
 def test_estimators_with_shared_weights_are_compared_in_pairs() -> None:
@@ -160,9 +162,9 @@ def test_estimators_with_shared_weights_are_compared_in_pairs() -> None:
 def test_at_the_floor() -> None:
     near, far = (Sample(mean, 0.01, 30) for mean in (1.326, 1.34))
     first, other, *_ = rules.cells("optimal", "prior")
-    assert holds(claims.is_at_floor, Evidence({"8.1": {first: near}})) is True
-    assert holds(claims.is_at_floor, Evidence({"8.1": {first: near, other: far}})) is False
-    assert holds(claims.is_at_floor, Evidence({})) is None
+    assert holds(claims.is_at_floor, SprinklerEvidence({"8.1": {first: near}})) is True
+    assert holds(claims.is_at_floor, SprinklerEvidence({"8.1": {first: near, other: far}})) is False
+    assert holds(claims.is_at_floor, SprinklerEvidence({})) is None
 
 
 def test_the_kl_of_exact_draws() -> None:
@@ -202,7 +204,7 @@ def test_failures() -> None:
         assert holds(claims.exponential_never_fails, evidence_of([run])) is expected
     whole = run_of(ratio, [], stuck=12)
     assert holds(claims.exponential_never_fails, evidence_of([whole])) is False
-    assert holds(claims.exponential_never_fails, Evidence({})) is None
+    assert holds(claims.exponential_never_fails, SprinklerEvidence({})) is None
 
 
 def test_a_run_that_fails_as_a_whole_confirms_nothing() -> None:
@@ -223,7 +225,7 @@ def test_early_fall_and_fluctuations() -> None:
     assert holds(claims.reverse_kl_loss_settles, calm_first) is True
     assert holds(claims.reverse_kl_loss_settles, wild_first) is False
     for check in (claims.gan_falls_faster_early, claims.reverse_kl_loss_settles):
-        assert holds(check, Evidence({})) is None
+        assert holds(check, SprinklerEvidence({})) is None
 
 
 def test_the_nelbo_of_the_joint_contrast() -> None:
@@ -234,7 +236,7 @@ def test_the_nelbo_of_the_joint_contrast() -> None:
     )
     assert holds(claims.nelbo_rises, evidence_of([atoms])) is True
     assert holds(claims.nelbo_rises, evidence_of([only_data])) is False
-    assert holds(claims.nelbo_rises, Evidence({})) is None
+    assert holds(claims.nelbo_rises, SprinklerEvidence({})) is None
     falls = claims.nelbo_falls_with_model_observations
     assert holds(falls, evidence_of([atoms, model])) is True
     assert holds(falls, evidence_of([atoms, no_remedy])) is False
@@ -262,7 +264,7 @@ VERDICTS_ON_THE_THESIS = {
 
 def test_the_same_rules_on_the_thesis_s_own_numbers() -> None:
     found: dict[str, list[str]] = {}
-    for claim in claims.checked_claims(Evidence({})):
+    for claim in claims.checked_claims(SprinklerEvidence({})):
         assert claim.verdict == "not tested" and claim.rule
         number = claim.text.split(":")[0].split(",")[0]
         found.setdefault(number, []).append(claim.theirs.split(":")[0])

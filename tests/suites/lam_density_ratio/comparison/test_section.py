@@ -12,7 +12,7 @@ from support.blocks import blocks, data_files
 from support.sprinkler_runs import finished_run
 
 from bnnbench.report import report_writer
-from bnnbench.report.blocks import Block, FigureBlock, Heading, Table
+from bnnbench.report.blocks import Block, FigureBlock, Heading, TableBlock
 from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
@@ -29,7 +29,7 @@ D, T, RELU = (f"estimator={name}" for name in ("class_probability", "log_ratio",
 
 def section_and_tables(outputs: Path) -> tuple[list[Block], dict[str, pd.DataFrame]]:
     found = blocks(section, outputs)
-    for table in (block for block in found if isinstance(block, Table)):
+    for table in (block for block in found if isinstance(block, TableBlock)):
         assert all(len(row) == len(table.columns) for row in table.rows)
     return found, data_files(found)
 

@@ -13,13 +13,13 @@ from bnnbench.report.blocks import Paragraph
 from bnnbench.results.mean_tests import welch
 from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison import thesis
-from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
+from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
-from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell, printed_tables
+from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell, printed_tables
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, log_evidence
 
-AUTHOR = Cell("undertrained", "prior", "kl_posterior_prior", "log_ratio")
+AUTHOR = ThesisCell("undertrained", "prior", "kl_posterior_prior", "log_ratio")
 
 
 def test_all_rows_of_all_tables() -> None:
@@ -28,7 +28,7 @@ def test_all_rows_of_all_tables() -> None:
     assert len(values) == 2 * 6 * 2 + 2
     assert all(own.size == 30 and own.std > 0 for own in values.values())
     # Both printed values of the classifier of chapter 5 are kept.
-    cell = Cell("optimal", "joint", "gan", "class_probability")
+    cell = ThesisCell("optimal", "joint", "gan", "class_probability")
     assert (tables["5.1"][cell].mean, tables["8.2"][cell].mean) == (1.3688, 1.3648)
     assert values[cell].mean == 1.3648
     # Chapter 6 repeats the ReLU of chapter 5.
@@ -78,10 +78,10 @@ def test_the_author_s_repetitions_differ_from_his_table() -> None:
     own = thesis.author_repetitions()[AUTHOR]
     assert (own.size, own.mean, own.std) == pytest.approx((30, 1.38443, 0.04038), abs=1e-5)
     assert welch(own, printed_tables()["9.1"][AUTHOR]).p < 0.02
-    ours = Evidence({"9.1": {AUTHOR: Sample(1.39, 0.02, 30)}})
+    ours = SprinklerEvidence({"9.1": {AUTHOR: Sample(1.39, 0.02, 30)}})
     (block,) = author_blocks(ours, "9.1")
     assert isinstance(block, Paragraph)
     assert all(words in block.text for words in ("1.3844 ± 0.0075", "1.3641", "0.0141", "+0.0056"))
-    (alone,) = author_blocks(Evidence({}), "9.1")
+    (alone,) = author_blocks(SprinklerEvidence({}), "9.1")
     assert isinstance(alone, Paragraph) and "Ours" not in alone.text
     assert not list(author_blocks(ours, "8.1"))

@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy import stats
 
-from bnnbench.cpp import counter_rng
-from bnnbench.cpp.counter_rng import PARALLEL, counters_used, draw, philox_words
+from bnnbench import counter_rng
+from bnnbench.counter_rng import PARALLEL, counters_used, draw, philox_words
 from bnnbench.cpp.library import Library, library
 
 KEYS = (0, 1, 2**62 + 12345, 2**64 - 1)

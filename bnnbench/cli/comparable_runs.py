@@ -172,7 +172,7 @@ def _with_splits(run: Run, count: int) -> Run:
 
 def method_name(run: Run) -> str:
     """Return the method of a run, as `--methods` names it."""
-    from bnnbench.config.assemble import DEFAULTS
+    from bnnbench.config.group_checks import DEFAULTS
 
     metadata = run.experiment.metadata()
     method, likelihood = str(metadata["method"]), metadata["likelihood"]

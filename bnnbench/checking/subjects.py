@@ -13,7 +13,8 @@ from bnnbench.checking.divergence import DIVERGENCE
 from bnnbench.checking.leakage import LEAKAGE
 from bnnbench.checking.method import METHOD
 from bnnbench.checking.small_fits import HYPER, MethodUnderTest
-from bnnbench.config.assemble import available_inputs, check_groups, check_method_components
+from bnnbench.config.assemble import available_inputs
+from bnnbench.config.group_checks import check_groups, check_method_components
 from bnnbench.config.instantiate import Config, check_type, instantiate
 from bnnbench.data import Source
 from bnnbench.divergences.base import Divergence

@@ -1,0 +1,41 @@
+"""Find the folders of finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.types import UserError
+
+
+def finished_runs(path: Path) -> Iterator[RunFolder]:
+    """Yield every complete run in or below `path`, in path order."""
+    for done in sorted(path.rglob("DONE")):
+        yield RunFolder(done.parent)
+
+
+def find_run(path: Path) -> RunFolder:
+    """Return the only finished run at or below a folder.
+
+    Raises:
+        UserError: if there is none, or more than one.
+    """
+    if not path.is_dir():
+        raise UserError(
+            f"{path} is not a folder; give the run folder that `bnnbench run` printed last.",
+            "RUN",
+            "not_a_folder",
+        )
+    found = list(finished_runs(path))
+    if not found:
+        raise UserError(f"no finished run at or below {path}.", "RUN", "no_run")
+    if len(found) > 1:
+        raise UserError(
+            f"{path} contains {len(found)} finished runs; give the folder of one, such as "
+            f"{found[0].root}.",
+            "RUN",
+            "several_runs",
+        )
+    found[0].check_files()
+    return found[0]

@@ -1,0 +1,147 @@
+"""The units of a run, each saved atomically, from which its tables and arrays are assembled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import (
+    READ_ERRORS,
+    checksum,
+    read_bytes,
+    read_text,
+    remove,
+    write_atomically,
+    write_text,
+)
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+Arrays = Mapping[str, np.ndarray]
+
+
+UnitResults = tuple[Mapping[str, Rows], Mapping[str, Arrays]]
+"""The tables and the arrays of a unit, by name."""
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The tables and arrays written from all units.
+
+    Attributes:
+        units: in order.
+        files: checksum of every table and array file, by name.
+    """
+
+    units: list[str]
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class UnitStore:
+    """The units of a run, in its folder."""
+
+    folder: RunFolder
+
+    def file(self, unit: str, suffix: str) -> Path:
+        """Return the path of a unit's file, such as a checkpoint of the experiment."""
+        return self.folder.work / f"{unit}.{suffix}"
+
+    def finished(self, unit: str) -> bool:
+        """Whether the unit was saved."""
+        return self.file(unit, "json").exists()
+
+    def units(self) -> list[str]:
+        """Return all finished units, of earlier commands too, in numerical order."""
+        names = (path.stem for path in self.folder.work.glob("*.json"))
+        # Names with a dot are files of the experiment.
+        return sorted((n for n in names if "." not in n), key=lambda name: (len(name), name))
+
+    def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
+        """Save a finished unit.
+
+        Args:
+            unit: its name.
+            tables: rows of plain values, by name of the table.
+            arrays: named arrays, by name of the file; units are concatenated along the first axis.
+        """
+        sums = {}
+        for name, members in arrays.items():
+            path = self.file(unit, f"{name}.npz")
+            _write_arrays(path, members)
+            sums[name] = checksum(read_bytes(path))
+        # Last, because this file marks the unit as finished.
+        piece = {"tables": tables, "arrays": sums}
+        sealed = {"checksum": _seal(piece), **piece}
+        write_text(self.file(unit, "json"), json.dumps(sealed, indent=1))
+
+    def rows(self, unit: str, table: str) -> Rows:
+        """Return the rows of a finished unit in a table; empty if its file is damaged."""
+        try:
+            return list(json.loads(read_text(self.file(unit, "json")))["tables"][table])
+        except READ_ERRORS:
+            return []
+
+    def intact(self, unit: str) -> bool:
+        """Whether the files of a finished unit match their checksums."""
+        try:
+            piece = json.loads(read_text(self.file(unit, "json")))
+            sealed = piece.pop("checksum") == _seal(piece)
+            files = {name: self.file(unit, f"{name}.npz") for name in piece["arrays"]}
+            return sealed and all(
+                checksum(read_bytes(files[name])) == expected
+                for name, expected in piece["arrays"].items()
+            )
+        except READ_ERRORS:
+            return False
+
+    def discard(self, units: Sequence[str]) -> None:
+        """Delete all files of some units, except their locks."""
+        for unit in units:
+            # First the file that marks the unit as finished.
+            remove(self.file(unit, "json"))
+            for path in self.folder.work.glob(f"{unit}.*"):
+                if ".lock" not in path.suffixes:
+                    remove(path)
+
+    def assemble(self) -> Assembled:
+        """Write the tables of all finished units, and the arrays that all of them have."""
+        units, written = self.units(), []
+        pieces = [json.loads(read_text(self.file(unit, "json"))) for unit in units]
+        for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):
+            rows = [row for piece in pieces for row in piece["tables"].get(name, ())]
+            if rows:
+                # Shortest exact representation: reading the file back gives the same bits.
+                write_text(self.folder.table(name), pd.DataFrame(rows).to_csv(index=False))
+                written.append(self.folder.table(name))
+        for name in pieces[0]["arrays"] if pieces else ():
+            if not all(name in piece["arrays"] for piece in pieces):
+                continue
+            parts = [self.file(unit, f"{name}.npz") for unit in units]
+            _write_arrays(self.folder.arrays(name), _joined(parts))
+            written.append(self.folder.arrays(name))
+        return Assembled(units, {path.name: checksum(read_bytes(path)) for path in written})
+
+
+def _seal(piece: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(piece).encode())
+
+
+def _joined(parts: Sequence[Path]) -> Arrays:
+    pieces = []
+    for path in parts:
+        with np.load(path) as piece:
+            pieces.append({name: piece[name] for name in piece.files})
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _write_arrays(path: Path, arrays: Arrays) -> None:
+    write_atomically(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
