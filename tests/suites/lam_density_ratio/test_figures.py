@@ -61,9 +61,8 @@ def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
     assert lines["D"] != lines["T"]
     alone = learning_curves_figure({"(b)": LearningCurves({"T": curves()})}, "nelbo")
-    assert (
-        alone.axes[0].lines[0].get_color() == lines["T"]
-    )  # an estimator has one colour in every figure
+    line, *_ = alone.axes[0].lines
+    assert line.get_color() == lines["T"]  # an estimator has one colour in every figure
 
 
 def test_the_kernel_density_integrates_to_one_and_agrees_with_its_formula() -> None:
