@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from bnnbench.environment import positive_number, read_variable
+from bnnbench.types import UserError
 
 SIZE_VARIABLE, DEFAULT_SIZE_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
 """Limit of the unpacked size of a file: one of a few kilobytes may fill the memory."""
@@ -141,6 +142,34 @@ def check_archive(path: Path) -> None:
     """Raise `RefusedFile` if the members of a zip archive exceed the limit of sizes."""
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
         check_size(sum(member.file_size for member in archive.infolist()), path)
+
+
+def check_regular_files(root: Path) -> None:
+    """Check that a folder contains only files and folders, none elsewhere through a link.
+
+    A received folder may contain a pipe, whose reading never ends, or a link to a folder of the
+    user, into which a report would write.
+
+    Raises:
+        UserError: for the first other file.
+    """
+    top = Path(os.path.realpath(root))
+    for folder, folders, files in os.walk(top):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            target = Path(os.path.realpath(path))  # also of a link to itself
+            leaves = path.is_symlink() and not target.is_relative_to(top)
+            if leaves or _is_special(path):
+                kind = "a link out of its folder" if leaves else "a pipe or a device"
+                raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a path is a pipe, a device or a socket; False if it has just been removed."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def checksum(content: bytes) -> str:

@@ -9,8 +9,9 @@ from typing import NoReturn
 
 from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
-from bnnbench.experiment.run import Run, missing_figures
+from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import Page, RunFolder
+from bnnbench.experiment.run_status import missing_figures
 from bnnbench.forks import stop_joblib
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError

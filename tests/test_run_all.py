@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from support.tiny_runs import Planner
 
-from bnnbench.experiment.run import run_status
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_status import run_status
 from bnnbench.run_all import run_all
 from bnnbench.types import UserError
 

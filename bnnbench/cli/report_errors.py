@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bnnbench.files import check_regular_files
 from bnnbench.notes import note
 from bnnbench.types import UserError
 
@@ -66,7 +67,6 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
 
 
 def _check_links(folder: Path) -> None:
-    from bnnbench.experiment.run_folder import RunFolder
 
     if folder.is_symlink():
         raise UserError(
@@ -75,4 +75,4 @@ def _check_links(folder: Path) -> None:
             "--output-dir",
             "irregular_file",
         )
-    RunFolder(folder).check_files()
+    check_regular_files(folder)

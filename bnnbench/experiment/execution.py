@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from bnnbench.cpp.library import ensure_library
@@ -13,30 +13,23 @@ from bnnbench.experiment.engines.base import Engine
 from bnnbench.experiment.lock import lock_tables, lock_units
 from bnnbench.experiment.progress import SweepProgress, watch
 from bnnbench.experiment.provenance import as_yaml, write_environment
-from bnnbench.experiment.record import write_record
-from bnnbench.experiment.run import Run, RunStatus, check_can_add_units, run_status, updated_record
+from bnnbench.experiment.record import updated_record, write_record
+from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import Done, Page, RunFolder
+from bnnbench.experiment.run_status import (
+    RunStatus,
+    Work,
+    check_can_add_units,
+    make_tasks,
+    plan_work,
+    run_status,
+)
 from bnnbench.files import remove, write_text
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], Page | None]
 """Writes the page (summary, figures) of a run with complete tables; returns None for no page."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a run still has to compute.
-
-    Attributes:
-        units: unfinished, damaged, or to be repeated.
-        discarded: those of them that have files.
-        tasks: groups of units that contain them.
-    """
-
-    units: tuple[str, ...]
-    discarded: tuple[str, ...]
-    tasks: tuple[Task, ...]
 
 
 @numpy_defaults()
@@ -95,22 +88,12 @@ def draw_figures(run: Run, done: Done, report: Report) -> RunFolder:
     return run.folder
 
 
-def plan_work(run: Run, status: RunStatus, say: Callable[[str], object]) -> Work:
-    """Return what a run still has to compute, after checking that its folder can store it."""
-    run.folder.create()
-    check_can_add_units(run)
-    ensure_library(say)
-    discarded = status.units if run.resume else run.experiment.units()
-    units = tuple(dict.fromkeys([*run.unfinished_units(), *discarded]))
-    return Work(units, discarded, tuple(make_tasks(run, units)))
-
-
 def prepare_folder(run: Run, work: Work) -> None:
     """Discard damaged units, and write the settings, code and machine of those to compute."""
     folder = run.folder
     run.store.discard(work.discarded)
+    write_record(folder, updated_record(run.record, run.store))
     write_text(folder.config, as_yaml(run.config))
-    write_record(folder, updated_record(run))
     if work.units or not folder.environment.exists():
         write_environment(folder, run.workers)
 
@@ -141,21 +124,6 @@ def write_results(run: Run, report: Report) -> None:
         units = tuple(assembled.units)
         page_files = folder.checksums(page.files)
         folder.write_done(Done(finished, units, files, page_files, tuple(page.figures)))
-
-
-def make_tasks(run: Run, units: Sequence[str]) -> list[Task]:
-    """Return the tasks that compute these units of a run.
-
-    A group is computed as a whole, in the same stack as in an uninterrupted run.
-    """
-    if not units:
-        return []
-    done = run.folder.finished()
-    # Units of an earlier, completed command were in other groups.
-    names = run.experiment.units()
-    fresh = [u for u in names if u in units or not done or u not in done.units]
-    groups = run.experiment.groups(fresh)
-    return [run.task(group) for group in groups if set(group) & set(units)]
 
 
 @contextmanager
@@ -199,7 +167,7 @@ def _early_tasks(run: Run) -> list[Task]:
         check_can_add_units(run)
         if tasks:
             run.folder.create()
-            write_record(run.folder, updated_record(run))
+            write_record(run.folder, updated_record(run.record, run.store))
         return tasks
     return []
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import check_regular_files
 from bnnbench.types import UserError
 
 
@@ -37,5 +38,5 @@ def find_run(path: Path) -> RunFolder:
             "RUN",
             "several_runs",
         )
-    found[0].check_files()
+    check_regular_files(found[0].root)
     return found[0]

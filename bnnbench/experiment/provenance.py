@@ -22,8 +22,14 @@ import torch
 
 from bnnbench import __version__
 from bnnbench.cpp.library import library
-from bnnbench.experiment.run_folder import RunFolder, read_environment
-from bnnbench.files import checksum, write_text
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import (
+    READ_ERRORS,
+    checksum,
+    raise_disk_error,
+    read_text,
+    write_text,
+)
 
 LIBRARIES = (
     "bnnbench",
@@ -182,3 +188,12 @@ def _source(module: str) -> bytes:
     """Return the content of a module's file; empty if it has none, as in a notebook."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return Path(file).read_bytes() if file and Path(file).is_file() else b""
+
+
+def read_environment(folder: RunFolder) -> dict[str, Any]:
+    """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
+    try:
+        return dict(json.loads(read_text(folder.environment)))
+    except READ_ERRORS as error:
+        raise_disk_error(error)
+        return {}

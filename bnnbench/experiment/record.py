@@ -6,16 +6,20 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from bnnbench.experiment.provenance import describe_other_code
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import READ_ERRORS, raise_disk_error, read_text, write_text
-from bnnbench.notes import one_line
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.files import READ_ERRORS, check_regular_files, raise_disk_error, read_text, write_text
 from bnnbench.types import UserError
 
 NAME = re.compile(r"[\w.+-]{1,100}")
 """Names of experiments, data sets and methods; they become names of files, and text in LaTeX."""
+
+TRIAL = "trial"
+"""Label of the protocol whose runs are no results."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,16 @@ def write_record(folder: RunFolder, record: Record) -> None:
 
 
 def read_record(folder: RunFolder) -> Record:
-    """Read `record.json`. Control characters in its texts are escaped.
+    """Read `record.json`. Its texts may contain control characters, which renderers escape.
 
     Raises:
         UserError: if the file is missing or damaged.
     """
     try:
-        folder.check_files()
-        record = Record(**_printable(json.loads(read_text(folder.record))))
+        check_regular_files(folder.root)
+        record = Record(
+            **json.loads(read_text(folder.record), parse_float=_finite, parse_constant=_finite)
+        )
         metadata = record.metadata
         names = [metadata[key] for key in ("experiment", "dataset", "method") if key in metadata]
         texts = (record.kind, record.digest, *names)
@@ -67,18 +73,41 @@ def read_record(folder: RunFolder) -> Record:
     )
 
 
-def _printable(value: Any) -> Any:
-    """Return a JSON value with printable texts.
+def _finite(number: str) -> float:
+    """Return a number of a JSON file.
 
     Raises:
-        ValueError: if a number is not finite.
+        ValueError: if it is not finite.
     """
-    if isinstance(value, str):
-        return one_line(value)
-    if isinstance(value, Mapping):
-        return {one_line(key): _printable(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_printable(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(value)
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(number)
     return value
+
+
+def stored_record(folder: RunFolder) -> Record | None:
+    """Return `read_record`, or None if the file is missing or damaged."""
+    try:
+        return read_record(folder)
+    except UserError:
+        return None
+
+
+def updated_record(record: Record, store: UnitStore) -> Record:
+    """Return the record of a run that also lists the code versions of its existing units.
+
+    A run with units of another protocol is no trial, also if some units are computed as one.
+    """
+    stored = stored_record(store.folder) if store.units() else None
+    if stored is None:
+        return record
+    before = stored.code_versions
+    new = [
+        version
+        for version in record.code_versions
+        if all(describe_other_code(old, version) for old in before)
+    ]
+    metadata = {**record.metadata}
+    if metadata.get("protocol") == TRIAL:
+        metadata["protocol"] = stored.metadata.get("protocol", TRIAL)
+    return replace(record, metadata=metadata, code_versions=(*before, *new))

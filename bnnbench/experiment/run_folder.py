@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bnnbench.files import (
     READ_ERRORS,
+    check_regular_files,
     checksum,
-    raise_disk_error,
     read_bytes,
     read_text,
     write_text,
 )
-from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 FIGURE_FORMATS: Mapping[str, tuple[str, ...]] = {
@@ -113,7 +110,7 @@ class RunFolder:
     def finished(self) -> Done | None:
         """Read `DONE`; None if it is missing or damaged."""
         try:
-            self.check_files()
+            check_regular_files(self.root)
             mark = json.loads(read_text(self.done))
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
             units, figures = tuple(mark["units"]), tuple(mark.get("figures", ()))
@@ -125,24 +122,6 @@ class RunFolder:
         if not plain or any("/" in name or name == ".." for name in names):
             return None
         return Done(mark["finished"], units, files, page, figures)
-
-    def check_files(self) -> None:
-        """Check that the folder contains only files and folders, none elsewhere through a link.
-
-        A received folder may contain a pipe, whose reading never ends, or a link to a folder of the
-        user, into which a report would write.
-
-        Raises:
-            UserError: for the first other file.
-        """
-        root = real_path(self.root)
-        for folder, folders, files in os.walk(root):
-            for path in (Path(folder, name) for name in (*folders, *files)):
-                target = real_path(path)  # also of a link to itself
-                leaves = path.is_symlink() and not target.is_relative_to(root)
-                if leaves or _is_special(path):
-                    kind = "a link out of its folder" if leaves else "a pipe or a device"
-                    raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")
 
     def write_done(self, done: Done) -> None:
         """Write `DONE`."""
@@ -169,7 +148,7 @@ class RunFolder:
         Raises:
             UserError: if it is not writable.
         """
-        self.check_files()
+        check_regular_files(self.root)
         try:
             self.work.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
@@ -180,21 +159,3 @@ class RunFolder:
                 "choose a writable folder with outputs_dir=DIR.",
                 "outputs_dir",
             ) from None
-
-
-def _is_special(path: Path) -> bool:
-    """Whether a path is a pipe, a device or a socket; False if it has just been removed."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def read_environment(folder: RunFolder) -> dict[str, Any]:
-    """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
-    try:
-        return dict(json.loads(read_text(folder.environment)))
-    except READ_ERRORS as error:
-        raise_disk_error(error)
-        return {}

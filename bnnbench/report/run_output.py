@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bnnbench.discovery import plugins
+from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder, read_environment
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder
 from bnnbench.files import remove
 from bnnbench.forks import run_in_forks
 from bnnbench.report.figures.plotting import save_figures

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.run import TRIAL
+from bnnbench.experiment.record import TRIAL
 from bnnbench.results.published.protocol import with_search
 from bnnbench.results.settings import format_value
 from bnnbench.types import UserError

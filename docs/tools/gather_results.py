@@ -25,8 +25,9 @@ import pandas as pd
 from stored_results import RESULTS
 
 from bnnbench.experiment.find_runs import finished_runs
+from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder, read_environment
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
 from bnnbench.report.section_names import ALL

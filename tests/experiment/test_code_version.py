@@ -13,8 +13,8 @@ from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment import provenance
 from bnnbench.experiment.provenance import code_version_of, describe_other_code
-from bnnbench.experiment.record import read_record, write_record
-from bnnbench.experiment.run import run_status, updated_record
+from bnnbench.experiment.record import read_record, updated_record, write_record
+from bnnbench.experiment.run_status import run_status
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
 METHOD = """
@@ -149,7 +149,7 @@ def test_records_of_older_code_are_read(tiny: Planner) -> None:
     older = {"version": "0.1.0", "modules": {"bnnbench.nn": "0123"}}
     write_record(folder, replace(read_record(folder), code_versions=[older]))
     assert run_status(run).other_code == ("another version of the code (bnnbench 0.1.0)",)
-    assert updated_record(run).code_versions == (older, *run.record.code_versions)
+    assert updated_record(run.record, run.store).code_versions == (older, *run.record.code_versions)
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,5 @@ def test_a_run_with_units_of_another_protocol_is_no_trial(
     linear = ("method=linear", "splits=1")
     folder, _ = finished(tiny(*linear, f"protocol={first}"))
     now = tiny(*linear, f"protocol={then}")
-    assert now.folder.root == folder.root and updated_record(now).metadata["protocol"] == expected
+    assert now.folder.root == folder.root
+    assert updated_record(now.record, now.store).metadata["protocol"] == expected

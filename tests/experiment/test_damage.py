@@ -14,8 +14,8 @@ from support.damage import clear, flip_bit, truncate
 from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import run_status
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder
+from bnnbench.experiment.run_status import run_status
 from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
 from bnnbench.files import read_bytes, write_text
 from bnnbench.results.run_files import read_splits

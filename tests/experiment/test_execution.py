@@ -19,12 +19,13 @@ from support.user_errors import raises_user_error
 from bnnbench.cpp.library import Library, library
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import Task
-from bnnbench.experiment.execution import execute, make_tasks
+from bnnbench.experiment.execution import execute
 from bnnbench.experiment.lock import lock_units
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.reference_fit import reference_seconds
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_status import make_tasks
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 
@@ -73,7 +74,7 @@ def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> N
     for run in (one, stacked):
         run.folder.create()
     run_units(one, one.experiment.units())
-    stacked.task(stacked.experiment.units()).run()
+    Task(stacked.experiment, stacked.store, stacked.experiment.units()).run()
     for unit in one.experiment.units():
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
             assert row(stacked, unit)[name] == pytest.approx(row(one, unit)[name], rel=1e-6)

@@ -28,7 +28,6 @@ from support.user_errors import assert_user_error, raises_user_error
 
 from bnnbench.experiment.find_runs import find_run
 from bnnbench.experiment.model_file import TENSOR_FILE
-from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.results.reader import read_runs
@@ -140,11 +139,6 @@ def test_a_link_inside_the_run_is_accepted(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     (folder.root / "copy.csv").symlink_to("splits.csv")
     assert find_run(tmp_path).root == folder.root
-
-
-def test_texts_of_a_record_are_printable(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, target="t\x1b[2J", settings=None)
-    assert read_record(folder).metadata["target"] == r"t\x1b[2J"
 
 
 @pytest.mark.usefixtures("without_figures")

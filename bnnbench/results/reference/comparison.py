@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import read_environment
+from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import read_environment
+from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
 from bnnbench.results.reader import folders_below, metadata_row

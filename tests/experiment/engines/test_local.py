@@ -14,10 +14,11 @@ from support.tiny_runs import SCORES, Planner, finished, no_page
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine
-from bnnbench.experiment.execution import execute, make_tasks, shared_engine
+from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.lock import lock_group
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run import Run, run_status
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_status import make_tasks, run_status
 from bnnbench.experiment.split_experiment import SplitExperiment
 
 

@@ -13,8 +13,8 @@ from support.user_errors import raises_user_error
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack, unpack
-from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_status import make_tasks
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import UserError
 

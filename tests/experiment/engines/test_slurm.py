@@ -32,8 +32,8 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import slurm
 from bnnbench.experiment.engines.base import LostTaskCounter
 from bnnbench.experiment.engines.slurm import Slurm
-from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_status import make_tasks
 
 pytest.importorskip("submitit")
 

@@ -12,6 +12,7 @@ from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
 from bnnbench.experiment import resumable_stack, state_file
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
@@ -108,7 +109,7 @@ def test_stacked_repetitions_give_the_results_of_separate_ones(tmp_path: Path) -
     """As on a GPU, where all repetitions of a run form one stack."""
     curves, ends = tables(execute(run_of(tmp_path / "alone"), no_page))
     run = run_of(tmp_path / "together")
-    run.task(run.experiment.units()).run()
+    Task(run.experiment, run.store, run.experiment.units()).run()
     ours = tables(execute(run, no_page))
     pd.testing.assert_frame_equal(ours[0], curves, rtol=1e-3)
     np.testing.assert_allclose(ours[1]["average_kl"], ends["average_kl"], rtol=1e-3)

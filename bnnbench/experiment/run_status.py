@@ -1,0 +1,164 @@
+"""The status of a run: what is intact on disk, and what it still has to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bnnbench.cpp.library import ensure_library
+from bnnbench.experiment.base import Task
+from bnnbench.experiment.provenance import describe_other_code
+from bnnbench.experiment.record import stored_record
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.notes import join_words
+from bnnbench.types import UserError
+
+
+def check_can_add_units(run: Run) -> None:
+    """Check that the new tables of a run will still contain all its earlier units.
+
+    Raises:
+        UserError: if units that are not requested now are missing in `work` or damaged there.
+    """
+    folder, requested = run.folder, set(run.experiment.units())
+    done, stored = folder.finished(), run.store.units()
+    lost = [unit for unit in (done.units if done else ()) if unit not in {*requested, *stored}]
+    lost += [unit for unit in stored if unit not in requested and not run.store.intact(unit)]
+    if lost:
+        raise UserError(
+            f"the files of {', '.join(lost)} in {folder.work} are missing or damaged, so nothing "
+            f"can be added to this run; request these {run.experiment.unit_noun}s too, and they "
+            "will be run again.",
+            code="lost_units",
+        )
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The status of a run.
+
+    Attributes:
+        run: the run.
+        done: the mark of a run whose tables contain all requested units.
+        files: damaged files of the run.
+        units: finished units with damaged files.
+        missing_figures: requested figures of its page that are missing.
+        other_code: descriptions of other code versions that computed existing units.
+    """
+
+    run: Run
+    done: Done | None = None
+    files: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    missing_figures: tuple[str, ...] = ()
+    other_code: tuple[str, ...] = ()
+
+    @property
+    def intact(self) -> bool:
+        """Whether there is nothing to do."""
+        return (
+            self.done is not None and not self.files and not self.units and not self.missing_figures
+        )
+
+    @property
+    def needs_only_figures(self) -> Done | None:
+        """The mark of a run that lacks only figures; None for any other run."""
+        return self.done if self.missing_figures and not self.files and not self.units else None
+
+    @property
+    def messages(self) -> list[str]:
+        """Messages for the user, before the run is executed."""
+        messages = []
+        repairs = [f"{name} will be written again" for name in self.files]
+        repairs += [f"{unit} will be run again" for unit in self.units]
+        if repairs:
+            messages.append(f"{self.run.folder.root} contains damaged files: {', '.join(repairs)}")
+        elif self.done:
+            when = datetime.fromisoformat(self.done.finished).astimezone()
+            drawn = f"; {', '.join(self.missing_figures)} drawn" if self.missing_figures else ""
+            messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
+        if self.other_code:
+            what = "this run" if self.done else "part of this run"
+            messages.append(
+                f"{what} was computed with {join_words(self.other_code)}; add resume=false to run "
+                "it again"
+            )
+        return messages
+
+
+def run_status(run: Run) -> RunStatus:
+    """Compare the files of a run with their checksums and its code with that of its record."""
+    if not run.resume:
+        return RunStatus(run)
+    mark, store = run.folder.finished(), run.store
+    done = mark if run.complete() else None
+    files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
+    finished = [unit for unit in run.experiment.units() if store.finished(unit)]
+    units = tuple(unit for unit in finished if not store.intact(unit))
+    other: list[str] = []
+    if done or store.units():
+        (now,) = run.record.code_versions
+        stored = stored_record(run.folder)
+        other = [describe_other_code(old, now) for old in (stored.code_versions if stored else ())]
+    other_code = tuple(dict.fromkeys(filter(None, other)))
+    missing = missing_figures(run, done)
+    return RunStatus(run, done, tuple(files), units, missing, other_code)
+
+
+def missing_figures(run: Run, done: Done | None) -> tuple[str, ...]:
+    """Return the file names of the figures of a run's page that do not exist.
+
+    Args:
+        run: with the requested format.
+        done: its mark; None if it is not finished.
+    """
+    figures = (
+        run.folder.figure(name, suffix)
+        for name in (done.figures if done else ())
+        for suffix in FIGURE_FORMATS[run.figures]
+    )
+    return tuple(figure.name for figure in figures if not figure.exists())
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run still has to compute.
+
+    Attributes:
+        units: unfinished, damaged, or to be repeated.
+        discarded: those of them that have files.
+        tasks: groups of units that contain them.
+    """
+
+    units: tuple[str, ...]
+    discarded: tuple[str, ...]
+    tasks: tuple[Task, ...]
+
+
+def plan_work(run: Run, status: RunStatus, say: Callable[[str], object]) -> Work:
+    """Return what a run still has to compute, after checking that its folder can store it."""
+    run.folder.create()
+    check_can_add_units(run)
+    ensure_library(say)
+    discarded = status.units if run.resume else run.experiment.units()
+    units = tuple(dict.fromkeys([*run.unfinished_units(), *discarded]))
+    return Work(units, discarded, tuple(make_tasks(run, units)))
+
+
+def make_tasks(run: Run, units: Sequence[str]) -> list[Task]:
+    """Return the tasks that compute these units of a run.
+
+    A group is computed as a whole, in the same stack as in an uninterrupted run.
+    """
+    if not units:
+        return []
+    done = run.folder.finished()
+    # Units of an earlier, completed command were in other groups.
+    names = run.experiment.units()
+    fresh = [u for u in names if u in units or not done or u not in done.units]
+    groups = run.experiment.groups(fresh)
+    store = UnitStore(RunFolder(run.folder.root.absolute()))
+    return [Task(run.experiment, store, group) for group in groups if set(group) & set(units)]
