@@ -33,7 +33,7 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     from bnnbench.report.report_folder import ReportFolder
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
-    from bnnbench.results.reader import require_scores
+    from bnnbench.results.run_tables import require_scores
 
     every = report_options.read_filtered_runs(
         given.path, None, run_filter, given.published_values, given.others

@@ -13,7 +13,7 @@ from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.results.reader import Runs
+    from bnnbench.results.run_tables import Runs
 
 
 def note_omitted_runs(runs: Runs) -> None:

@@ -12,8 +12,8 @@ from bnnbench.report.section_names import FURTHER_SECTIONS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.results.reader import Runs
     from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.run_tables import Runs
     from bnnbench.results.setting_filter import Condition
 
 
@@ -156,8 +156,8 @@ def read_filtered_runs(
         UserError: if there are none, or a name or the file is wrong.
     """
     from bnnbench.results.published.values import read_user_published
-    from bnnbench.results.reader import read_runs
     from bnnbench.results.run_filter import filter_runs
+    from bnnbench.results.run_tables import read_runs
 
     values = read_user_published(published_values) if published_values else None
     runs = read_runs(path, labels, others)

@@ -17,8 +17,8 @@ import pandas as pd
 
 from bnnbench.constraints import check_choice
 from bnnbench.report.section_names import check_sections
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_filter import RunFilter
+from bnnbench.results.run_tables import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ from bnnbench.report.blocks import format_number, plus_minus
 from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.run_page import RunPage
 from bnnbench.results.claims import Claim, Statement, check_claims
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
 

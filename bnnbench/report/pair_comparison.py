@@ -19,7 +19,7 @@ from bnnbench.results.completeness import ranked_pairs, with_incomplete
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import add_names, compare_pairs, tally
 from bnnbench.types import UserError
 

@@ -47,7 +47,7 @@ from bnnbench.report.sections import (
 from bnnbench.results.configurations import without_duplicates
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.reader import Runs, require_scores
+from bnnbench.results.run_tables import Runs, require_scores
 
 SECTIONS: Mapping[str, SectionFunction] = {
     "verdict": verdict.section,

@@ -47,8 +47,8 @@ from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
-from bnnbench.results.reader import Runs, run_row
 from bnnbench.results.run_files import read_search, read_splits, read_test_points
+from bnnbench.results.run_tables import Runs, run_row
 from bnnbench.results.split_summary import STATISTICS, summarise
 from bnnbench.types import UserError
 

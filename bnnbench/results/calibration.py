@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_out_of_fold, read_test_points
+from bnnbench.results.run_tables import Runs
 
 MIN_PIT = 1e-6
 """PIT values are clipped to `[MIN_PIT, 1 - MIN_PIT]`, where the logit is finite."""

@@ -13,7 +13,7 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import join_words
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.settings import TECHNICAL_SETTINGS, Settings
 
 

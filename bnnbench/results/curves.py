@@ -12,8 +12,8 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.labels import labels
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_predictions, read_training_points
+from bnnbench.results.run_tables import Runs
 
 METADATA_COLUMNS = (
     "run",

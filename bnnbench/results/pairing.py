@@ -15,7 +15,7 @@ import pandas as pd
 
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 MIN_COMMON_SPLITS = 3  # for a t-test: two common splits leave one degree of freedom
 MAX_LISTED = 3  # pairs, or numbers of shared splits, listed in a sentence

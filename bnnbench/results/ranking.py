@@ -15,7 +15,7 @@ import pandas as pd
 from bnnbench.results.completeness import comparable_losses, with_incomplete
 from bnnbench.results.labels import common_marked_labels
 from bnnbench.results.metrics import METRICS, Metric
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import SIGNIFICANCE_LEVEL
 
 MIN_DATASETS, MIN_METHODS = 2, 3

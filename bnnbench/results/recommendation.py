@@ -12,8 +12,8 @@ from bnnbench.notes import join_words
 from bnnbench.results.calibration import pit_values, total_deviation
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_test_points
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import DECISION_PROBABILITY, ROPE, all_pairs
 from bnnbench.results.verdict import Verdict, find_verdicts
 

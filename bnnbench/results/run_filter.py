@@ -11,7 +11,7 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import quantity
 from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.metrics import BY_KEY, COMPUTED, Metric
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.setting_filter import PROTOCOL, Condition, is_trial, rows_where
 from bnnbench.results.split_scores import split_scores
 from bnnbench.results.split_summary import summarise_runs, to_wide

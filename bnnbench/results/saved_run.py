@@ -16,8 +16,8 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import Rows
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.labels import labels
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import load_arrays, read_table
+from bnnbench.results.run_tables import Runs
 
 ANSWERS = "answers"
 """Table of a run: one row per number."""

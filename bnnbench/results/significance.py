@@ -19,7 +19,7 @@ import pandas as pd
 
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.pairing import MAX_LISTED, MIN_COMMON_SPLITS, DatasetPairs, dataset_pairs
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 ROPE = 0.01  # nats for a log-likelihood, a fraction of the mean score for other metrics
 DECISION_PROBABILITY = 0.95  # above it, a comparison is won, lost or equivalent

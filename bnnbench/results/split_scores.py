@@ -12,7 +12,7 @@ from bnnbench.experiment.split_files import PREDICTIONS
 from bnnbench.results.conformal import split_intervals
 from bnnbench.results.labels import labels
 from bnnbench.results.proper_scores import split_proper_scores
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.score_cache import cached_scores
 from bnnbench.results.split_predictions import (
     SplitPredictions,

@@ -31,7 +31,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
 from bnnbench.report.section_names import ALL
-from bnnbench.results.reader import Runs, read_runs
+from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.types import UserError
 
 SCORE_FORMAT = "%.7g"

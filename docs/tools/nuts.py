@@ -36,7 +36,7 @@ from bnnbench.methods.shared.hmc.diagnostics import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse
 from bnnbench.results.mixtures import Mixture, read_mixtures
 from bnnbench.results.predictive_distances import quantiles
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 from bnnbench.suites.gold_standard.comparison import distances
 from bnnbench.types import Prediction, Split, Table
 

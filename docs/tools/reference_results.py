@@ -13,9 +13,9 @@ from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.pairing import DatasetPairs, dataset_pairs
 from bnnbench.results.ranking import RANKED_METRICS, largest_block, rank_scores
-from bnnbench.results.reader import Runs
 from bnnbench.results.reference.results import ReferenceResults, reference_runs
 from bnnbench.results.reference.tracks import TRACKS
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs, intervals
 
 

@@ -12,8 +12,8 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.power import detectable_differences, limit_ratio
 from bnnbench.results.published.counterparts import z_score
-from bnnbench.results.reader import Runs
 from bnnbench.results.reference.results import read_reference_results
+from bnnbench.results.run_tables import Runs
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -18,8 +18,8 @@ from bnnbench.cli.comparable_runs import _with_splits, comparable_runs, within_b
 from bnnbench.experiment.progress import seconds_left
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverage_by_deviation, recommendation
+from bnnbench.results.run_tables import read_runs
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -22,7 +22,7 @@ from bnnbench.report.experiment_page import (
 from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import ANSWERS, CLAIMS, Answer, read_answers
 
 KIND = "dice"

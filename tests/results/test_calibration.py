@@ -23,8 +23,8 @@ from bnnbench.results.calibration import (
     mean_widths,
     pit_values,
 )
-from bnnbench.results.reader import read_runs
 from bnnbench.results.run_files import CALIBRATION
+from bnnbench.results.run_tables import read_runs
 
 
 def points(claimed: float, seed: int = 0, count: int = 4000, bias: float = 0.0) -> pd.DataFrame:

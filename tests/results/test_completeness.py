@@ -10,8 +10,8 @@ from support.runs import LOST, lose_splits, make_run
 
 from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.reader import read_runs
 from bnnbench.results.run_filter import RunFilter, filter_runs
+from bnnbench.results.run_tables import read_runs
 
 SPLITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "the same splits": ({"a": "pqrs", "b": "pqrs"}, {}),

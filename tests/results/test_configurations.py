@@ -12,8 +12,8 @@ from support.runs import RMSE, make_run
 from bnnbench.report.blocks import DataFile, Style
 from bnnbench.report.report_writer import build_sections
 from bnnbench.results.configurations import without_duplicates
-from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.run_filter import RunFilter, filter_runs
+from bnnbench.results.run_tables import Runs, read_runs
 
 BBB = {"method__class": "bnnbench.methods.bbb.BBB"}
 

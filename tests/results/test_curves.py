@@ -11,7 +11,7 @@ from support.synthetic_data import curve, make_curve_run
 
 from bnnbench.experiment.split_files import OUT_OF_FOLD, PREDICTIONS, TRAINING
 from bnnbench.results.curves import curve_table, read_curve, read_curves
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 
 def test_inside_and_outside_are_scored_separately() -> None:

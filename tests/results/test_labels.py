@@ -17,7 +17,7 @@ from bnnbench.results.labels import (
     labels,
     short_name,
 )
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 SHORT = {"training__epochs": 5, "training__final_epochs": 5}
 NARROW = {"network__width": 20}

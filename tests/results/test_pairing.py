@@ -10,7 +10,7 @@ from support.runs import make_run
 
 from bnnbench.results.labels import labels
 from bnnbench.results.pairing import dataset_pairs, unpaired_messages
-from bnnbench.results.reader import Runs, read_runs
+from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.results.significance import all_pairs, compare_pairs, describe_shared_splits
 
 RMSE = np.array([3.0, 4.0, 5.0, 8.0])

@@ -12,7 +12,7 @@ from support.runs import LOST, lose_splits, make_run
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.ranking import largest_block, rank_scores, rankings
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 DEMSAR = pd.DataFrame(
     [

@@ -30,8 +30,8 @@ from bnnbench.experiment.find_runs import find_run
 from bnnbench.experiment.model_file import TENSOR_FILE
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.prediction.final_model import load_or_fit
-from bnnbench.results.reader import read_runs
 from bnnbench.results.run_files import read_predictions
+from bnnbench.results.run_tables import read_runs
 from bnnbench.types import UserError
 
 Tamper = Callable[[RunFolder], object]

@@ -18,7 +18,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS
 from bnnbench.report.split_run_page import write_split_tables
 from bnnbench.results.calibration import gather_calibration
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 FILES = ("splits.csv", "predictions.npz", "out_of_fold.npz", "objective.npz", "record.json")
 

@@ -10,8 +10,8 @@ from support.runs import make_folder, make_run
 from support.user_errors import raises_user_error
 
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
 from bnnbench.results.run_filter import RunFilter, filter_runs
+from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 from bnnbench.results.significance import all_pairs
 
 VALUE = {

@@ -10,7 +10,7 @@ from support.runs import add_arrays, make_points, make_run
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results import score_cache, split_scores
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 
 @pytest.fixture

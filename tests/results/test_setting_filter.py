@@ -9,8 +9,8 @@ from support.runs import make_folder, make_run, metadata_of
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.run_filter import RunFilter, filter_runs
+from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.results.setting_filter import Condition
 
 PRIOR = {"class": "Gaussian", "label": "gaussian"}

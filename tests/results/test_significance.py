@@ -18,7 +18,7 @@ from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.reader import Runs, read_runs
+from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.results.significance import (
     COLUMNS,
     add_names,

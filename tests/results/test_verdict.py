@@ -10,7 +10,7 @@ import pytest
 from support.runs import RMSE, make_run
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 from bnnbench.results.significance import all_pairs, correlated_t_test, intervals
 from bnnbench.results.verdict import Verdict, compare_with, find_verdicts
 

@@ -17,8 +17,8 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Block
     from bnnbench.results.metrics import Metric
-    from bnnbench.results.reader import Runs
     from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.run_tables import Runs
 
 SUMMARY = "compare methods by a Bayesian test"
 
@@ -92,8 +92,8 @@ def run(given: Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.report.renderers.terminal import render
     from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.run_filter import RunFilter, filter_runs
+    from bnnbench.results.run_tables import read_runs, require_scores
 
     # Those of --methods are the reference methods, with --with reference.
     methods = () if given.reference else given.methods

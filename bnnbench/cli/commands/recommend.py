@@ -133,8 +133,8 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.console import all_diverged_message
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.labels import labels
-    from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
+    from bnnbench.results.run_tables import read_runs
 
     note_warnings(runs)
     folders = _run_in_time(runs, minutes)

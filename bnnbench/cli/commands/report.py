@@ -18,7 +18,7 @@ from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Style
-    from bnnbench.results.reader import Runs
+    from bnnbench.results.run_tables import Runs
 
 SUMMARY = "collect finished runs in tables and figures"
 

@@ -12,8 +12,8 @@ from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import compare_pairs, not_credibly_worse
 from bnnbench.results.split_summary import STATISTICS
 

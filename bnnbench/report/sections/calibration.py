@@ -9,7 +9,7 @@ import pandas as pd
 from bnnbench.report import blocks
 from bnnbench.results.calibration import RECALIBRATION_NAMES, gather_calibration
 from bnnbench.results.labels import marked_labels
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 COLUMNS = (
     *blocks.columns(

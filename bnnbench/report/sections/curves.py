@@ -14,7 +14,7 @@ from bnnbench.report import blocks
 from bnnbench.report.figures import plotting
 from bnnbench.results.curves import Curve, curve_table, read_curves
 from bnnbench.results.labels import common_settings
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 MAX_ROWS = 8
 """Rows of panels in one figure. Further runs are drawn in further figures."""

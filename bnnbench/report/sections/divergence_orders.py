@@ -13,7 +13,7 @@ from bnnbench.report import blocks
 from bnnbench.report.figures import plotting
 from bnnbench.results.labels import common_settings
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 MIN_ORDERS = 3
 """Minimum number of orders of a family."""

@@ -15,7 +15,7 @@ from bnnbench.report.figures import plotting
 from bnnbench.report.sections.curves import panel_columns
 from bnnbench.results.curves import Curve, range_masks, read_curves
 from bnnbench.results.labels import common_settings
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 HALF_WIDTHS = np.linspace(0.1, 3, 30)
 """Half-widths of the intervals, in total predictive standard deviations."""

@@ -13,7 +13,7 @@ from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import has_protocol
 from bnnbench.results.published.values import PUBLIC, published_means
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
 

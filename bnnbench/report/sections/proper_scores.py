@@ -10,7 +10,7 @@ from bnnbench.report import blocks
 from bnnbench.results.conformal import BAND, CONSTANT, CQR, CV_PLUS, RAW, in_coverage_band
 from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.proper_scores import LEVEL, PIT_COLUMNS, QUANTILES, TAIL
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.split_scores import split_scores
 
 INTERVALS = {RAW: "central", CONSTANT: "split", CQR: "CQR", CV_PLUS: "CV+"}

@@ -22,7 +22,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.labels import common_settings
 from bnnbench.results.ranking import RANKED_METRICS, SIGNIFICANCE_LEVEL, Ranking, Rankings, rankings
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 MAX_METHODS = 24
 """Methods in a diagram. With more it would be unreadable."""

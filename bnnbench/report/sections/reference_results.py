@@ -14,7 +14,6 @@ from bnnbench.report.sections.time_against_score import time_figure, with_fronts
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.ranking import RANKED_METRICS
-from bnnbench.results.reader import Runs
 from bnnbench.results.reference.comparison import (
     MINE,
     RATIO,
@@ -23,6 +22,7 @@ from bnnbench.results.reference.comparison import (
     reference_rankings,
     times_and_scores,
 )
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import ROPE
 
 TIME_STATEMENT = (

@@ -14,7 +14,7 @@ from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import COLUMNS as PUBLISHED_COLUMNS
 from bnnbench.results.published.comparison import with_published
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.settings import differing_columns
 
 COMPARISON_STATEMENT = (

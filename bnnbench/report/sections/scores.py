@@ -15,7 +15,7 @@ from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import with_published
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import not_credibly_worse
 
 

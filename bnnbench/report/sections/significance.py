@@ -15,7 +15,7 @@ from bnnbench.results.completeness import ranked_pairs
 from bnnbench.results.labels import common_marked_labels, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.verdict import Verdict, find_verdicts
 
 PAIRS_STATEMENT = (

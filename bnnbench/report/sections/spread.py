@@ -15,7 +15,7 @@ from bnnbench.report.figures import plotting
 from bnnbench.report.sections.divergence_orders import with_orders
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 MIN_SPLITS = 2
 

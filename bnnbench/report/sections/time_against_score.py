@@ -23,7 +23,7 @@ from bnnbench.report.figures.plotting import (
 from bnnbench.results.completeness import comparable_losses, with_incomplete
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 SECONDS = "total_seconds"
 """Seconds of search, final fit and prediction of one split."""

@@ -14,7 +14,7 @@ from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import DECISION_PROBABILITY
 from bnnbench.results.verdict import Verdict, find_verdicts
 

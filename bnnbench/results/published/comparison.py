@@ -19,7 +19,7 @@ from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.published.counterparts import counterpart, run_difference, run_z_score
 from bnnbench.results.published.values import Published, Values, published_splits, values_by_key
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import ROPE, add_names, compare_pairs
 
 COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "differs", "paired",

@@ -21,7 +21,6 @@ from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
 from bnnbench.results.ranking import Rankings, rank_experiment
-from bnnbench.results.reader import Runs
 from bnnbench.results.reference.reasons import left_out_messages
 from bnnbench.results.reference.results import (
     ReferenceResults,
@@ -32,6 +31,7 @@ from bnnbench.results.reference.results import (
 )
 from bnnbench.results.reference.tracks import TRACKS, protocol_of, track_of, tuning_of
 from bnnbench.results.run_filter import RunFilter, check_known_names, filter_runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
 from bnnbench.results.significance import compare_pairs, holm, outcomes, p_values, rope_width
 from bnnbench.results.split_summary import STATISTICS

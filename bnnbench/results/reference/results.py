@@ -25,9 +25,9 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, unpack
 from bnnbench.paths import user_path
 from bnnbench.results.published.protocol import missing_splits
-from bnnbench.results.reader import Runs, is_folder, with_differences
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
 from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
+from bnnbench.results.run_tables import Runs, is_folder, with_differences
 from bnnbench.results.settings import flatten
 from bnnbench.results.split_summary import summarise_runs, to_wide
 from bnnbench.types import UserError

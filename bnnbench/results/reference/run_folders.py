@@ -12,10 +12,10 @@ import pandas as pd
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import one_line
-from bnnbench.results.reader import folders_below, metadata_row
 from bnnbench.results.reference.results import SPLIT_COLUMNS
 from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
 from bnnbench.results.run_files import VerifiedRun, read_verified
+from bnnbench.results.run_tables import folders_below, metadata_row
 from bnnbench.types import UserError
 
 DIGITS = 7

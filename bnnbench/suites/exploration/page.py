@@ -23,8 +23,8 @@ from bnnbench.results.claims import (
     check_positive,
 )
 from bnnbench.results.labels import short_name
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_table
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
 

@@ -11,7 +11,7 @@ from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.sections.scores import score_panels
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.suites.felekis_gvi.claims import claims
 from bnnbench.suites.felekis_gvi.comparison import (
     COMPARISON,

@@ -12,7 +12,7 @@ from bnnbench.report.sections.information_criteria import CRITERIA, criteria_tab
 from bnnbench.report.sections.interval_coverage import sigma_table
 from bnnbench.results.curves import read_curves
 from bnnbench.results.labels import labels
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row
 
 SIGMA_STATEMENT = (

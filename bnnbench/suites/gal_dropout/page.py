@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bnnbench.report import blocks
 from bnnbench.results.published.comparison import paired_with_published
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 
 EXPERIMENT = "gal_uci"
 

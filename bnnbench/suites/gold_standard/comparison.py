@@ -24,8 +24,8 @@ from bnnbench.results.predictive_distances import (
     sampled_wasserstein,
     wasserstein,
 )
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_objective
+from bnnbench.results.run_tables import Runs
 
 REFERENCE = "hmc"
 """The family of methods whose samples represent the posterior."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.results.mixtures import has_mixtures
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.suites.gold_standard.comparison import (
     DISTANCES,
     LOG_LIKELIHOOD,

@@ -19,7 +19,7 @@ from bnnbench.report.points import Panel, Point
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import short_name
-from bnnbench.results.reader import Runs
+from bnnbench.results.run_tables import Runs
 from bnnbench.suites.regions.claims import claims, true_regions
 from bnnbench.suites.regions.summary import (
     AREAS,

@@ -11,8 +11,8 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.chain_convergence import R_HAT
-from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_splits, read_table
+from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.regions.tables import KIND, REGIONS
 

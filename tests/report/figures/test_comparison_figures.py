@@ -21,7 +21,7 @@ from bnnbench.report.sections.spread import (
     spread_figure,
 )
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 
 def test_each_family_and_kl_have_a_line(tmp_path: Path) -> None:

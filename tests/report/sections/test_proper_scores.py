@@ -20,9 +20,9 @@ from bnnbench.report.sections import proper_scores
 from bnnbench.results.conformal import split_intervals
 from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.mixtures import Mixture
-from bnnbench.results.reader import read_runs
 from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.run_filter import RunFilter, filter_runs
+from bnnbench.results.run_tables import read_runs
 from bnnbench.results.split_predictions import SplitPredictions, split_predictions
 
 POINTS = 3000

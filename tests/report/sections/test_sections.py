@@ -30,9 +30,9 @@ from bnnbench.report.sections import (
     time_against_score,
 )
 from bnnbench.results.calibration import calibration_table
-from bnnbench.results.reader import read_runs
 from bnnbench.results.run_files import CALIBRATION, read_splits, read_test_points
 from bnnbench.results.run_filter import RunFilter
+from bnnbench.results.run_tables import read_runs
 
 
 def drawn(section: Iterable[Block]) -> list[str]:

@@ -19,7 +19,7 @@ from bnnbench.results.published.comparison import (
 )
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.published.values import published_means, published_splits
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 DROPOUT_2016 = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
 DROPOUT = {"method": "mc_dropout_x1", "family": "mc_dropout"}

@@ -23,7 +23,7 @@ from bnnbench.results.published.values import (
     published_means,
     read_user_published,
 )
-from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
+from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 HEAD = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
 ROWS = f"""{HEAD}

@@ -10,9 +10,9 @@ from support.reference import reference_run
 from support.user_errors import raises_user_error
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.reader import read_runs
 from bnnbench.results.reference.comparison import Comparisons, compare_with_reference
 from bnnbench.results.reference.write import add
+from bnnbench.results.run_tables import read_runs
 
 SHORT = {"training__epochs": 5, "training__final_epochs": 5}
 FIXED = {"method__noise_precision": 10.0, "method__prior_precision": 1.0}

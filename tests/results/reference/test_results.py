@@ -14,7 +14,6 @@ from support.user_errors import raises_user_error
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.ranking import rankings
-from bnnbench.results.reader import read_runs
 from bnnbench.results.reference.files import NAMES, SUMS
 from bnnbench.results.reference.files import SPLITS as REFERENCE_SPLITS
 from bnnbench.results.reference.results import (
@@ -24,6 +23,7 @@ from bnnbench.results.reference.results import (
     reference_runs,
 )
 from bnnbench.results.reference.write import add, read_content, rows_digest
+from bnnbench.results.run_tables import read_runs
 from bnnbench.results.significance import ROPE, compare_pairs
 
 

@@ -14,7 +14,7 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.report.sections import curves
 from bnnbench.results.curves import curve_table, read_curves
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 
 SMALL = ("network.width=5", "evaluation.samples=4", "training.samples=2", "workers=1",
          "dataset.points=10", "dataset.grid_points=41")  # fmt: skip

@@ -11,7 +11,7 @@ from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.report.sections.information_criteria import criteria_table
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
 

@@ -24,7 +24,7 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.claims import check_claims
-from bnnbench.results.reader import read_runs
+from bnnbench.results.run_tables import read_runs
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (

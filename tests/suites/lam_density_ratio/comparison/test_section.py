@@ -17,7 +17,7 @@ from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
 from bnnbench.report.run_page import FigureFunctions
-from bnnbench.results.reader import Runs, read_runs
+from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.suites.lam_density_ratio.comparison.section import section
 
 THIRTY = tuple(1.36 + 0.01 * np.sin(np.arange(30)))
