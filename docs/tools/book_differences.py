@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from bnnbench.experiment.record import read_record
+from bnnbench.report.blocks import plus_minus
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun
 from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.semi_supervised.claims import unit_of
@@ -19,10 +20,11 @@ def of_flows(run: SavedRun, rows: pd.DataFrame) -> str:
     book = rows.set_index("setting")["published"]
     parts = ["Open: the book gives neither the number of latent variables nor the initial weights."]
     if {"K = 0", "K = 1"} <= {*book.index}:
+        ours = run.difference("log_p", "flow-1", "flow-0")
         parts.append(
             f"Its plain VAE ({book['K = 0']:g}) does not fit its other rows: the first planar step "
             f"gains {book['K = 1'] - book['K = 0']:.1f} nats there and "
-            f"{run.difference('log_p', 'flow-1', 'flow-0')} nats here."
+            f"{plus_minus(ours.mean, ours.stderr)} nats here."
         )
     scores = run.rows(SCORES, unit="flow-0")
     gap = (scores["elbo_train"] - scores["elbo"]).mean()
