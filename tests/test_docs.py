@@ -346,7 +346,7 @@ def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) ->
         ["MNIST", PLANAR, "K = 1", "2", "-71.50 ± 0.10", "-71.40 ± 0.10", "-0.1", "-0.7"],
     ]
     assert "1 of 2 within 2 standard errors, differences from -2.1 to -0.1. Open:" in text
-    assert "gains 2.0 nats there and +4 " in text and "is 3.0 nats higher on" in text
+    assert "gains 2.0 nats there and 4 " in text and "is 3.0 nats higher on" in text
 
 
 def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
