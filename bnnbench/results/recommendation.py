@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bnnbench.notes import join_words
-from bnnbench.results.calibration import pit_values, total_deviation
+from bnnbench.results.calibration import coverage_note, pit_values, total_deviation
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_files import read_test_points
@@ -50,13 +51,19 @@ def recommendation(runs: Runs) -> Verdict:
     return verdict
 
 
-def sentences(verdict: Verdict, names: pd.Series, coverage: Coverage | None) -> Iterator[str]:
+def sentences(
+    verdict: Verdict,
+    names: pd.Series,
+    coverage: Coverage | None,
+    settings: Mapping[str, Any],
+) -> Iterator[str]:
     """Yield a recommendation in words.
 
     Args:
         verdict: on the data set.
         names: labels of the runs.
         coverage: of the best run.
+        settings: of the best run, by dotted name.
     """
     best, top = names[verdict.best], verdict.scores.iloc[0]
     mean, error = (top[f"{SCORE.key}_{kind}"] for kind in ("mean", "stderr"))
@@ -83,6 +90,8 @@ def sentences(verdict: Verdict, names: pd.Series, coverage: Coverage | None) -> 
         yield f"Not ranked: {join_words(rest)}."
     if coverage is not None:
         yield f"The 90 % intervals of {best} contain {coverage}."
+        if text := coverage_note(coverage.whole, settings):
+            yield text
 
 
 def _describe(name: str, rival: pd.Series) -> str:

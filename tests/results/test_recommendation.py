@@ -15,7 +15,7 @@ def in_words(others: dict[str, tuple[str, float, float]], *untested: str) -> lis
     columns = ["outcome", "p_equivalent", "p_worse"]
     table = pd.DataFrame.from_dict(others, "index", columns=columns).assign(diverged=0)
     coverage = Coverage(0.87, (0.9, 0.9, 0.8))
-    return [*sentences(Verdict("houses", SCORE, scores, table), names.to_series(), coverage)]
+    return [*sentences(Verdict("houses", SCORE, scores, table), names.to_series(), coverage, {})]
 
 
 def test_the_best_comes_first_with_its_score_and_calibration() -> None:

@@ -147,7 +147,8 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     finished = without_duplicates(read_runs(place))
     verdict = recommendation(finished)
     coverage = coverage_by_deviation(finished, verdict.best)
-    for sentence in sentences(verdict, labels(finished.scored), coverage):
+    settings = finished.scored.loc[verdict.best, "settings"]
+    for sentence in sentences(verdict, labels(finished.scored), coverage, settings):
         print(sentence)
     print(
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -56,7 +56,7 @@ MIN_ROWS = 10
 DEFAULT_RANDOM_SPLITS = 20
 
 SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
-"""Settings that name a column which defines the splits and is not an input."""
+"""Settings that name a column which defines the splits; only that of `time` can be an input."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class OwnTable(Checked):
         dates: how to treat date columns: `refuse` or `numbers`, days since 1970.
         group: a column; rows with the same value stay on one side of every split and in one fold.
         time: a column that orders the rows; the test rows of every split follow its training rows.
+        time_input: whether this column is also an input, as a number: of days, if it holds dates.
         test: a column that marks the test rows of a single split.
         n_splits: number of train/test splits; None means 20, or 5 with `time`.
         test_fraction: fraction of the rows (or groups) in each test part.
@@ -103,6 +104,7 @@ class OwnTable(Checked):
     dates: Annotated[str, OneOf(REFUSE, NUMBERS)] = REFUSE
     group: str | None = None
     time: str | None = None
+    time_input: bool = no_identity(True)
     test: str | None = None
     n_splits: NumberOfSplits | None = None
     test_fraction: TestFraction = 0.1
@@ -187,7 +189,7 @@ class OwnTable(Checked):
             self.missing_values or (),
         )
         target, rows_in_file = str(self.target), len(frame)
-        roles = ColumnRoles(target, self.columns, self.drop or (), self._split_by())
+        roles = self._roles()
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
         if len(frame) < MIN_ROWS:
@@ -197,7 +199,7 @@ class OwnTable(Checked):
                 f"{path} has too few rows{dropped and ' without missing values'}: "
                 f"{len(frame)}, and at least {MIN_ROWS} are needed.",
             )
-        encodings = self._encodings(path, frame)
+        encodings = self._encodings(path, frame, roles.not_inputs)
         columns = self._numbers(path, frame, encodings)
         targets = columns.pop(target)
         if is_constant(targets):
@@ -211,7 +213,8 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        numbers = {name: values for name, values in columns.items() if name not in dates}
+        ordering = {*dates, self.time}
+        numbers = {name: values for name, values in columns.items() if name not in ordering}
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),
@@ -232,6 +235,10 @@ class OwnTable(Checked):
             ),
         )
 
+    def _roles(self) -> ColumnRoles:
+        split_by, drop = self._split_by(), self.drop or ()
+        return ColumnRoles(str(self.target), self.columns, drop, split_by, self.time_input)
+
     def _split_by(self) -> dict[str, str]:
         """The setting that names a split column, if any, and the column."""
         return {
@@ -248,6 +255,7 @@ class OwnTable(Checked):
             tuple(self.drop or ()),
             tuple(map(str, self.missing_values or ())),
             split_by=bool(self._split_by()),
+            time=self.time,
         )
 
     def _count(self) -> int:
@@ -274,18 +282,20 @@ class OwnTable(Checked):
             f"dropped {len(frame) - len(complete)} of {len(frame)} rows, which have {gaps}"
         )
 
-    def _encodings(self, path: Path, frame: pd.DataFrame) -> list[Encoding]:
-        """Return the encodings of inputs and target.
+    def _encodings(
+        self, path: Path, frame: pd.DataFrame, not_inputs: Collection[str]
+    ) -> list[Encoding]:
+        """Return the encodings of inputs and target; a date that orders the rows is a number.
 
         Raises:
             UserError: if a column cannot be used as it is.
         """
-        names = [name for name in frame.columns if name not in self._split_by().values()]
+        names = [name for name in frame.columns if name not in not_inputs]
         encodings = [infer_encoding(frame[name]) for name in names]
         policy = self._policy()
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
-        check_columns(path, frame, encodings, policy)
+        check_columns(path, frame, [e for e in encodings if e.column != self.time], policy)
         return encodings
 
     def _numbers(

@@ -32,7 +32,7 @@ def test_time_orders_dates_of_every_year(tmp_path: Path) -> None:
     rows = [f"{1000 + 800 * i}-01-01,{i},{i * i}" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["day,a,y", *reversed(rows)]))
     table = OwnTable(path=str(tmp_path / "t.csv"), target="y", time="day", n_splits=2).load()
-    assert [table.inputs[split.test, 0].tolist() for split in table.splits] == [[10.0], [11.0]]
+    assert [table.inputs[split.test, 1].tolist() for split in table.splits] == [[10.0], [11.0]]
 
 
 def test_groups_and_categories_are_stripped(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import shlex
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -281,6 +282,21 @@ def test_split_columns_are_not_inputs(tmp_path: Path) -> None:
     assert all(split.train.max() < split.test.min() for split in by_time.splits)
     (split,) = OwnTable(path=path, target="y", test="test").load().splits
     assert split.test.tolist() == [16, 17, 18, 19]
+
+
+@pytest.mark.parametrize(
+    ("days", "first"), [(range(12), 0.0), ([f"2024-01-{k:02d}" for k in range(1, 13)], 19723.0)]
+)
+def test_the_time_is_an_input(tmp_path: Path, days: Sequence[object], first: float) -> None:
+    rows = [f"{day},{i % 5},{i**3}" for i, day in enumerate(days)]
+    path = write(tmp_path, rows, header="day,a,y")
+    table = OwnTable(path=path, target="y", time="day").load()
+    assert table.features == ("day", "a") and table.inputs[0, 0] == first
+    assert not any("day" in warning for warning in table.warnings), "its order is no accident"
+    left_out = OwnTable(path=path, target="y", time="day", time_input=False).load()
+    assert left_out.features == ("a",)
+    with refused("dataset.drop column_in_use", "dataset.time_input=false"):
+        OwnTable(path=path, target="y", time="day", drop=["day"]).load()
 
 
 @pytest.mark.parametrize(
