@@ -34,11 +34,13 @@ def ran(tmp_path: Path) -> Path:
     return run_linear(tmp_path, made(120, 0))
 
 
-def run_linear(tmp_path: Path, frame: pd.DataFrame) -> Path:
-    """Run `linear` on a table and return the folder."""
-    frame.to_csv(tmp_path / "t.csv", index=False)
+def run_linear(tmp_path: Path, data: pd.DataFrame | str, *settings: str) -> Path:
+    """Run `linear` on a frame or on a file, and return the folder."""
+    path = Path(data) if isinstance(data, str) else tmp_path / "t.csv"
+    if not isinstance(data, str):
+        data.to_csv(path, index=False)
     words = ("dataset.categorical=onehot", "method=linear", "evaluation.out_of_fold=true")
-    return finished(tiny_run(tmp_path / "t.csv", tmp_path / "o", *words))[0].root
+    return finished(tiny_run(path, tmp_path / "o", *words, *settings))[0].root
 
 
 def test_columns_are_matched_by_name(command: Command, ran: Path, tmp_path: Path) -> None:
@@ -119,6 +121,47 @@ def test_the_output_has_the_format_of_the_input(command: Command, ran: Path, enc
     found = pd.read_csv(StringIO(text), sep=";", decimal=",")
     plain = pd.read_csv(StringIO(command("predict", str(ran), "new.csv")[1]))
     np.testing.assert_allclose(found[NAMES].astype(float), plain[NAMES].astype(float), rtol=1e-4)
+
+
+CYRILLIC = {"a": "цена", "b": "вес"}
+
+
+def test_new_rows_are_read_with_the_settings_of_the_run(command: Command, tmp_path: Path) -> None:
+    """Options override them; settings of another kind of file are not used."""
+    pytest.importorskip("openpyxl")
+    train, new = (made(60, seed).rename(columns=CYRILLIC) for seed in (0, 1))
+    new = new.drop(columns="y")
+    settings = ("dataset.encoding=cp1251", "dataset.separator=semicolon", "dataset.decimal=','")
+    train.to_csv("train.csv", index=False, sep=";", decimal=",", encoding="cp1251")
+    ran = run_linear(tmp_path, "train.csv", *settings)
+    new.to_csv("new.csv", index=False, sep=";", decimal=",", encoding="cp1251")
+    code, expected, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    new.to_excel("new.xlsx", index=False)
+    assert command("predict", str(ran), "new.xlsx")[:2] == (0, expected)
+    new.to_csv("plain.csv", index=False)
+    options = ("--encoding", "utf-8", "--separator", "comma", "--decimal", "auto")
+    assert command("predict", str(ran), "plain.csv", *options)[:2] == (0, expected)
+    for wrong in (("--separator", "dot"), ("--encoding", "none"), ("--sheet", "2")):
+        code, out, errors = command("predict", str(ran), "new.csv", *wrong)
+        assert code == 2 and not out and wrong[0] in errors and "dataset." not in errors
+
+
+def test_the_sheet_of_the_run_is_read(command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    for name, seed in (("train", 0), ("new", 1)):
+        with pd.ExcelWriter(f"{name}.xlsx") as book:
+            made(60, seed + 5).to_excel(book, sheet_name="other", index=False)
+            made(60, seed).to_excel(book, sheet_name="data", index=False)
+    ran = run_linear(tmp_path, "train.xlsx", "dataset.sheet=data")
+    made(60, 1).drop(columns="y").to_csv("new.csv", index=False)
+    code, expected, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    mean = pd.read_csv(StringIO(expected))["mean"].tolist()
+    for option, equal in (((), True), (("--sheet", "other"), False)):
+        code, out, errors = command("predict", str(ran), "new.xlsx", *option)
+        assert code == 0, errors
+        assert (pd.read_csv(StringIO(out))["mean"].tolist() == mean) is equal
 
 
 @pytest.mark.parametrize("calibrate", slow_except(["none", "isotonic", "conformal"], "conformal"))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_options import NAMES
-from bnnbench.constraints import check_between
+from bnnbench.constraints import check_between, check_choice
 from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError
@@ -17,6 +19,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bnnbench.data.own_table.reading import ReadingSettings
     from bnnbench.data.own_table.text_file import TextFormat
     from bnnbench.prediction.final_model import FinalModel
 
@@ -49,6 +52,14 @@ The interval is Gaussian with this mean and standard deviation, unless it is cal
 With --next N, the rows of FILE are a pool without labels, and the output is the N rows to label
 next, the first one first: each has the largest epistemic variance once those above it are labelled.
 """
+
+READING = {
+    "separator": "column separator of a text file: auto, comma, semicolon, tab, bar or space",
+    "decimal": "decimal mark of a text file: auto, . or a comma",
+    "encoding": "encoding of a text file: auto or a Python codec",
+    "sheet": "sheet of a workbook",
+}
+"""Options that override a setting `dataset.NAME` of the run, and what they give."""
 
 SIX_DIGITS = "%.6g"
 """Format of predictions, which are not more precise."""
@@ -85,12 +96,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="output file (default: the terminal)"
     )
-    parser.add_argument(
-        "--decimal",
-        choices=("auto", ".", ","),
-        default="auto",
-        help="decimal mark of a text file (default: auto)",
-    )
+    for name, what in READING.items():
+        parser.add_argument(f"--{name}", help=f"{what} (default: as in the run)")
     text = "columns of FILE to copy to the output (default: all that the model does not use)"
     parser.add_argument("--id-columns", **NAMES | {"default": None, "help": text})
 
@@ -113,10 +120,11 @@ def run(arguments: Namespace) -> int:
     from bnnbench.prediction.next_rows import next_rows
 
     folder = find_run(arguments.folder)
-    header, codes = reading_settings(folder)
-    frame, found = read_frame(
-        arguments.file, "auto", arguments.decimal, "auto", None, header, codes
-    )
+    how = new_rows_settings(arguments, reading_settings(folder))
+    try:
+        frame, found = read_frame(arguments.file, how)
+    except UserError as error:
+        raise naming_options(error) from None
     if not len(frame):
         raise UserError(f"{arguments.file} has no rows to predict.", "FILE", "no_rows")
     if found:
@@ -128,8 +136,8 @@ def run(arguments: Namespace) -> int:
                 f"{', '.join(map(str, frame))}).",
                 "--id-columns",
             )
-    writing = format_of(arguments.file, arguments.decimal)
-    written = as_written(arguments.file, frame, writing, header)
+    writing = format_of(arguments.file, how)
+    written = as_written(arguments.file, frame, writing, how)
     fitted = load_or_fit(folder, conformal=arguments.calibrate == "conformal")
     words = [e.column for e in fitted.encodings if e.kind == CATEGORIES and e.column in frame]
     rows = frame.assign(**{name: written[name].where(frame[name].notna()) for name in words})
@@ -144,6 +152,34 @@ def run(arguments: Namespace) -> int:
         note(f"{warning}.")
     write_predictions(join_columns(ids, predicted), arguments.output, writing)
     return 0
+
+
+def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSettings:
+    """Return the settings of a run, with those that options give, to read new rows.
+
+    A sheet of the run is not looked for in a file without sheets.
+    """
+    from bnnbench.data.own_table.reading import EXCEL
+    from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
+
+    given = {name: value for name in READING if (value := getattr(arguments, name)) is not None}
+    for name, available in (("separator", (AUTO, *SEPARATORS)), ("decimal", (AUTO, ".", ","))):
+        if name in given:
+            check_choice(f"--{name}", given[name], available)
+    if arguments.file.suffix.lower() not in EXCEL:
+        how = replace(how, sheet=None)
+    return replace(how, **given)
+
+
+def naming_options(error: UserError) -> UserError:
+    """Return an error of the reader that names options instead of settings of the data set."""
+    pattern = rf"dataset\.({'|'.join(READING)})(=?)"
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{found[1]}{' ' * len(found[2])}"
+
+    text, setting = re.sub(pattern, option, str(error)), error.setting or ""
+    return UserError(text, re.sub(pattern, option, setting) or None, error.code)
 
 
 def id_columns(

@@ -15,6 +15,7 @@ from bnnbench.data.own_table.columns import (
     CATEGORIES,
     DATES,
     Encoding,
+    are_numbers,
     as_strings,
     excerpt,
     odd_cells,
@@ -228,6 +229,8 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     count = len(encoding.values)
     first = strings[odd].iloc[0]
     hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
+    if not kind and are_numbers(strings[odd]):
+        hint = "its texts look like numbers: pandas.to_numeric converts them"
     problem = f"holds {_first_text(strings, odd)}"
     if kind:
         return [_code_issue(name, problem, strings[odd], len(cells), kind, policy, hint)]

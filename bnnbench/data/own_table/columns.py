@@ -78,10 +78,13 @@ class Encoding:
 
 def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories."""
+    import pandas as pd
+
     name = str(column.name)
-    if _as_numbers(column) is not None:
+    text = isinstance(column.dtype, pd.CategoricalDtype)
+    if not text and _as_numbers(column) is not None:
         return Encoding(name, NUMBER)
-    if _as_dates(column) is not None:
+    if not text and _as_dates(column) is not None:
         return Encoding(name, DATES)
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
 
@@ -133,6 +136,11 @@ def _parsed(cells: pd.Series) -> pd.Series:
     except OverflowError:
         whole = cells.astype(str).str.fullmatch(r"[-+]?\d+")
         return pd.to_numeric(cells.mask(whole, cells.astype(str) + ".0"), errors="coerce")
+
+
+def are_numbers(texts: pd.Series) -> bool:
+    """Whether all texts are plain numbers."""
+    return bool(_parsed(texts).notna().all())
 
 
 def _truth(cell: object) -> float:
@@ -197,8 +205,13 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
 
     Returns:
         Which cells those are, and what most of the other cells are: `number` or `date`. If the
-        column holds neither, all cells that are not plain numbers, and the empty text.
+        column holds neither, all cells that are not plain numbers, and the empty text. In a typed
+        frame, these are all cells with a value.
     """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.notna(), ""
     strings = as_strings(column)
     present, plain = strings.notna(), _parsed(strings).notna()
     number = strings.map(lambda text: isinstance(text, str) and bool(ANY_NUMBER.fullmatch(text)))

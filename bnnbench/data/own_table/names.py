@@ -27,6 +27,11 @@ def clean_name(name: object) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", str(name).strip("\ufeff \t\r\n\u00a0"))
 
 
+def with_clean_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with the names that its columns have in a file."""
+    return frame.set_axis([clean_name(name) for name in frame], axis=1)
+
+
 def usual_length(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of cells of most rows."""
     return Counter(map(len, rows)).most_common(1)[0][0]

@@ -6,14 +6,16 @@ import csv
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.names import (
     find_header,
     header_note,
@@ -37,7 +39,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow")
+EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow", SUFFIX)
 
 UNSUPPORTED = {
     ".xls": "Excel 97-2003", ".xlsb": "Excel binary", ".ods": "OpenDocument", ".arff": "ARFF",
@@ -53,20 +55,11 @@ EXTRA = ".[tables]"
 """The optional dependencies for files other than text."""
 
 
-def read_frame(
-    path: Path,
-    separator: str,
-    decimal: str,
-    encoding: str,
-    sheet: str | None,
-    header: bool = True,
-    missing_values: Sequence[str | float] = (),
-) -> tuple[pd.DataFrame, str]:
-    """Read a file.
+@dataclass(frozen=True)
+class ReadingSettings:
+    """How a file is read.
 
-    Args:
-        path: a text file (`.csv`, `.tsv` or any other extension, possibly compressed), an Excel
-            workbook, or a parquet or feather file.
+    Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
         decimal: decimal mark of a text file: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
@@ -74,6 +67,23 @@ def read_frame(
         header: whether the first line of text or a sheet has the names; if not, the columns are
             `column_1`, `column_2`, ...
         missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
+    """
+
+    separator: str = AUTO
+    decimal: str = AUTO
+    encoding: str = AUTO
+    sheet: str | None = None
+    header: bool = True
+    missing_values: tuple[str, ...] = ()
+
+
+def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
+    """Read a file.
+
+    Args:
+        path: a text file (`.csv`, `.tsv` or any other extension, possibly compressed), an Excel
+            workbook, a parquet or feather file, or a frame's own file.
+        how: its settings; those of other kinds of files are not used.
 
     Returns:
         The frame, and notes, which may be empty: the detected text format if it is not the default
@@ -83,23 +93,23 @@ def read_frame(
         UserError: if the file does not exist or is not a table.
     """
     _check_name(path)
-    kind, codes = path.suffix.lower(), MissingCodes.of(missing_values)
-    if sheet is not None and kind not in EXCEL:
+    kind, codes = path.suffix.lower(), MissingCodes.of(how.missing_values)
+    if how.sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
-    with _reading(path, encoding):
+    with _reading(path, how.encoding):
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
             return read_cells(frame, codes), "; ".join(notes)
         if kind in EXCEL:
-            frame, notes = _workbook(path, sheet, header)
+            frame, notes = _workbook(path, how.sheet, how.header)
             frame = read_cells(frame, codes, MISSING)
         else:
-            found = detect_format(path, separator, decimal, encoding)
-            frame, notes = read_text(path, found, header, codes.texts)
+            found = _text_format(path, how)
+            frame, notes = read_text(path, found, how.header, codes.texts)
             frame = read_cells(frame, codes, MISSING, found.decimal)
-            detected = AUTO in (separator, decimal, encoding) and found != TextFormat()
+            detected = AUTO in (how.separator, how.decimal, how.encoding) and found != TextFormat()
             notes = [str(found)] * detected + notes
-        hints = header_note(frame) if header else []
+        hints = header_note(frame) if how.header else []
         return frame, "; ".join([*notes, *hints])
 
 
@@ -148,15 +158,19 @@ def encoding_hint(path: Path, encoding: str) -> str:
     return f"the encoding {guess} is a guess: if it is wrong, set dataset.encoding"
 
 
-def format_of(path: Path, decimal: str = AUTO) -> TextFormat:
+def format_of(path: Path, how: ReadingSettings) -> TextFormat:
     """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return TextFormat()
-    return detect_format(path, AUTO, decimal, AUTO)
+    return _text_format(path, how)
+
+
+def _text_format(path: Path, how: ReadingSettings) -> TextFormat:
+    return detect_format(path, how.separator, how.decimal, how.encoding)
 
 
 def as_written(
-    path: Path, frame: pd.DataFrame, text_format: TextFormat, header: bool = True
+    path: Path, frame: pd.DataFrame, text_format: TextFormat, how: ReadingSettings
 ) -> pd.DataFrame:
     """Return the cells of a file unchanged, so that 007, NA and leading blanks are preserved.
 
@@ -164,20 +178,20 @@ def as_written(
         path: a file.
         frame: its rows as `read_frame` returns them.
         text_format: its format, if it is a text file.
-        header: whether its first line has the names.
+        how: its settings.
     """
     if path.suffix.lower() in COLUMNAR:
         return frame
     if path.suffix.lower() in EXCEL:
-        cells, _ = _workbook(path, None, header, na_filter=False)
+        cells, _ = _workbook(path, how.sheet, how.header, na_filter=False)
         dates = frame.select_dtypes("datetime")
         return cells.head(len(frame)).assign(**{str(name): dates[name] for name in dates})
     try:
-        cells, _ = read_text(path, text_format, header, dtype=str, exact=True)
+        cells, _ = read_text(path, text_format, how.header, dtype=str, exact=True)
     except (ValueError, UserError):  # a blank before a quotation mark
         cells = frame.head(0)
     if cells.shape[1] != frame.shape[1] or len(cells) < len(frame):
-        cells, _ = read_text(path, text_format, header, dtype=str)
+        cells, _ = read_text(path, text_format, how.header, dtype=str)
     return cells.head(len(frame))
 
 
@@ -233,6 +247,9 @@ def _workbook(
 def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
+    if kind == SUFFIX:
+        frame, names = read_frame_file(path)
+        return with_names(path, frame, names)
     feather = kind in (".feather", ".arrow")
     with open_file(path) as file:
         compressible = file.read(4) != b"FEA1"  # the first version of feather

@@ -34,7 +34,7 @@ from bnnbench.data.own_table.columns import (
     infer_encoding,
 )
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import encoding_hint, read_frame
+from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
     grouped_splits,
@@ -168,6 +168,13 @@ class OwnTable(Checked):
             text = f"{str(error).removesuffix('.')} ({hint})."
             raise UserError(text, error.setting, error.code) from None
 
+    @property
+    def reading(self) -> ReadingSettings:
+        """How the file is read."""
+        codes = tuple(map(str, self.missing_values or ()))
+        format_of_text = self.separator, self.decimal, self.encoding
+        return ReadingSettings(*format_of_text, self.sheet, self.header, codes)
+
     def _with_clean_names(self) -> OwnTable:
         """Write the names of columns as the reader does."""
         clean: dict[str, Any] = {}
@@ -179,15 +186,7 @@ class OwnTable(Checked):
         return replace(self, **clean)
 
     def _load(self, path: Path) -> Table:
-        frame, notes = read_frame(
-            path,
-            self.separator,
-            self.decimal,
-            self.encoding,
-            self.sheet,
-            self.header,
-            self.missing_values or (),
-        )
+        frame, notes = read_frame(path, self.reading)
         target, rows_in_file = str(self.target), len(frame)
         roles = self._roles()
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
