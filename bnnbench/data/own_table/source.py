@@ -290,7 +290,12 @@ class OwnTable(Checked):
             UserError: if a column cannot be used as it is.
         """
         names = [name for name in frame.columns if name not in not_inputs]
-        encodings = [infer_encoding(frame[name]) for name in names]
+        # Dates and marks that define the splits may be text in a typed frame.
+        by = self._split_by().values()
+        encodings = [
+            infer_encoding(frame[name].astype(object) if name in by else frame[name])
+            for name in names
+        ]
         policy = self._policy()
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
@@ -319,7 +324,7 @@ class OwnTable(Checked):
             times = dates_or_numbers(path, frame[self.time])
             return time_splits(times, count, self.test_fraction)
         if self.test is not None:
-            marks = infer_encoding(frame[self.test])
+            marks = infer_encoding(frame[self.test].astype(object))
             if marks.kind != NUMBER:
                 check_columns(path, frame, [marks], Policy())
             return split_from_column(marks.apply(frame[self.test])[0])

@@ -15,6 +15,7 @@ from support.user_errors import raises_user_error
 from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, infer_encoding
 from bnnbench.data.own_table.frame_file import write_frame
 from bnnbench.data.own_table.reading import ReadingSettings, read_frame
+from bnnbench.data.own_table.source import OwnTable
 
 DAYS = pd.date_range("2024-03-01", periods=3, tz="Europe/Oslo")
 
@@ -59,6 +60,17 @@ def test_another_content_has_another_file(tmp_path: Path) -> None:
         for values in (["1", "2"], [1, 2], ["1", None], [1.0, None], ["12", ""])
     }
     assert len(files) == 5
+
+
+def test_texts_that_define_splits(tmp_path: Path) -> None:
+    """Dates, and marks of the test part."""
+    days = [f"2024-01-{k:02d}" for k in range(1, 21)]
+    columns = {"day": days, "last": ["0"] * 15 + ["1"] * 5, "x": np.arange(20) % 3}
+    path = str(write_frame(pd.DataFrame(columns | {"y": np.arange(20.0) ** 2}), tmp_path))
+    by_time = OwnTable(path=path, target="y", time="day", drop=["last"]).load()
+    assert by_time.features == ("day", "x") and by_time.inputs[0, 0] == 19723
+    (split,) = OwnTable(path=path, target="y", test="last", drop=["day"]).load().splits
+    assert split.test.tolist() == [15, 16, 17, 18, 19]
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
