@@ -113,11 +113,9 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
 
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan)
-    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_datetime64_any_dtype(
-        column
-    ):
+    if pd.api.types.is_datetime64_any_dtype(column):
         return None
-    cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     lower = cells.dropna().astype(str).str.lower()
     if len(lower) and lower.isin(["true", "false"]).all():
         return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)
