@@ -140,7 +140,10 @@ class SplitPlan(HasSteps, HasPlan):
             )
 
     def warnings(self) -> tuple[str, ...]:
-        return self.table.warnings
+        few = f"all {self.iterations} evaluations of the search are random: search.initial_points"
+        points = self._random_points
+        only_random = [f"{few} is {points}"] if 0 < self.iterations < points else []
+        return (*self.table.warnings, *only_random)
 
     @property
     def table(self) -> Table:
@@ -157,6 +160,10 @@ class SplitPlan(HasSteps, HasPlan):
     def iterations(self) -> int:
         """Search evaluations per split; 0 if nothing is searched."""
         return self.search.iterations if self.bounds else 0
+
+    @property
+    def _random_points(self) -> int:
+        return getattr(self.search, "initial_points", 0)
 
     @property
     def fitting(self) -> FitSettings:
@@ -204,7 +211,7 @@ class SplitPlan(HasSteps, HasPlan):
             "synthetic": self.table.truth is not None,
             "target": self.table.target,
             "score_training_rows": self.evaluation.score_training_rows,
-            "initial_points": getattr(self.search, "initial_points", 0),
+            "initial_points": min(self._random_points, self.search.iterations),
         }
 
     def path_parts(self) -> tuple[str, ...]:

@@ -185,6 +185,13 @@ def test_steps_are_evaluations_and_final_fits(tiny: Planner) -> None:
     assert run.steps() == (4, 8) and run.unfinished_units() == ["split-01"]
 
 
+def test_a_search_shorter_than_its_random_points_is_random(tiny: Planner) -> None:
+    run = tiny("search.initial_points=9")
+    assert run.record.metadata["initial_points"] == 3
+    assert any("random" in warning for warning in run.warnings())
+    assert not any("random" in warning for warning in tiny().warnings())
+
+
 def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
     with pytest.raises(AssertionError, match="resolved"):
         _ = replace(tiny().experiment, loaded=None).table  # type: ignore[attr-defined]
