@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from bnnbench.experiment.split_cost import (
     describe_training,
     group_bytes,
     group_seconds,
+    least_bytes,
     max_stacked_replicas,
 )
 from bnnbench.experiment.split_files import KIND, SPLITS
@@ -109,6 +111,7 @@ class SplitPlan(HasSteps, HasPlan):
     def check(self) -> None:
         check_int("seed", self.seed, minimum=0)
         self.method.check_network(self.table.inputs.shape[1], self.network)
+        self._check_memory()
         if self.fits_folds:
             self._check_folds()
         largest = max(len(split.train) for split in self.table.splits)
@@ -123,6 +126,19 @@ class SplitPlan(HasSteps, HasPlan):
         if self.space and not self.search.searches:
             self.search.suggest(self.space, (), 0)  # raises an error with the missing values
         select_splits(self.table, self.splits)
+
+    def _check_memory(self) -> None:
+        samples = self.training.samples, self.evaluation.samples
+        needed = least_bytes(self.table, self.network, *samples)
+        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if needed > present:
+            raise UserError(
+                f"this network and {samples[0]:,} weight samples (training.samples; "
+                f"evaluation.samples: {samples[1]:,}) need more than {needed / 1e9:,.0f} GB, but "
+                f"this machine has {present / 1e9:,.0f} GB of memory.",
+                "network.width",
+                "too_large",
+            )
 
     def _check_folds(self) -> None:
         groups = self.table.groups

@@ -218,3 +218,12 @@ def test_estimates_use_the_seconds_of_finished_splits(tmp_path: Path) -> None:
     run.store.save(run.experiment.units()[1], {"splits": [row]}, {})
     groups = len(run.experiment.groups(run.experiment.units()))
     assert run.cost() == pytest.approx(4 * 50 / min(run.workers, groups))
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["network.width=1000000000", "training.samples=1000000000", "evaluation.samples=100000000000"],
+)
+def test_what_exceeds_the_memory_is_refused(tiny: Planner, word: str) -> None:
+    with raises_user_error("network.width", "too_large"):
+        tiny(word)
