@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnbench.config.overrides import as_override
 from bnnbench.data.own_table.columns import excerpt
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
@@ -31,6 +33,13 @@ SETTINGS = {
     "prior_precision": ("method.prior_precision",),
 }
 """Settings of `bnnbench run` by parameter."""
+
+BY_DATA_SET: Mapping[str, Callable[[FitSettings], Any]] = {
+    "network.width": lambda fit: fit.network.width,
+    "training.batch_size": lambda fit: fit.training.batch_size,
+    "training.samples": lambda fit: fit.training.samples,
+}
+"""Settings of which the book's protocol has a value for each data set, and those of a fit."""
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -62,6 +71,9 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
     Attributes:
         model_: the fitted model.
         hyper_parameters_: its hyper-parameters, in standardised units.
+        assumed_settings_: with `protocol="book"`, the values used for settings of which the book
+            has a value for each data set, unless they were given. The bounds of the search depend
+            on the data set too.
         n_features_in_: number of inputs.
         feature_names_in_: their names, if `fit` got a frame.
     """
@@ -115,6 +127,14 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         model = fit_rows(inputs, targets.astype(np.float64), names, self._overrides())
         self.model_: Model = model.to_double()
         self.hyper_parameters_ = dict(model.values)
+        self.assumed_settings_ = self._assumed(model)
+        if self.assumed_settings_:
+            values = ", ".join(f"{name}={value}" for name, value in self.assumed_settings_.items())
+            warnings.warn(
+                "the book's protocol sets these, and the bounds of the search, for each data set; "
+                f"here they are {values}. Give `settings` if yours differ.",
+                stacklevel=2,
+            )
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -144,6 +164,15 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             )
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(inputs))
         return predictive_distribution(self.model_, inputs, index)
+
+    def _assumed(self, model: Model) -> dict[str, Any]:
+        given = {word.partition("=")[0] for word in self._overrides()}
+        book = self.protocol == "book" and model.fitting.method.trains_network
+        return {
+            name: value_of(model.fitting)
+            for name, value_of in BY_DATA_SET.items()
+            if book and name not in given
+        }
 
     def _overrides(self) -> list[str]:
         """Return the parameters as overrides, `settings` last."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from support.user_errors import raises_user_error
 
 import bnnbench
 from bnnbench import BNNRegressor
+from bnnbench.config.configs import config_folder
 from bnnbench.types import UserError
 
 VALUES = {"noise_precision": 10.0, "prior_precision": 1.0, "dropout": 0.05}
@@ -222,3 +225,20 @@ def test_mapie_conformalises_the_estimator(frame: pd.DataFrame) -> None:
     mean, ends = conformal.predict_interval(inputs[30:])
     inside = (ends[:, 0, 0] <= target[30:]) & (target[30:] <= ends[:, 1, 0])
     assert 0.8 <= inside.mean() < 0.95 and mean.shape == (30,)
+
+
+def test_what_the_book_sets_for_each_data_set_is_shown(frame: pd.DataFrame) -> None:
+    config = (config_folder() / "protocol" / "book.yaml").read_text()
+    assert {*re.findall(r"dataset\.protocol\.(\w+)", config)} == {
+        "width", "batch_size", "sample_budget",  # of `samples`
+    }  # fmt: skip
+    fixed = {"noise_precision": 10.0, "prior_precision": 1.0, "epochs": 2}
+    model = BNNRegressor("map", protocol="book", settings={"training.samples": 1}, **fixed)
+    with pytest.warns(UserWarning, match=r"network\.width=50, training\.batch_size=32\."):
+        model.fit(frame[["a"]], frame["y"])
+    assert model.assumed_settings_ == {"network.width": 50, "training.batch_size": 32}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = {name: 7 for name in (*model.assumed_settings_, "training.samples")}
+        BNNRegressor("map", protocol="book", settings=given, **fixed).fit(frame[["a"]], frame["y"])
+        assert not BNNRegressor("map", **fixed).fit(frame[["a"]], frame["y"]).assumed_settings_
