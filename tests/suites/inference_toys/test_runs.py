@@ -304,7 +304,7 @@ def test_the_printed_target_is_compared_with_the_posterior(runs: Runs) -> None:
     assert (exact["value"], exact["exact"]) == pytest.approx((3.5346, 4.0645), abs=5e-5)
 
 
-@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_numbers_out_of_range_are_an_error(tmp_path: Path) -> None:
     words = ["experiment=clutter", "experiment.theta=1e300", "experiment.sizes=[20]"]
     run = build(compose(*words, f"outputs_dir={tmp_path}", "workers=1"))
