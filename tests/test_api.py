@@ -77,7 +77,8 @@ OF_FRAME = ["dataset.categorical=onehot", "dataset.dates=numbers", "method=linea
 def test_a_frame_is_used_like_a_file(frame: pd.DataFrame, tmp_path: Path) -> None:
     before = frame.copy(deep=True)
     outputs = f"outputs_dir={tmp_path}"
-    run = bnnbench.fit(frame, *OF_FRAME, outputs, target="price", splits=1, workers=1)
+    options = {"target": "price", "splits": 1, "workers": 1, "outputs_dir": tmp_path}
+    run = bnnbench.fit(frame, *OF_FRAME, **options)
     assert run.summary.set_index("metric").loc["rmse", "n"] == 1
     new = frame.drop(columns="price").iloc[[3, 1]]
     found = bnnbench.load_run(tmp_path).predict(new)
@@ -97,6 +98,8 @@ def test_mistakes_with_frames(frame: pd.DataFrame, tmp_path: Path) -> None:
         bnnbench.fit(frame, *words, target="price", dataset="boston")
     with raises_user_error("settings", "wrong_type"):
         bnnbench.fit(frame.to_numpy(), target="price")  # type: ignore[arg-type]
+    with raises_user_error("outputs_dir", "type"):
+        bnnbench.fit(frame, target="price", outputs_dir=b"o")
     with raises_user_error("settings", "wrong_type"):
         bnnbench.fit(frame, frame["price"])  # type: ignore[arg-type]
     with raises_user_error("dataset.target", "unknown_column"):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bnnbench.experiment.base import HasPlan
 from bnnbench.experiment.progress import seconds_left, time_left
 from bnnbench.experiment.run import Run
+from bnnbench.notes import quantity
 
 PROCESS_BYTES = 0.3e9
 """Memory of a process that has imported torch."""
@@ -22,7 +23,7 @@ def show_plan(run: Run) -> float:
     memory = run.workers * each
     lines = {
         **plan,
-        "done": f"{done} of {len(units)} {experiment.unit_noun}s",
+        "done": f"{done} of {quantity(len(units), experiment.unit_noun)}",
         "takes": f"about {time_left(seconds)} with {run.workers} worker"
         f"{'s' if run.workers > 1 else ''}, {memory / 1e9:.1f} GB of memory",
         "folder": str(run.folder.root),

@@ -49,7 +49,14 @@ def as_override(key: str, value: Any) -> str:
     if isinstance(value, Mapping):  # Hydra's grammar has no quotes around names
         entries = (as_override(*entry).replace("=", ":", 1) for entry in value.items())
         return f"{key}={{{','.join(entries)}}}"
-    text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
+    except (TypeError, ValueError, AttributeError):
+        raise UserError(
+            f"{key} must be a text, a number, a list or a mapping, not {value!r}.", key, "type"
+        ) from None
     return f"{key}={text}"
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from bnnbench.notes import quantity
 from bnnbench.settings import Dimension, Network, Training
 from bnnbench.types import Split, Table
 
@@ -150,7 +151,7 @@ def describe_training(network: Network, training: Training) -> dict[str, str]:
     """Describe the network and its training."""
     return {
         "network": f"hidden units {' x '.join(map(str, network.widths)) or 'none'}",
-        "training": f"{training.epochs} epochs, {training.final_epochs} in the final fit, "
-        f"minibatches of {training.batch_size}, learning rate {training.learning_rate:g}, "
-        f"{training.samples} weight samples",
+        "training": f"{quantity(training.epochs, 'epoch')}, {training.final_epochs} in the final "
+        f"fit, minibatches of {training.batch_size}, learning rate {training.learning_rate:g}, "
+        f"{quantity(training.samples, 'weight sample')}",
     }

@@ -78,6 +78,7 @@ class ExperimentPage:
         theirs: the same from the source's own numbers, if it prints any.
         notes: remarks to print below the table.
         data_of: returns the name of a run's data set, as claims name those of the source.
+        differences: says which settings of a run differ from those of the source.
     """
 
     kind: str
@@ -89,11 +90,13 @@ class ExperimentPage:
     theirs: Any = None
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
     data_of: Callable[[RunFolder], str | None] = lambda folder: None
+    differences: Callable[[RunFolder], str] = lambda folder: ""
 
     def claims(self, folder: RunFolder) -> list[Claim]:
         """Check the statements against a run."""
         evidence = (self.read_evidence or self.figures.read)(folder)
-        return check_claims(self.statements, evidence, self.theirs, self.data_of(folder))
+        data, differ = self.data_of(folder), self.differences(folder)
+        return check_claims(self.statements, evidence, self.theirs, data, differ)
 
 
 def make_run_page(page: ExperimentPage) -> RunPage:

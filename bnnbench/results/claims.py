@@ -49,10 +49,12 @@ class Rule:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     data: Collection[str] = ()
 
-    def check(self, runs: Any, data: str | None = None) -> CheckResult:
-        """Check runs on a data set, None for that of the source."""
+    def check(self, runs: Any, data: str | None = None, differ: str = "") -> CheckResult:
+        """Check runs on a data set, None for that of the source, if no settings differ."""
         if self.data and data not in (None, *self.data):
             return None, f"{OTHER_DATA}: {data}"
+        if differ:
+            return None, f"settings differ: {differ}"
         try:
             return self.function(runs, **self.arguments)
         except NotTestable as reason:
@@ -125,6 +127,7 @@ def check_claims(
     runs: Any,
     theirs: Any | None = None,
     data: str | None = None,
+    differ: str = "",
 ) -> list[Claim]:
     """Test every statement on our runs and, where given, on the publication's own numbers.
 
@@ -133,10 +136,11 @@ def check_claims(
         runs: what they are checked on.
         theirs: the same from the publication's own numbers.
         data: name of the data set of the runs; None for that of the publication.
+        differ: which settings differ from the publication's, so that nothing is tested.
     """
     claims = []
     for text, source, rule in statements:
-        holds, evidence = rule.check(runs, data)
+        holds, evidence = rule.check(runs, data, differ)
         published_verdict = _describe(rule, theirs)
         claims.append(Claim(text, source, VERDICTS[holds], evidence, rule.rule, published_verdict))
     return claims

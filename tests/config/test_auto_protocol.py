@@ -57,7 +57,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(command: Command, table_cs
     assert "3 runs" in out.splitlines()[-1] and "skipped 1 combination" in errors.splitlines()[-1]
     code, done, _ = command("run", *words, "method=linear", "splits=1")
     code, out, _ = command("run", *words, "method=linear", "splits=1", "--dry-run")
-    assert "1 of 1 splits" in out and out.splitlines()[-1].split()[-1] in done
+    assert "1 of 1 split" in out and out.splitlines()[-1].split()[-1] in done
 
 
 def test_the_plan_of_a_large_table(command: Command, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.saved_run import CURVES, SCORES, run_reader
+from bnnbench.suites.latent_models.names import IMAGES_OF_BOOK
+from bnnbench.suites.latent_models.published import HIDDEN, SETTINGS
 
 read_run = run_reader({
     SCORES: ("repetition", "elbo_train", "elbo", "log_p", "rate", "distortion", "active_units",
@@ -12,6 +14,21 @@ read_run = run_reader({
     CURVES: ("repetition", "epoch", "step", "elbo_train", "elbo_test", "rate_train", "rate_test"),
 })  # fmt: skip
 """Reads a run of autoencoders."""
+
+
+def differences(folder: RunFolder) -> str:
+    """Say how the training of a run differs from the book's."""
+    record = read_record(folder)
+    name, own = record.identity["images"]["name"], record.identity
+    if name not in IMAGES_OF_BOOK:
+        return ""
+    book = {"epochs": 100, "learning_rate": 0.001, "batch_size": 128, "hidden": HIDDEN[name]}
+    book |= {key: value for key, value in SETTINGS.get(record.kind, {}).items() if key in book}
+    return ", ".join(
+        f"{key} {own[key]} (book: {value})"
+        for key, value in book.items()
+        if own[key] != (list(value) if isinstance(value, tuple) else value)
+    )
 
 
 def subset_notes(folder: RunFolder) -> list[str]:

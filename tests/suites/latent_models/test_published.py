@@ -12,7 +12,11 @@ from support.config import compose
 
 from bnnbench.config.assemble import build
 from bnnbench.data.images import base
+from bnnbench.experiment.record import write_record
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.suites.latent_models.published import published_value
+from bnnbench.suites.latent_models.saved_run import differences
 
 
 def experiment_of(kind: str, images: str, outputs: Path) -> Any:
@@ -68,3 +72,19 @@ def test_published_numbers_need_the_settings_and_images_of_the_book(
     assert isnan(published_value(replace(experiment, images=stochastic), *row))
     assert isnan(published_value(experiment_of(kind, "digits", tmp_path), *row))
     assert isnan(published_value(experiment_of("latent_sizes", images, tmp_path), *row))
+
+
+@pytest.mark.parametrize("kind", ["latent_sizes", "distortion_rate", "planar_flows"])
+def test_claims_need_the_training_of_the_book(kind: str, tmp_path: Path) -> None:
+    def differing(images: str, **settings: Any) -> str:
+        experiment = replace(experiment_of(kind, images, tmp_path), **settings)
+        record = Run(experiment, tmp_path, {}).record
+        folder = RunFolder(tmp_path / record.digest)
+        folder.root.mkdir(exist_ok=True)
+        write_record(folder, record)
+        return differences(folder)
+
+    assert differing("mnist") == differing("fashion_mnist") == "", "as in the book"
+    assert differing("mnist", epochs=3, repetitions=2) == "epochs 3 (book: 100)"
+    assert "hidden" in differing("fashion_mnist", hidden=(200,))
+    assert differing("digits", epochs=3) == "", "claims are about other images"

@@ -16,7 +16,7 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
 from bnnbench.suites.latent_models.names import BINARISATION
-from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
 
 AXES = ["rate", "distortion"]
 
@@ -97,5 +97,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
+    differences=differences,
     notes=subset_notes,
 )

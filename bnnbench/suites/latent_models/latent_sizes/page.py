@@ -13,7 +13,7 @@ from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
 from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES, SHOWN_LATENTS
 from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
 
 SHOWN_EPOCHS = 40
 """The first of this many parts of the training is not shown, in which curves rise steeply."""
@@ -182,5 +182,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
+    differences=differences,
     notes=subset_notes,
 )

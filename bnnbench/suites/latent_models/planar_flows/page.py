@@ -14,7 +14,7 @@ from bnnbench.suites.latent_models.names import BINARISATION, IWAE, PLANAR, QUAN
 from bnnbench.suites.latent_models.planar_flows.claims import claims
 from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
 from bnnbench.suites.latent_models.plots import plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
 
 STYLES = {
     "log_p": ("log p(x)", BLUE),
@@ -78,5 +78,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
+    differences=differences,
     notes=subset_notes,
 )

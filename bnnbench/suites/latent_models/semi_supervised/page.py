@@ -8,6 +8,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, images_of, run_reader
 from bnnbench.suites.latent_models.names import BINARISATION, QUANTITIES
+from bnnbench.suites.latent_models.saved_run import differences
 from bnnbench.suites.latent_models.semi_supervised.claims import claims
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
 from bnnbench.suites.latent_models.semi_supervised.stack import (
@@ -92,4 +93,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
+    differences=differences,
 )
