@@ -197,7 +197,7 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
         UserError: if there is no target, or another data set.
     """
     from bnnbench.config.compose import single_job
-    from bnnbench.data.own_table.frame_file import FORMAT, write_frame
+    from bnnbench.data.own_table.frame_file import write_frame
 
     if target is None:
         raise UserError("target must name the column of the frame to predict.", "target", "missing")
@@ -206,7 +206,7 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
     job = single_job(["dataset=csv", f"dataset.target={target}", *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
-    job.config.dataset.update({"path": str(path), **FORMAT})
+    job.config.dataset.path = str(path)
     return job
 
 

@@ -17,6 +17,8 @@ from bnnbench.data.own_table.columns import (
     Encoding,
     as_strings,
     excerpt,
+    infer_encoding,
+    is_typed_text,
     odd_cells,
 )
 
@@ -52,6 +54,9 @@ FORMATS = {
 }
 """Hints on dates and times in formats that are not accepted: `01/02/2024` may be in January or
 February."""
+
+
+TYPED_TEXT = "its type is text, so convert it with pandas if it means numbers or dates"
 
 
 @dataclass(frozen=True)
@@ -221,11 +226,13 @@ def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
 
 
 def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[ColumnIssue]:
-    name, strings = encoding.column, as_strings(cells)
-    odd, kind = odd_cells(cells)
+    name, strings, typed = encoding.column, as_strings(cells), is_typed_text(cells)
+    odd, kind = (cells.notna(), "") if typed else odd_cells(cells)
     count = len(encoding.values)
     first = strings[odd].iloc[0]
     hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
+    if typed and infer_encoding(strings).kind != CATEGORIES:
+        hint = TYPED_TEXT
     problem = f"holds {_first_text(strings, odd)}"
     if kind:
         return [_code_issue(name, problem, strings[odd], len(cells), kind, policy, hint)]

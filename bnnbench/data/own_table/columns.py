@@ -79,11 +79,19 @@ class Encoding:
 def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories."""
     name = str(column.name)
-    if _as_numbers(column) is not None:
-        return Encoding(name, NUMBER)
-    if _as_dates(column) is not None:
-        return Encoding(name, DATES)
+    if not is_typed_text(column):
+        if _as_numbers(column) is not None:
+            return Encoding(name, NUMBER)
+        if _as_dates(column) is not None:
+            return Encoding(name, DATES)
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
+
+
+def is_typed_text(column: pd.Series) -> bool:
+    """Whether a column is text by its type, even if its texts look like numbers or dates."""
+    import pandas as pd
+
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
@@ -110,11 +118,9 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
 
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan)
-    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_datetime64_any_dtype(
-        column
-    ):
+    if pd.api.types.is_datetime64_any_dtype(column):
         return None
-    cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     lower = cells.dropna().astype(str).str.lower()
     if len(lower) and lower.isin(["true", "false"]).all():
         return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)

@@ -89,7 +89,7 @@ def read_frame(
     with _reading(path, encoding):
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
-            return read_cells(frame, codes), "; ".join(notes)
+            return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
         if kind in EXCEL:
             frame, notes = _workbook(path, sheet, header)
             frame = read_cells(frame, codes, MISSING)
@@ -244,6 +244,14 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
     frame = read(path).reset_index(drop=True)
     return with_names(path, frame, list(frame.columns))
+
+
+def _with_typed_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make texts categories, so that they are not taken for numbers or dates."""
+    import pandas as pd
+
+    is_text = {n: pd.api.types.infer_dtype(c, skipna=True) == "string" for n, c in frame.items()}
+    return frame.astype({name: "category" for name, found in is_text.items() if found})
 
 
 def _reason(error: BaseException) -> str:

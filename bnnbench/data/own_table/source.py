@@ -310,7 +310,7 @@ class OwnTable(Checked):
             times = dates_or_numbers(path, frame[self.time])
             return time_splits(times, count, self.test_fraction)
         if self.test is not None:
-            marks = infer_encoding(frame[self.test])
+            marks = infer_encoding(frame[self.test].astype(object))
             if marks.kind != NUMBER:
                 check_columns(path, frame, [marks], Policy())
             return split_from_column(marks.apply(frame[self.test])[0])

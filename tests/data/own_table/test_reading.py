@@ -178,10 +178,9 @@ def test_sheets(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "t.parquet"
-    path.write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
-    with raises_user_error("dataset.path", "missing_library", mentions=["pyarrow", ".[tables]"]):
+    FRAME.to_excel(path := tmp_path / "t.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with raises_user_error("dataset.path", "missing_library", mentions=[".[tables]"]):
         OwnTable(path=str(path), target="ja").load()
 
 
