@@ -12,6 +12,8 @@ import yaml
 from bnnbench.config.assemble import assemble_experiment
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
+from bnnbench.data.own_table.reading import ReadingSettings
+from bnnbench.data.own_table.source import OwnTable
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.model import Model, chosen_values, fit_model
 from bnnbench.experiment.model_file import (
@@ -74,23 +76,18 @@ class FinalModel:
         return tuple(name for one in self.encodings for name in one.features)
 
 
-def reading_settings(folder: RunFolder) -> tuple[bool, tuple[str, ...]]:
+def reading_settings(folder: RunFolder) -> ReadingSettings:
     """Return how to read files like the table of a run.
-
-    Returns:
-        Whether the first line has the names of columns, and what means a missing value.
 
     Raises:
         UserError: if its configuration is damaged.
     """
-    experiment = _read_experiment(folder)
-    dataset = getattr(experiment, "dataset", None)
-    return getattr(dataset, "header", True), _missing_values(experiment)
+    return _reading(_read_experiment(folder))
 
 
-def _missing_values(experiment: Experiment) -> tuple[str, ...]:
+def _reading(experiment: Experiment) -> ReadingSettings:
     dataset = getattr(experiment, "dataset", None)
-    return tuple(map(str, getattr(dataset, "missing_values", None) or ()))
+    return dataset.reading() if isinstance(dataset, OwnTable) else ReadingSettings()
 
 
 @numpy_defaults()
@@ -210,7 +207,7 @@ def _fit_and_save(
         "held_out": held_out.kind,
         "held_out_groups": held_out.groups.tolist(),
         "encodings": [asdict(encoding) for encoding in encodings],
-        "missing_values": _missing_values(experiment),
+        "missing_values": [*map(str, _reading(experiment).missing_values)],
     }
     scores = np.zeros(0)
     if conformal:

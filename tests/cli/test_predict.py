@@ -16,6 +16,8 @@ from support.tiny_runs import finished, tiny_run
 pytestmark = pytest.mark.usefixtures("without_figures")
 
 
+Words = tuple[str, ...]
+
 NAMES = ["row", "mean", "lower", "upper", "standard_deviation", "epistemic", "noise"]
 NAMES += ["outside_training_region"]
 
@@ -119,6 +121,78 @@ def test_the_output_has_the_format_of_the_input(command: Command, ran: Path, enc
     found = pd.read_csv(StringIO(text), sep=";", decimal=",")
     plain = pd.read_csv(StringIO(command("predict", str(ran), "new.csv")[1]))
     np.testing.assert_allclose(found[NAMES].astype(float), plain[NAMES].astype(float), rtol=1e-4)
+
+
+def saved(path: Path, frame: pd.DataFrame, encoding: str = "utf-8", **form: str) -> None:
+    """Write a table as text, or as the second sheet of a workbook or as parquet."""
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False, encoding=encoding, **form)  # type: ignore[call-overload]
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        with pd.ExcelWriter(path) as book:
+            frame.assign(a=0).to_excel(book, index=False, sheet_name="notes")
+            frame.to_excel(book, index=False, sheet_name="rows")
+
+
+CYRILLIC = ("dataset.encoding=cp1251",)
+SHEET = ("dataset.sheet=rows",)
+BARS = {"sep": "|", "decimal": ","}
+
+READING: dict[str, tuple[str, dict[str, str], Words, str, dict[str, str], Words]] = {
+    "encoding": (".csv", {"encoding": "cp1251"}, CYRILLIC, ".csv", {"encoding": "cp1251"}, ()),
+    "another encoding": (
+        *(".csv", {"encoding": "cp1251"}, CYRILLIC),
+        *(".csv", {"encoding": "utf-16"}, ("--encoding", "auto")),
+    ),
+    "separator": (".csv", {"sep": "|"}, ("dataset.separator=bar",), ".csv", {"sep": "|"}, ()),
+    "another separator": (
+        *(".csv", {"sep": "|"}, ("dataset.separator=bar",)),
+        *(".csv", {"sep": ";", "decimal": ","}, ("--separator", "semicolon", "--decimal", ",")),
+    ),
+    "what was detected": (".csv", BARS, (), ".csv", {"encoding": "utf-16", "sep": "\t"}, ()),
+    "sheet": (".xlsx", {}, SHEET, ".xlsx", {}, ()),
+    "another sheet": (".csv", {}, (), ".xlsx", {}, ("--sheet", "rows")),
+    "no sheets": (".xlsx", {}, SHEET, ".csv", BARS, ()),
+    "another kind": (".parquet", {}, (), ".csv", {"sep": ";", "decimal": ","}, ()),
+}
+
+
+@pytest.mark.parametrize("case", slow_except([*READING], "encoding", "no sheets"))
+def test_new_rows_are_read_as_in_the_run(command: Command, tmp_path: Path, case: str) -> None:
+    suffix, form, words, new_suffix, new_form, options = READING[case]
+    frame = made(60, 0).rename(columns={"b": "вес"}).replace({"red": "красный"})
+    saved(tmp_path / f"t{suffix}", frame, **form)
+    words = ("dataset.categorical=onehot", "method=linear", *words)
+    ran = finished(tiny_run(tmp_path / f"t{suffix}", tmp_path / "o", *words))[0].root
+    new = frame.head(6).assign(day=[f"0{k}" for k in range(6)])
+    saved(Path(f"new{new_suffix}"), new, **new_form)
+    code, _, errors = command("predict", str(ran), f"new{new_suffix}", "-o", "out.csv", *options)
+    assert code == 0 and "does not contain" not in errors, errors
+    plain = {"sep": new_form.get("sep", ","), "decimal": new_form.get("decimal", ".")}
+    found = pd.read_csv("out.csv", encoding=new_form.get("encoding"), dtype={"day": str}, **plain)
+    assert found["day"].tolist() == new["day"].tolist()
+    assert np.corrcoef(found["mean"], new["y"])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("words", "setting", "code"),
+    [
+        (("new.csv", "--sheet", "a"), "--sheet", "no_workbook"),
+        (("new.xlsx", "--sheet", "a"), "--sheet", None),
+        (("new.csv", "--encoding", "klingon"), "--encoding", None),
+        (("new.csv", "--separator", "comma"), "a", "missing_column"),
+        (("vague.csv",), "--decimal", "ambiguous"),
+    ],
+    ids=str,
+)
+def test_mistakes_in_how_to_read_new_rows(
+    command: Command, ran: Path, words: Words, setting: str, code: str | None
+) -> None:
+    saved(Path("new.csv"), made(5, 1), sep=";")
+    saved(Path("new.xlsx"), made(5, 1))
+    Path("vague.csv").write_text("a;b;kind\n1.230;2.345;red\n")
+    command.assert_refused("predict", str(ran), *words, setting=setting, code=code)
 
 
 @pytest.mark.parametrize("calibrate", slow_except(["none", "isotonic", "conformal"], "conformal"))

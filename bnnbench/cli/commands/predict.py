@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bnnbench.data.own_table.reading import ReadingSettings
     from bnnbench.data.own_table.text_file import TextFormat
     from bnnbench.prediction.final_model import FinalModel
 
@@ -50,6 +53,9 @@ With --next N, the rows of FILE are a pool without labels, and the output is the
 next, the first one first: each has the largest epistemic variance once those above it are labelled.
 """
 
+READING_OPTIONS = ("separator", "decimal", "encoding", "sheet")
+"""Options with the names of settings of the run, which they override."""
+
 SIX_DIGITS = "%.6g"
 """Format of predictions, which are not more precise."""
 
@@ -64,6 +70,8 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
+    from bnnbench.data.own_table.text_file import SEPARATORS
+
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a finished run")
     parser.add_argument("file", metavar="FILE", type=Path, help="new rows: CSV, Excel, parquet")
     parser.add_argument(
@@ -85,12 +93,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="output file (default: the terminal)"
     )
+    of_run = "(default: as in the run)"
+    marks, separators = ("auto", ".", ","), ("auto", *SEPARATORS)
+    parser.add_argument("--decimal", choices=marks, help=f"decimal mark of a text file {of_run}")
     parser.add_argument(
-        "--decimal",
-        choices=("auto", ".", ","),
-        default="auto",
-        help="decimal mark of a text file (default: auto)",
+        "--separator", choices=separators, help=f"column separator of a text file {of_run}"
     )
+    parser.add_argument("--encoding", metavar="NAME", help=f"encoding of a text file {of_run}")
+    parser.add_argument("--sheet", metavar="NAME", help=f"sheet of an Excel file {of_run}")
     text = "columns of FILE to copy to the output (default: all that the model does not use)"
     parser.add_argument("--id-columns", **NAMES | {"default": None, "help": text})
 
@@ -107,16 +117,15 @@ def run(arguments: Namespace) -> int:
             "no_intervals",
         )
     from bnnbench.data.own_table.columns import CATEGORIES
-    from bnnbench.data.own_table.reading import as_written, format_of, read_frame
+    from bnnbench.data.own_table.reading import as_written, output_format, read_frame
     from bnnbench.experiment.find_runs import find_run
     from bnnbench.prediction.final_model import load_or_fit, reading_settings
     from bnnbench.prediction.next_rows import next_rows
 
     folder = find_run(arguments.folder)
-    header, codes = reading_settings(folder)
-    frame, found = read_frame(
-        arguments.file, "auto", arguments.decimal, "auto", None, header, codes
-    )
+    settings = _settings(arguments, reading_settings(folder))
+    with _named_as_options():
+        frame, found = read_frame(arguments.file, settings)
     if not len(frame):
         raise UserError(f"{arguments.file} has no rows to predict.", "FILE", "no_rows")
     if found:
@@ -128,8 +137,8 @@ def run(arguments: Namespace) -> int:
                 f"{', '.join(map(str, frame))}).",
                 "--id-columns",
             )
-    writing = format_of(arguments.file, arguments.decimal)
-    written = as_written(arguments.file, frame, writing, header)
+    writing = output_format(arguments.file, settings)
+    written = as_written(arguments.file, frame, settings)
     fitted = load_or_fit(folder, conformal=arguments.calibrate == "conformal")
     words = [e.column for e in fitted.encodings if e.kind == CATEGORIES and e.column in frame]
     rows = frame.assign(**{name: written[name].where(frame[name].notna()) for name in words})
@@ -144,6 +153,30 @@ def run(arguments: Namespace) -> int:
         note(f"{warning}.")
     write_predictions(join_columns(ids, predicted), arguments.output, writing)
     return 0
+
+
+def _settings(arguments: Namespace, of_run: ReadingSettings) -> ReadingSettings:
+    """Return how to read the file: as the options say, else as in the run."""
+    from bnnbench.data.own_table.reading import EXCEL
+
+    given = {name: getattr(arguments, name) for name in READING_OPTIONS}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if arguments.file.suffix.lower() not in EXCEL:
+        chosen = {"sheet": None, **chosen}
+    return replace(of_run, **chosen)
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Name the options instead of the settings of the run in errors."""
+    try:
+        yield
+    except UserError as error:
+        text, setting = str(error), error.setting
+        for name in READING_OPTIONS:
+            text = text.replace(f"dataset.{name}", f"--{name}")
+            setting = f"--{name}" if setting == f"dataset.{name}" else setting
+        raise UserError(text, setting, error.code) from None
 
 
 def id_columns(

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,20 +54,11 @@ EXTRA = ".[tables]"
 """The optional dependencies for files other than text."""
 
 
-def read_frame(
-    path: Path,
-    separator: str,
-    decimal: str,
-    encoding: str,
-    sheet: str | None,
-    header: bool = True,
-    missing_values: Sequence[str | float] = (),
-) -> tuple[pd.DataFrame, str]:
-    """Read a file.
+@dataclass(frozen=True)
+class ReadingSettings:
+    """How to read a file; the fields have the names of the settings.
 
-    Args:
-        path: a text file (`.csv`, `.tsv` or any other extension, possibly compressed), an Excel
-            workbook, or a parquet or feather file.
+    Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
         decimal: decimal mark of a text file: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
@@ -74,6 +66,30 @@ def read_frame(
         header: whether the first line of text or a sheet has the names; if not, the columns are
             `column_1`, `column_2`, ...
         missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
+    """
+
+    separator: str = AUTO
+    decimal: str = AUTO
+    encoding: str = AUTO
+    sheet: str | None = None
+    header: bool = True
+    missing_values: Sequence[str | float] = ()
+
+    def format_of(self, path: Path) -> TextFormat:
+        """Return the format of a text file."""
+        return detect_format(path, self.separator, self.decimal, self.encoding)
+
+
+AS_DETECTED = ReadingSettings()
+
+
+def read_frame(path: Path, settings: ReadingSettings = AS_DETECTED) -> tuple[pd.DataFrame, str]:
+    """Read a file.
+
+    Args:
+        path: a text file (`.csv`, `.tsv` or any other extension, possibly compressed), an Excel
+            workbook, or a parquet or feather file.
+        settings: how to read it.
 
     Returns:
         The frame, and notes, which may be empty: the detected text format if it is not the default
@@ -83,21 +99,22 @@ def read_frame(
         UserError: if the file does not exist or is not a table.
     """
     _check_name(path)
-    kind, codes = path.suffix.lower(), MissingCodes.of(missing_values)
-    if sheet is not None and kind not in EXCEL:
+    kind, codes = path.suffix.lower(), MissingCodes.of(settings.missing_values)
+    header, formats = settings.header, (settings.separator, settings.decimal, settings.encoding)
+    if settings.sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
-    with _reading(path, encoding):
+    with _reading(path, settings.encoding):
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
             return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
         if kind in EXCEL:
-            frame, notes = _workbook(path, sheet, header)
+            frame, notes = _workbook(path, settings.sheet, header)
             frame = read_cells(frame, codes, MISSING)
         else:
-            found = detect_format(path, separator, decimal, encoding)
+            found = settings.format_of(path)
             frame, notes = read_text(path, found, header, codes.texts)
             frame = read_cells(frame, codes, MISSING, found.decimal)
-            detected = AUTO in (separator, decimal, encoding) and found != TextFormat()
+            detected = AUTO in formats and found != TextFormat()
             notes = [str(found)] * detected + notes
         hints = header_note(frame) if header else []
         return frame, "; ".join([*notes, *hints])
@@ -148,30 +165,29 @@ def encoding_hint(path: Path, encoding: str) -> str:
     return f"the encoding {guess} is a guess: if it is wrong, set dataset.encoding"
 
 
-def format_of(path: Path, decimal: str = AUTO) -> TextFormat:
+def output_format(path: Path, settings: ReadingSettings) -> TextFormat:
     """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return TextFormat()
-    return detect_format(path, AUTO, decimal, AUTO)
+    return settings.format_of(path)
 
 
-def as_written(
-    path: Path, frame: pd.DataFrame, text_format: TextFormat, header: bool = True
-) -> pd.DataFrame:
+def as_written(path: Path, frame: pd.DataFrame, settings: ReadingSettings) -> pd.DataFrame:
     """Return the cells of a file unchanged, so that 007, NA and leading blanks are preserved.
 
     Args:
         path: a file.
         frame: its rows as `read_frame` returns them.
-        text_format: its format, if it is a text file.
-        header: whether its first line has the names.
+        settings: how to read it.
     """
+    header = settings.header
     if path.suffix.lower() in COLUMNAR:
         return frame
     if path.suffix.lower() in EXCEL:
-        cells, _ = _workbook(path, None, header, na_filter=False)
+        cells, _ = _workbook(path, settings.sheet, header, exact=True)
         dates = frame.select_dtypes("datetime")
         return cells.head(len(frame)).assign(**{str(name): dates[name] for name in dates})
+    text_format = settings.format_of(path)
     try:
         cells, _ = read_text(path, text_format, header, dtype=str, exact=True)
     except (ValueError, UserError):  # a blank before a quotation mark
@@ -201,7 +217,7 @@ def _check_name(path: Path) -> None:
 
 
 def _workbook(
-    path: Path, sheet: str | None, header: bool, na_filter: bool = True
+    path: Path, sheet: str | None, header: bool, exact: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
@@ -218,13 +234,14 @@ def _workbook(
         top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
         start, names = find_header(top or [[""]], header)
         frame = read(
-            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False, na_filter=na_filter
-        )
+            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False,
+            na_filter=not exact, dtype=object if exact else None,
+        )  # fmt: skip
     width = max(frame.shape[1], len(names))
     frame = frame.reindex(columns=range(width))
     names = [*names, *[""] * (width - len(names))]
     end: list[str] = []
-    if na_filter:
+    if not exact:
         frame, end = without_empty_end(frame)
     named, notes = with_names(path, frame, names if header else name_by_position(names))
     return named, [*notes, *end]

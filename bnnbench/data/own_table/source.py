@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -34,7 +34,7 @@ from bnnbench.data.own_table.columns import (
     infer_encoding,
 )
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import encoding_hint, read_frame
+from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
     grouped_splits,
@@ -166,6 +166,12 @@ class OwnTable(Checked):
             text = f"{str(error).removesuffix('.')} ({hint})."
             raise UserError(text, error.setting, error.code) from None
 
+    def reading(self) -> ReadingSettings:
+        """The settings that say how to read the file, or another one like it."""
+        names = [field.name for field in fields(ReadingSettings)]
+        given = {name: getattr(self, name) for name in names}
+        return ReadingSettings(**given | {"missing_values": tuple(self.missing_values or ())})
+
     def _with_clean_names(self) -> OwnTable:
         """Write the names of columns as the reader does."""
         clean: dict[str, Any] = {}
@@ -177,15 +183,7 @@ class OwnTable(Checked):
         return replace(self, **clean)
 
     def _load(self, path: Path) -> Table:
-        frame, notes = read_frame(
-            path,
-            self.separator,
-            self.decimal,
-            self.encoding,
-            self.sheet,
-            self.header,
-            self.missing_values or (),
-        )
+        frame, notes = read_frame(path, self.reading())
         target, rows_in_file = str(self.target), len(frame)
         roles = ColumnRoles(target, self.columns, self.drop or (), self._split_by())
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]

@@ -20,7 +20,7 @@ from support.user_errors import raises_user_error
 
 import bnnbench
 from bnnbench.data.own_table.cells import MISSING
-from bnnbench.data.own_table.reading import read_frame
+from bnnbench.data.own_table.reading import ReadingSettings, read_frame
 from bnnbench.data.own_table.source import OwnTable
 
 FRAME = pd.DataFrame(
@@ -68,7 +68,7 @@ def test_thousands_separators_are_removed_from_numbers_only(tmp_path: Path) -> N
     """Not from dates (02.01.2024 would be 2012024) or versions."""
     rows = [f"{i + 1:02d}.01.2024;1.{i:03d},5;1.2.{i};{i}.000,0" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["day;grouped;version;whole", *rows]))
-    frame, found = read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)
+    frame, found = read_frame(tmp_path / "t.csv")
     assert "thousands" in found
     assert frame["day"].tolist() == [f"{i + 1:02d}.01.2024" for i in range(12)]
     assert frame["grouped"].tolist() == [1000.5 + i for i in range(12)]
@@ -108,14 +108,14 @@ def test_commas_and_points_separate_decimals_or_thousands(
     path.write_text("\n".join([f"a{separator}b", *(f'"{row}"{separator}x' for row in rows)]))
     if expected is None:
         with raises_user_error("dataset.decimal", "ambiguous"):
-            read_frame(path, "auto", decimal, "auto", None)
+            read_frame(path, ReadingSettings(decimal=decimal))
         return
-    assert read_frame(path, "auto", decimal, "auto", None)[0]["a"].tolist() == expected
+    assert read_frame(path, ReadingSettings(decimal=decimal))[0]["a"].tolist() == expected
 
 
 def test_commas_between_semicolons_are_decimal_marks(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a;b\n1,230;4\n2,460;5\n")
-    frame, _ = read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)
+    frame, _ = read_frame(tmp_path / "t.csv")
     assert frame["a"].tolist() == [1.23, 2.46]
 
 
@@ -128,7 +128,7 @@ def test_ends_of_lines_and_quotation_marks(tmp_path: Path, end: str) -> None:
 
 def test_long_cells(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"a,b\n1,{'x' * 140_000}\n")
-    assert read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)[0].shape == (1, 2)
+    assert read_frame(tmp_path / "t.csv")[0].shape == (1, 2)
 
 
 def zipped(path: Path, content: bytes) -> None:
@@ -242,15 +242,14 @@ def test_the_unpacked_size_is_limited(
         frame.to_csv(path, index=False)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.00002")
     with raises_user_error("dataset.path", "unreadable"):
-        read_frame(path, "auto", "auto", "auto", None)
+        read_frame(path)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1")
-    assert len(read_frame(path, "auto", "auto", "auto", None)[0]) == 4000
+    assert len(read_frame(path)[0]) == 4000
 
 
 def read(path: Path, content: str | bytes, **settings: Any) -> tuple[pd.DataFrame, str]:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    formats = {"separator": "auto", "decimal": "auto", "encoding": "auto", "sheet": None}
-    return read_frame(path, **formats | settings)
+    return read_frame(path, ReadingSettings(**settings))
 
 
 XY = "1.5,2\n3.5,4\n"
@@ -351,8 +350,7 @@ def test_codes_of_missing_values(
         getattr(plain, "to_excel" if kind == "xlsx" else "to_parquet")(
             tmp_path / f"t.{kind}", index=False
         )
-        given = {"separator": "auto", "decimal": "auto", "encoding": "auto", "sheet": None}
-        frame, _ = read_frame(tmp_path / f"t.{kind}", **given, missing_values=codes)
+        frame, _ = read_frame(tmp_path / f"t.{kind}", ReadingSettings(missing_values=codes))
         x = [None if isinstance(c, float) and np.isnan(c) else c for c in x]
     assert frame["x"].isna().tolist() == [pd.isna(cell) for cell in x]
 
@@ -372,15 +370,14 @@ def test_messy_workbooks(tmp_path: Path) -> None:
     cells = [["Report", None, None], [None, None, None], [" x\n[m]", "y", None], [1, "?", None]]
     rows = [*cells, *([k, 2.5 * k, None] for k in range(9)), [None, "", None]]
     pd.DataFrame(rows).to_excel(path, index=False, header=False)
-    given = {"separator": "auto", "decimal": "auto", "encoding": "auto", "sheet": None}
-    frame, notes = read_frame(path, **given, missing_values=["?"])
+    frame, notes = read_frame(path, ReadingSettings(missing_values=["?"]))
     assert list(frame) == ["x [m]", "y"] and len(frame) == 10 and "x [m]" in notes
     assert frame["y"].isna().tolist() == [True, *[False] * 9]
     pd.DataFrame([[1, 2.5]] * 3).to_excel(path, index=False, header=False)
-    assert list(read_frame(path, **given, header=False)[0]) == ["column_1", "column_2"]
+    assert list(read_frame(path, ReadingSettings(header=False))[0]) == ["column_1", "column_2"]
     pd.DataFrame([["a", "a"], [1, 2]]).to_excel(path, index=False, header=False)
     with raises_user_error("dataset.path", "duplicate_column", ["'a'"]):
-        read_frame(path, **given)
+        read_frame(path)
 
 
 def test_the_page_names_every_text_that_means_a_missing_value() -> None:
