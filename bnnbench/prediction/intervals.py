@@ -40,7 +40,7 @@ def predict_frame(
     Returns:
         The columns `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and
         `noise` (standard deviations), in units of the target, and `outside_training_region` (see
-        `TrainingRegion`); and warnings.
+        `TrainingRegion`; also rows with an unknown category); and warnings.
 
     Raises:
         UserError: if a column is missing, there are no data to calibrate with, or a prediction is
@@ -53,7 +53,8 @@ def predict_frame(
     from bnnbench.prediction.training_region import describe_outside
     from bnnbench.results.calibration import total_deviation
 
-    inputs, warnings = encode_rows(frame, fitted.encodings, name, fitted.missing_values)
+    codes = fitted.missing_values
+    inputs, unknown, warnings = encode_rows(frame, fitted.encodings, name, codes)
     found = fitted.saved.model.predict(inputs)
     deviation = total_deviation(found)
     low, high, notes = _interval_ends(fitted, folder, level, calibrate)
@@ -68,8 +69,8 @@ def predict_frame(
     }
     check_all_finite(columns, name)
     reasons = fitted.region.reasons(fitted.saved.model.scaler, inputs)
-    notes += describe_outside(reasons, fitted.features, name)
-    columns["outside_training_region"] = reasons.any(1)
+    notes += describe_outside(reasons, unknown, fitted.features, name)
+    columns["outside_training_region"] = reasons.any(1) | unknown
     return pd.DataFrame(columns), [*warnings, *notes]
 
 

@@ -64,7 +64,7 @@ def next_rows(
             "--next",
             "few_rows",
         )
-    inputs, warnings = encode_rows(frame, fitted.encodings, name, fitted.missing_values)
+    inputs, _, warnings = encode_rows(frame, fitted.encodings, name, fitted.missing_values)
     model, region = fitted.saved.model, fitted.region
     method = model.fitting.method
     if method.point_estimate:

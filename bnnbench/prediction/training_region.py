@@ -65,20 +65,24 @@ class TrainingRegion:
         return np.column_stack([(inputs < self.low) | (inputs > self.high), far])
 
 
-def describe_outside(reasons: np.ndarray, features: Sequence[str], name: str) -> list[str]:
+def describe_outside(
+    reasons: np.ndarray, unknown: np.ndarray, features: Sequence[str], name: str
+) -> list[str]:
     """Return a sentence with the number of rows outside the training data; none if there are none.
 
     Args:
         reasons: from `TrainingRegion.reasons`.
+        unknown: whether a row has a category that is not among the training rows, `[M]`.
         features: the names of the inputs; the three with most rows out of their range are named.
         name: of the file, for the sentence.
     """
-    count = int(reasons.any(1).sum())
+    count = int((reasons.any(1) | unknown).sum())
     if not count:
         return []
     ranges, far = reasons[:, :-1].sum(0), int(reasons[:, -1].sum())
     most = [k for k in np.argsort(-ranges, kind="stable")[:3] if ranges[k]]
     parts = [f"{ranges[k]} outside the range of {features[k]}" for k in most]
+    parts += [f"{unknown.sum()} with an unknown category"] * bool(unknown.any())
     parts += [f"{far} far from all training rows"] * bool(far)
     return [
         f"{name}: {count} of {len(reasons)} rows {'is' if count == 1 else 'are'} outside the "

@@ -214,7 +214,9 @@ def test_notes_on_unseen_categories_and_missing_cells(command: Command, ran: Pat
     new.to_csv("new.csv", index=False)
     code, out, errors = command("predict", str(ran), "new.csv")
     assert code == 0 and len(out.splitlines()) == 6
-    assert "kind" in errors and "green" in errors and "1 cell" in errors
+    assert "kind" in errors and "green (row 2)" in errors and "1 cell" in errors
+    assert "1 with an unknown category" in errors
+    assert pd.read_csv(StringIO(out))["outside_training_region"][1]
 
 
 def test_rows_outside_the_training_region_are_marked(command: Command, ran: Path) -> None:

@@ -36,6 +36,9 @@ def test_ranges_are_those_of_all_rows() -> None:
     assert region.rows.shape == (MAX_ROWS, 2)
     assert region.low.tolist() == training.min(0).tolist()
     found = np.array([[1, 0, 0], [1, 0, 1], [0, 0, 0]], bool)
-    (sentence,) = describe_outside(found, ["a", "b"], "new.csv")
+    known = np.zeros(3, bool)
+    (sentence,) = describe_outside(found, known, ["a", "b"], "new.csv")
     assert "2 of 3 rows" in sentence and "1 far" in sentence and "of b" not in sentence
-    assert not describe_outside(found[2:], ["a", "b"], "new.csv")
+    assert not describe_outside(found[2:], known[2:], ["a", "b"], "new.csv")
+    (sentence,) = describe_outside(found, ~known, ["a", "b"], "new.csv")
+    assert "3 of 3 rows" in sentence and "3 with an unknown category" in sentence

@@ -36,8 +36,9 @@ and further columns are ignored.
 The output has the number of each row, the columns that the model does not use (or those of
 --id-columns) and, in units of the target, the mean, the ends of the interval, the
 standard_deviation and its two parts: epistemic (uncertainty of the model) and noise. The column
-outside_training_region marks rows outside the range of a feature, and rows farther from all
-training rows than 99 % of these are from each other. A file written with -o has the format of FILE:
+outside_training_region marks rows with an unknown category, outside the range of a feature, or
+farther from all training rows than 99 % of these are from each other. FILE is read with the
+settings of the run, unless options override them. A file written with -o has the format of FILE:
 semicolons and decimal commas, if FILE has them.
 
 The interval is Gaussian with this mean and standard deviation, unless it is calibrated:

@@ -21,7 +21,7 @@ def encode_rows(
     encodings: Sequence[Encoding],
     name: str,
     missing_values: Sequence[str] = (),
-) -> tuple[np.ndarray, list[str]]:
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Encode new rows; columns are matched by name.
 
     Args:
@@ -31,7 +31,8 @@ def encode_rows(
         missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
 
     Returns:
-        Inputs `[M, D]`, NaN where there is no value, and warnings, a sentence each.
+        Inputs `[M, D]`, NaN where there is no value; whether a row has an unknown category, `[M]`;
+        and warnings, a sentence each.
 
     Raises:
         UserError: if a column is missing or holds values of another kind.
@@ -57,24 +58,29 @@ def encode_rows(
     inputs = np.column_stack(columns)
     if np.isinf(inputs).any():
         raise UserError(f"{name} holds infinite numbers.", code="infinite")
-    return inputs, [*_unknown_words(frame, encodings, name), *_gaps(inputs, name)]
+    unknown, warnings = _unknown_words(frame, encodings, name)
+    return inputs, unknown, [*warnings, *_gaps(inputs, name)]
 
 
-def _unknown_words(frame: pd.DataFrame, encodings: Sequence[Encoding], name: str) -> list[str]:
-    warnings = []
-    for one in encodings:
-        if one.kind == CATEGORIES:
-            new = sorted({*as_strings(frame[one.column], one.values).dropna()} - {*one.values})
-            if new:
-                warnings.append(
-                    f"{name}: {one.column} holds {', '.join(map(excerpt, new[:3]))}"
-                    f"{' and others' * (len(new) > 3)}, which the original table does not contain; "
-                    "they are encoded as zeros"
-                )
-            if gaps := int(frame[one.column].isna().sum()):
-                rows = "1 row" if gaps == 1 else f"{gaps} rows"
-                warnings.append(f"{name}: {one.column} has no value in {rows}, encoded as zeros")
-    return warnings
+def _unknown_words(
+    frame: pd.DataFrame, encodings: Sequence[Encoding], name: str
+) -> tuple[np.ndarray, list[str]]:
+    warnings, unknown = [], np.zeros(len(frame), bool)
+    for one in (one for one in encodings if one.kind == CATEGORIES):
+        words = as_strings(frame[one.column], one.values).reset_index(drop=True)
+        new = words[words.notna() & ~words.isin(one.values)]
+        unknown[new.index] = True
+        first = new.drop_duplicates()
+        if len(first):
+            listed = [f"{excerpt(word)} (row {k + 1})" for k, word in first.head(3).items()]
+            warnings.append(
+                f"{name}: {one.column} holds {', '.join(listed)}{' and others' * (len(first) > 3)}"
+                ", which the original table does not contain; they are encoded as zeros"
+            )
+        if gaps := int(words.isna().sum()):
+            rows = "1 row" if gaps == 1 else f"{gaps} rows"
+            warnings.append(f"{name}: {one.column} has no value in {rows}, encoded as zeros")
+    return unknown, warnings
 
 
 def _gaps(inputs: np.ndarray, name: str) -> list[str]:

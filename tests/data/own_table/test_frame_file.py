@@ -47,7 +47,7 @@ def test_cells_of_a_frame_are_what_they_are(tmp_path: Path, case: str) -> None:
     rules = {"categorical": "onehot", "dates": "numbers", "missing": "impute"}
     table = OwnTable(path=path, target="y", **rules).load()
     assert table.features == (*features, "x")
-    again, _ = encode_rows(frame, table.encodings, "rows")
+    again, _, _ = encode_rows(frame, table.encodings, "rows")
     pd.testing.assert_frame_equal(pd.DataFrame(again), pd.DataFrame(table.inputs))
 
 
@@ -67,6 +67,6 @@ def test_columns_with_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_codes_of_missing_values_apply_to_objects() -> None:
     frame = made([-999, "?", "4"], None)[["c"]]
-    inputs, _ = encode_rows(frame, [Encoding("c", "number")], "rows", ["-999", "?"])
+    inputs, _, _ = encode_rows(frame, [Encoding("c", "number")], "rows", ["-999", "?"])
     assert inputs[2:4, 0].tolist() == pytest.approx([4, np.nan], nan_ok=True)
     assert np.isnan(inputs[:2]).all()
