@@ -70,6 +70,7 @@ class Policy:
         drop: the columns excluded so far.
         missing_values: the texts and numbers that mean a missing value so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
+        time: the column of `dataset.time`, which is known before the target.
     """
 
     missing: str = REFUSE
@@ -78,6 +79,7 @@ class Policy:
     drop: tuple[str, ...] = ()
     missing_values: tuple[str, ...] = ()
     split_by: bool = True
+    time: str | None = None
 
     def advice(self, settings: Settings) -> str:
         """Return overrides that can be typed as they are; lists continue the present ones."""

@@ -21,12 +21,14 @@ class ColumnRoles:
         columns: the inputs; None means all other columns.
         drop: the columns to exclude.
         split_by: maps `group`, `time` or `test` to its column, which is not an input.
+        time_input: the column of `time`, if it is an input.
     """
 
     target: str
     columns: Sequence[str] | None
     drop: Sequence[str]
     split_by: Mapping[str, str]
+    time_input: str | None
 
     def select(self, path: Path, names: Sequence[str]) -> list[str]:
         """Return the columns in use, in the order of the file.
@@ -45,8 +47,11 @@ class ColumnRoles:
         by = set(self.split_by.values())
         for key, name in {"target": self.target, **self.split_by}.items():
             if name in self.drop:
+                hint = "; use dataset.time_input=false instead" if key == "time" else ""
                 raise invalid(
-                    "drop", "column_in_use", f"{name!r} is the {key} column and cannot be dropped."
+                    "drop",
+                    "column_in_use",
+                    f"{name!r} is the {key} column and cannot be dropped{hint}.",
                 )
         if self.target in by:
             raise invalid(
@@ -55,7 +60,7 @@ class ColumnRoles:
                 f"column {self.target!r} cannot be both the target and the split column.",
             )
         candidates = names if self.columns is None else self.columns
-        inputs = {*candidates} - {self.target, *self.drop, *by}
+        inputs = {*candidates} - {self.target, *self.drop, *(by - {self.time_input})}
         if not inputs:
             raise invalid(
                 "path",

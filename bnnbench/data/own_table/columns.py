@@ -94,22 +94,22 @@ def is_typed_text(column: pd.Series) -> bool:
     return isinstance(column.dtype, pd.CategoricalDtype)
 
 
-def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
-    """Return a column of `dataset.time` as numbers `[N]` that order the rows.
+def time_encoding(path: Path, column: pd.Series) -> Encoding:
+    """Return the encoding of the column of `dataset.time`, whose numbers order the rows.
 
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    values = _as_numbers(column)
-    values = _as_dates(column) if values is None else values
-    if values is None or np.isnan(values).any():
-        raise invalid(
-            "time",
-            "not_ordered",
-            f"column {column.name!r} of {path} must hold a number or a date "
-            "(2024-12-31 or 31.12.2024) in every row.",
-        )
-    return values
+    for kind, read in ((NUMBER, _as_numbers), (DATES, _as_dates)):
+        values = read(column)
+        if values is not None and not np.isnan(values).any():
+            return Encoding(str(column.name), kind)
+    raise invalid(
+        "time",
+        "not_ordered",
+        f"column {column.name!r} of {path} must hold a number or a date "
+        "(2024-12-31 or 31.12.2024) in every row.",
+    )
 
 
 def _as_numbers(column: pd.Series) -> np.ndarray | None:

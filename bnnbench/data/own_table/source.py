@@ -30,8 +30,8 @@ from bnnbench.data.own_table.columns import (
     NUMBER,
     Encoding,
     as_strings,
-    dates_or_numbers,
     infer_encoding,
+    time_encoding,
 )
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
@@ -63,7 +63,8 @@ SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
 class OwnTable(Checked):
     """A table in a text (CSV and similar), Excel, parquet or feather file.
 
-    All columns are inputs except the target and the columns that define the splits. Numbers are
+    All columns are inputs except the target and the columns that define the splits; the time is one
+    unless it is switched off. Numbers are
     read as they are, true and false as 1 and 0. Standardisation and imputation use the training
     rows of a split only; the categories of a column are taken from the whole file.
 
@@ -79,6 +80,8 @@ class OwnTable(Checked):
         dates: how to treat date columns: `refuse` or `numbers`, days since 1970.
         group: a column; rows with the same value stay on one side of every split and in one fold.
         time: a column that orders the rows; the test rows of every split follow its training rows.
+        time_input: whether this column is also an input (dates as days since 1970), unless
+            `columns` leaves it out.
         test: a column that marks the test rows of a single split.
         n_splits: number of train/test splits; None means 20, or 5 with `time`.
         test_fraction: fraction of the rows (or groups) in each test part.
@@ -103,6 +106,7 @@ class OwnTable(Checked):
     dates: Annotated[str, OneOf(REFUSE, NUMBERS)] = REFUSE
     group: str | None = None
     time: str | None = None
+    time_input: bool = no_identity(True)
     test: str | None = None
     n_splits: NumberOfSplits | None = None
     test_fraction: TestFraction = 0.1
@@ -185,7 +189,9 @@ class OwnTable(Checked):
     def _load(self, path: Path) -> Table:
         frame, notes = read_frame(path, self.reading())
         target, rows_in_file = str(self.target), len(frame)
-        roles = ColumnRoles(target, self.columns, self.drop or (), self._split_by())
+        roles = ColumnRoles(
+            target, self.columns, self.drop or (), self._split_by(), self._time_input()
+        )
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
         if len(frame) < MIN_ROWS:
@@ -238,6 +244,11 @@ class OwnTable(Checked):
             if getattr(self, key) is not None
         }
 
+    def _time_input(self) -> str | None:
+        """The column of `time`, if it is an input."""
+        listed = self.columns is None or self.time in self.columns
+        return self.time if self.time_input and listed else None
+
     def _policy(self) -> Policy:
         return Policy(
             self.missing,
@@ -246,6 +257,7 @@ class OwnTable(Checked):
             tuple(self.drop or ()),
             tuple(map(str, self.missing_values or ())),
             split_by=bool(self._split_by()),
+            time=self.time,
         )
 
     def _count(self) -> int:
@@ -278,12 +290,16 @@ class OwnTable(Checked):
         Raises:
             UserError: if a column cannot be used as it is.
         """
-        names = [name for name in frame.columns if name not in self._split_by().values()]
-        encodings = [infer_encoding(frame[name]) for name in names]
-        policy = self._policy()
+        time, policy = self._time_input(), self._policy()
+        split_by = {*self._split_by().values()} - {time}
+        names = [name for name in frame.columns if name not in split_by]
+        encodings = [
+            time_encoding(path, frame[name]) if name == time else infer_encoding(frame[name])
+            for name in names
+        ]
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
-        check_columns(path, frame, encodings, policy)
+        check_columns(path, frame, [one for one in encodings if one.column != time], policy)
         return encodings
 
     def _numbers(
@@ -305,7 +321,7 @@ class OwnTable(Checked):
         if groups is not None:
             return grouped_splits(groups, count, self.test_fraction, self.split_seed)
         if self.time is not None:
-            times = dates_or_numbers(path, frame[self.time])
+            (times,) = time_encoding(path, frame[self.time]).apply(frame[self.time])
             return time_splits(times, count, self.test_fraction)
         if self.test is not None:
             marks = infer_encoding(frame[self.test].astype(object))

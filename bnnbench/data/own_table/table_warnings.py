@@ -56,7 +56,8 @@ def column_warnings(
         rows: the number of rows of the file, of which `N` are in use.
         policy: the decisions made so far.
     """
-    numbering = [name for name, values in inputs.items() if _numbers_rows(name, values, rows)]
+    others = {name: values for name, values in inputs.items() if name != policy.time}
+    numbering = [name for name, values in others.items() if _numbers_rows(name, values, rows)]
     warnings = [
         f"{name} numbers the rows, and new rows are outside its range: add {policy.without(name)}"
         for name in numbering[: len(inputs) - 1]
@@ -199,7 +200,7 @@ def _target_leaks(
     warnings = []
     for name, column in zip(features, inputs.T, strict=True):
         present = ~np.isnan(column)
-        if present.sum() < 3 or is_constant(column):
+        if present.sum() < 3 or is_constant(column) or name == policy.time:
             continue
         target_ranks = ranks[present] if present.all() else _ranks(targets[present])
         if np.ptp(target_ranks) == 0:
