@@ -24,6 +24,22 @@ LEVEL = 0.9
 """Of the intervals whose coverage is reported."""
 
 
+EXPECTED = (0.8, 0.98)
+"""Coverages outside of which an interval is far too narrow or far too wide."""
+
+CAUSES = {
+    "time": "the test rows are later than the training rows, and the target probably changes with "
+    "time in a way that {} has not learned; dataset.time_input=true makes the time an input",
+    "group": "groups probably differ by more than the inputs tell, so that new groups are harder "
+    "to predict than {} expects",
+    "": "{} is probably too certain for this table, such as where the noise differs between rows; "
+    "`predict --calibrate conformal` widens the intervals",
+}
+"""Likely causes of too narrow intervals, by what defines the splits; for the name of a method."""
+
+TOO_WIDE = "a few rows with large errors probably widen the intervals of {} for all other rows"
+
+
 @dataclass(frozen=True)
 class Coverage:
     """Fractions of test targets inside the 90 % interval, not recalibrated.
@@ -83,6 +99,21 @@ def sentences(verdict: Verdict, names: pd.Series, coverage: Coverage | None) -> 
         yield f"Not ranked: {join_words(rest)}."
     if coverage is not None:
         yield f"The 90 % intervals of {best} contain {coverage}."
+
+
+def coverage_warning(coverage: Coverage, best: str, split_by: str) -> str | None:
+    """Return a sentence if the coverage is far from its level, with the likely cause.
+
+    Args:
+        coverage: of the best run.
+        best: its label.
+        split_by: what defines the splits: one of `CAUSES`.
+    """
+    low, high = EXPECTED
+    if low <= coverage.whole <= high:
+        return None
+    cause = (CAUSES[split_by] if coverage.whole < low else TOO_WIDE).format(best)
+    return f"the 90 % intervals contain {coverage.whole:.0%} of the test targets: {cause}"
 
 
 def _describe(name: str, rival: pd.Series) -> str:

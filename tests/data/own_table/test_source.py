@@ -283,6 +283,28 @@ def test_split_columns_are_not_inputs(tmp_path: Path) -> None:
     assert split.test.tolist() == [16, 17, 18, 19]
 
 
+@pytest.mark.parametrize("form", ["%d", "%Y-%m-%d", "%d.%m.%Y %H:%M"])
+def test_the_time_is_an_input_unless_it_is_switched_off(tmp_path: Path, form: str) -> None:
+    """Nothing else is said about it: it is known before the target."""
+    days = pd.date_range("2024-01-01", periods=120)
+    texts = [str(k) for k in range(1, 121)] if form == "%d" else days.strftime(form)
+    rows = [f"{text},{k % 7},{k + (k * 37 % 11) / 9}" for k, text in enumerate(texts)]
+    path = write(tmp_path, rows, header="day,a,y")
+    by_time = {"path": path, "target": "y", "time": "day"}
+    table = OwnTable(**by_time).load()
+    assert table.features == ("day", "a")
+    assert np.diff(table.inputs[:, 0]).tolist() == [1.0] * 119
+    assert [one.kind for one in table.encodings] == [
+        "number" if form == "%d" else "dates",
+        "number",
+    ]
+    assert not [text for text in table.warnings if "day" in text]
+    assert OwnTable(**by_time, time_input=False).load().features == ("a",)
+    assert OwnTable(**by_time, columns=["a"]).load().features == ("a",)
+    with refused("dataset.drop column_in_use", "dataset.time_input=false"):
+        OwnTable(**by_time, drop=["day"]).load()
+
+
 @pytest.mark.parametrize(
     ("settings", "case"),
     [
