@@ -28,6 +28,7 @@ COLUMNS: dict[str, tuple[Sequence[object], str | None, list[str]]] = {
     "integers": ([1, None, 3], "Int64", ["c"]),
     "objects": ([1, 2.5, True], None, ["c"]),
     "moments": ([datetime.date(2024, 1, 2), datetime.date(2024, 3, 4)], None, ["c"]),
+    "durations": ([1, 2], "m8[s]", ["c=0 days 00:00:01", "c=0 days 00:00:02"]),
     "truth": ([True, False, None], None, ["c"]),
     "sparse": ([0.0, 0.0, 1.0], "Sparse[float]", ["c"]),
 }
