@@ -101,14 +101,14 @@ class FinishedRun:
             UserError: if a column is missing, or an option is wrong.
         """
         from bnnbench.constraints import check_between, check_choice
-        from bnnbench.data.own_table.frame_file import named_by_text
+        from bnnbench.data.own_table.names import with_clean_names
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 
         check_between("interval", interval, 0, 1)
         check_choice("calibrate", calibrate, CALIBRATIONS)
         model = load_or_fit(self.folder, conformal=calibrate == "conformal")
-        named = named_by_text(rows)
+        named = with_clean_names(rows)
         predicted, _ = predict_frame(model, self.folder, named, "rows", interval, calibrate)
         return predicted.set_axis(rows.index)
 
@@ -125,11 +125,11 @@ class FinishedRun:
         Raises:
             UserError: if a column is missing, or the pool has too few rows.
         """
-        from bnnbench.data.own_table.frame_file import named_by_text
+        from bnnbench.data.own_table.names import with_clean_names
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.next_rows import next_rows
 
-        chosen, _ = next_rows(load_or_fit(self.folder), named_by_text(pool), "pool", count)
+        chosen, _ = next_rows(load_or_fit(self.folder), with_clean_names(pool), "pool", count)
         return chosen.set_axis(pool.index[chosen["row"] - 1])
 
 

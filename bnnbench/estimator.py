@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, timedelta
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnbench.config.overrides import as_override
 from bnnbench.data.own_table.columns import excerpt
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
@@ -33,6 +33,13 @@ SETTINGS = {
     "prior_precision": ("method.prior_precision",),
 }
 """Settings of `bnnbench run` by parameter."""
+
+BY_DATA_SET: Mapping[str, Callable[[FitSettings], Any]] = {
+    "network.width": lambda fit: fit.network.width,
+    "training.batch_size": lambda fit: fit.training.batch_size,
+    "training.samples": lambda fit: fit.training.samples,
+}
+"""Settings of which the book's protocol has a value for each data set, and those of a fit."""
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -64,6 +71,9 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
     Attributes:
         model_: the fitted model.
         hyper_parameters_: its hyper-parameters, in standardised units.
+        assumed_settings_: with `protocol="book"`, the values used for settings of which the book
+            has a value for each data set, unless they were given. The bounds of the search depend
+            on the data set too.
         n_features_in_: number of inputs.
         feature_names_in_: their names, if `fit` got a frame.
     """
@@ -117,6 +127,14 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         model = fit_rows(inputs, targets.astype(np.float64), names, self._overrides())
         self.model_: Model = model.to_double()
         self.hyper_parameters_ = dict(model.values)
+        self.assumed_settings_ = self._assumed(model)
+        if self.assumed_settings_:
+            values = ", ".join(f"{name}={value}" for name, value in self.assumed_settings_.items())
+            warnings.warn(
+                "the book's protocol sets these, and the bounds of the search, for each data set; "
+                f"here they are {values}. Give `settings` if yours differ.",
+                stacklevel=2,
+            )
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -147,6 +165,15 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(inputs))
         return predictive_distribution(self.model_, inputs, index)
 
+    def _assumed(self, model: Model) -> dict[str, Any]:
+        given = {word.partition("=")[0] for word in self._overrides()}
+        book = self.protocol == "book" and model.fitting.method.trains_network
+        return {
+            name: value_of(model.fitting)
+            for name, value_of in BY_DATA_SET.items()
+            if book and name not in given
+        }
+
     def _overrides(self) -> list[str]:
         """Return the parameters as overrides, `settings` last."""
         given = {key: getattr(self, name) for name, keys in SETTINGS.items() for key in keys}
@@ -168,53 +195,31 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
 @contextmanager
 def _explained(X: Any, y: Any = None) -> Iterator[None]:
     """Replace scikit-learn's error by a `UserError` that names the cell, if a cell is to blame."""
-    for name, cells in (("X", X), ("y", y)):
-        if _has_dates(cells):  # scikit-learn counts units, which differ between arrays
-            _check_cells(name, cells)
     try:
         yield
     except UserError:
         raise
-    except (ValueError, TypeError):
+    except ValueError:
         for name, cells in (("X", X), ("y", y)):
-            _check_cells(name, cells)
+            _check_no_text(name, cells)
         if y is not None:
             _check_targets(pd.to_numeric(np.ravel(y), errors="coerce"))
         raise
 
 
-def _has_dates(cells: Any) -> bool:
-    types = cells.dtypes if isinstance(cells, pd.DataFrame) else [getattr(cells, "dtype", None)]
-    return any(getattr(one, "kind", "") in ("m", "M") for one in types)
-
-
-def _check_cells(name: str, cells: Any) -> None:
-    """Raise `UserError` at the first text, date or infinite number."""
-    if issparse(cells) or np.ndim(cells) not in (1, 2):
-        return
-    for column, values in pd.DataFrame(cells).items():
+def _check_no_text(name: str, cells: Any) -> None:
+    columns = pd.DataFrame(cells).items() if np.ndim(cells) in (1, 2) else ()
+    for column, values in columns:
         for row, cell in enumerate(values):
-            code, what = _kind_of_cell(cell)
-            if code:
+            if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
                 of = f"column {column!r} of {name}" if name == "X" else name
-                encoder = " (scikit-learn's OneHotEncoder converts categories)"
-                how = encoder if (code, name) == ("text", "X") else ""
+                how = " (scikit-learn's OneHotEncoder converts categories)" * (name == "X")
                 raise UserError(
-                    f"{of} holds {what} in row {row + 1}; convert it to finite numbers{how}.",
+                    f"{of} holds the text {excerpt(cell)!r} in row {row + 1}; convert it to "
+                    f"numbers{how}.",
                     name,
-                    code,
+                    "text",
                 )
-
-
-def _kind_of_cell(cell: Any) -> tuple[str, str]:
-    """Return why a cell is no number and what it is; empty texts if it is one, or has no value."""
-    if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
-        return "text", f"the text {excerpt(cell)!r}"
-    if isinstance(cell, date | timedelta) and not pd.isna(cell):
-        return "date", f"the date or time {cell}"
-    if isinstance(cell, float) and np.isinf(cell):
-        return "not_finite", str(cell)
-    return "", ""
 
 
 def _check_targets(targets: np.ndarray) -> None:

@@ -112,6 +112,21 @@ def group_bytes(table: Table, splits: int, folds: int, samples: int) -> float:
     return data + predicted
 
 
+def least_bytes(table: Table, network: Network, training: int, test: int) -> float:
+    """Return the bytes of one step of one network, or of its predictions, whichever is more.
+
+    Args:
+        table: the data set.
+        network: the architecture.
+        training: weight samples in a step.
+        test: weight samples of a prediction.
+    """
+    sizes = (table.inputs.shape[1], *network.widths, 1)
+    weights = sum((inputs + 1) * units for inputs, units in pairwise(sizes))
+    tested = max(len(split.test) for split in table.splits)
+    return 4.0 * max(training * weights, test * tested)
+
+
 def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
     """Describe the table and the splits to run."""
     rows, columns = table.inputs.shape

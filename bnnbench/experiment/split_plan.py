@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from bnnbench.experiment.split_cost import (
     describe_training,
     group_bytes,
     group_seconds,
+    least_bytes,
     max_stacked_replicas,
 )
 from bnnbench.experiment.split_files import KIND, SPLITS
@@ -109,6 +111,7 @@ class SplitPlan(HasSteps, HasPlan):
     def check(self) -> None:
         check_int("seed", self.seed, minimum=0)
         self.method.check_network(self.table.inputs.shape[1], self.network)
+        self._check_memory()
         if self.fits_folds:
             self._check_folds()
         largest = max(len(split.train) for split in self.table.splits)
@@ -123,6 +126,19 @@ class SplitPlan(HasSteps, HasPlan):
         if self.space and not self.search.searches:
             self.search.suggest(self.space, (), 0)  # raises an error with the missing values
         select_splits(self.table, self.splits)
+
+    def _check_memory(self) -> None:
+        samples = self.training.samples, self.evaluation.samples
+        needed = least_bytes(self.table, self.network, *samples)
+        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if needed > present:
+            raise UserError(
+                f"this network and {samples[0]:,} weight samples (training.samples; "
+                f"evaluation.samples: {samples[1]:,}) need more than {needed / 1e9:,.0f} GB, but "
+                f"this machine has {present / 1e9:,.0f} GB of memory.",
+                "network.width",
+                "too_large",
+            )
 
     def _check_folds(self) -> None:
         groups = self.table.groups
@@ -140,7 +156,10 @@ class SplitPlan(HasSteps, HasPlan):
             )
 
     def warnings(self) -> tuple[str, ...]:
-        return self.table.warnings
+        few = f"all {self.iterations} evaluations of the search are random: search.initial_points"
+        points = self._random_points
+        only_random = [f"{few} is {points}"] if 0 < self.iterations < points else []
+        return (*self.table.warnings, *only_random)
 
     @property
     def table(self) -> Table:
@@ -157,6 +176,10 @@ class SplitPlan(HasSteps, HasPlan):
     def iterations(self) -> int:
         """Search evaluations per split; 0 if nothing is searched."""
         return self.search.iterations if self.bounds else 0
+
+    @property
+    def _random_points(self) -> int:
+        return getattr(self.search, "initial_points", 0)
 
     @property
     def fitting(self) -> FitSettings:
@@ -204,7 +227,7 @@ class SplitPlan(HasSteps, HasPlan):
             "synthetic": self.table.truth is not None,
             "target": self.table.target,
             "score_training_rows": self.evaluation.score_training_rows,
-            "initial_points": getattr(self.search, "initial_points", 0),
+            "initial_points": min(self._random_points, self.search.iterations),
         }
 
     def path_parts(self) -> tuple[str, ...]:

@@ -77,17 +77,17 @@ class FinalModel:
 
 
 def reading_settings(folder: RunFolder) -> ReadingSettings:
-    """Return how to read files like the table of a run.
+    """Return the settings with which the table of a run was read.
 
     Raises:
         UserError: if its configuration is damaged.
     """
-    return _reading(_read_experiment(folder))
+    return _settings_of(_read_experiment(folder))
 
 
-def _reading(experiment: Experiment) -> ReadingSettings:
+def _settings_of(experiment: Experiment) -> ReadingSettings:
     dataset = getattr(experiment, "dataset", None)
-    return dataset.reading() if isinstance(dataset, OwnTable) else ReadingSettings()
+    return dataset.reading if isinstance(dataset, OwnTable) else ReadingSettings()
 
 
 @numpy_defaults()
@@ -207,7 +207,7 @@ def _fit_and_save(
         "held_out": held_out.kind,
         "held_out_groups": held_out.groups.tolist(),
         "encodings": [asdict(encoding) for encoding in encodings],
-        "missing_values": [*map(str, _reading(experiment).missing_values)],
+        "missing_values": _settings_of(experiment).missing_values,
     }
     scores = np.zeros(0)
     if conformal:

@@ -41,7 +41,7 @@ from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
-from bnnbench.results.calibration import calibration_table, total_deviation
+from bnnbench.results.calibration import calibration_table, coverage_note, total_deviation
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
@@ -105,10 +105,10 @@ def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
 def run_notes(folder: RunFolder) -> list[str]:
     """Notes on a run: diverged splits, values at a search bound, the meaning of z."""
     splits = read_splits(folder)
-    return notes_of(run_row(folder, splits), splits)
+    return notes_of(run_row(folder, splits), splits, folder)
 
 
-def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
+def notes_of(run: Mapping[str, Any], splits: pd.DataFrame, folder: RunFolder) -> list[str]:
     """Notes on a run."""
     notes = []
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
@@ -130,6 +130,9 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
             f"The regressor's standard deviations were too small for held-out rows in {added} of "
             f"{len(splits)} splits, where the noise includes the missing variance."
         )
+    covered = run_files.coverage_of(folder)
+    if covered is not None and (note := coverage_note(covered, run["settings"])):
+        notes.append(note)
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
         notes.append(
@@ -182,7 +185,7 @@ def summarise_run(
         if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
     }
     own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
-    charts, notes = [], notes_of(row, splits)
+    charts, notes = [], notes_of(row, splits, folder)
     functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
     for function in functions if with_charts else ():
         try:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,6 +131,32 @@ CALIBRATION_METRICS = (
     *(f"coverage_{100 * level:.0f}" for level in REPORTED_LEVELS),
     *(f"width_{100 * level:.0f}" for level in REPORTED_LEVELS),
 )
+
+
+MIN_COVERAGE, MAX_COVERAGE = 0.8, 0.98
+"""Coverage of 90 % intervals beyond which a run gets a note."""
+
+
+def coverage_note(covered: float, settings: Mapping[str, Any]) -> str:
+    """Say that 90 % intervals are far too narrow or too wide, and why; empty if they are not.
+
+    Args:
+        covered: fraction of the test targets that they contain.
+        settings: of the run, by dotted name.
+    """
+    if not (covered < MIN_COVERAGE or covered > MAX_COVERAGE):  # also NaN
+        return ""
+    found = f"The 90 % intervals contain {covered:.0%} of the test targets: they are too"
+    if covered > MAX_COVERAGE:
+        return f"{found} wide. `bnnbench predict --calibrate` makes them narrower."
+    if settings.get("dataset.time"):
+        return (
+            f"{found} narrow. The test rows are later than the training rows, which may not show "
+            "a trend or a change."
+        )
+    if settings.get("dataset.group"):
+        return f"{found} narrow. New groups may differ more than the rows of known groups."
+    return f"{found} narrow. `bnnbench predict --calibrate` makes them wider."
 
 
 def total_deviation(points: pd.DataFrame | Mapping[str, np.ndarray]) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bnnbench.notes import join_words
-from bnnbench.results.calibration import pit_values, total_deviation
+from bnnbench.results.calibration import coverage_note, pit_values, total_deviation
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_files import read_test_points
@@ -22,22 +23,6 @@ SCORE = BY_KEY["log_likelihood"]
 
 LEVEL = 0.9
 """Of the intervals whose coverage is reported."""
-
-
-EXPECTED = (0.8, 0.98)
-"""Coverages outside of which an interval is far too narrow or far too wide."""
-
-CAUSES = {
-    "time": "the test rows are later than the training rows, and the target probably changes with "
-    "time in a way that {} has not learned; dataset.time_input=true makes the time an input",
-    "group": "groups probably differ by more than the inputs tell, so that new groups are harder "
-    "to predict than {} expects",
-    "": "{} is probably too certain for this table, such as where the noise differs between rows; "
-    "`predict --calibrate conformal` widens the intervals",
-}
-"""Likely causes of too narrow intervals, by what defines the splits; for the name of a method."""
-
-TOO_WIDE = "a few rows with large errors probably widen the intervals of {} for all other rows"
 
 
 @dataclass(frozen=True)
@@ -66,13 +51,19 @@ def recommendation(runs: Runs) -> Verdict:
     return verdict
 
 
-def sentences(verdict: Verdict, names: pd.Series, coverage: Coverage | None) -> Iterator[str]:
+def sentences(
+    verdict: Verdict,
+    names: pd.Series,
+    coverage: Coverage | None,
+    settings: Mapping[str, Any],
+) -> Iterator[str]:
     """Yield a recommendation in words.
 
     Args:
         verdict: on the data set.
         names: labels of the runs.
         coverage: of the best run.
+        settings: of the best run, by dotted name.
     """
     best, top = names[verdict.best], verdict.scores.iloc[0]
     mean, error = (top[f"{SCORE.key}_{kind}"] for kind in ("mean", "stderr"))
@@ -99,21 +90,8 @@ def sentences(verdict: Verdict, names: pd.Series, coverage: Coverage | None) -> 
         yield f"Not ranked: {join_words(rest)}."
     if coverage is not None:
         yield f"The 90 % intervals of {best} contain {coverage}."
-
-
-def coverage_warning(coverage: Coverage, best: str, split_by: str) -> str | None:
-    """Return a sentence if the coverage is far from its level, with the likely cause.
-
-    Args:
-        coverage: of the best run.
-        best: its label.
-        split_by: what defines the splits: one of `CAUSES`.
-    """
-    low, high = EXPECTED
-    if low <= coverage.whole <= high:
-        return None
-    cause = (CAUSES[split_by] if coverage.whole < low else TOO_WIDE).format(best)
-    return f"the 90 % intervals contain {coverage.whole:.0%} of the test targets: {cause}"
+        if text := coverage_note(coverage.whole, settings):
+            yield text
 
 
 def _describe(name: str, rival: pd.Series) -> str:

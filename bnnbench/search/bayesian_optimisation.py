@@ -11,7 +11,6 @@ from bnnbench.constraints import Count
 from bnnbench.portable_math import Array, exp, log
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
-from bnnbench.types import UserError
 
 CANDIDATES = 5000
 """Random points, the best of which is suggested: about 98 % of the greatest expected improvement in
@@ -31,21 +30,12 @@ class BayesianOptimisation(Search):
     restarts and with bounded length scales: the same quality as scikit-optimize's defaults.
 
     Attributes:
-        initial_points: random evaluations before the GP is used.
+        initial_points: random evaluations before the GP is used; all, if there are fewer.
     """
 
     identity_name = "bnnbench.search.bayesian_optimisation.BayesianOptimisation"
     iterations: Count = 30
     initial_points: Count = 5
-
-    def check(self) -> None:
-        if self.initial_points > self.iterations:
-            raise UserError(
-                "search.initial_points must be at most search.iterations "
-                f"({self.iterations}), not {self.initial_points}.",
-                "search.initial_points",
-                "too_many",
-            )
 
     def load(self) -> None:
         import skopt.acquisition  # noqa: F401

@@ -16,8 +16,6 @@ from support.tiny_runs import finished, tiny_run
 pytestmark = pytest.mark.usefixtures("without_figures")
 
 
-Words = tuple[str, ...]
-
 NAMES = ["row", "mean", "lower", "upper", "standard_deviation", "epistemic", "noise"]
 NAMES += ["outside_training_region"]
 
@@ -36,11 +34,13 @@ def ran(tmp_path: Path) -> Path:
     return run_linear(tmp_path, made(120, 0))
 
 
-def run_linear(tmp_path: Path, frame: pd.DataFrame) -> Path:
-    """Run `linear` on a table and return the folder."""
-    frame.to_csv(tmp_path / "t.csv", index=False)
+def run_linear(tmp_path: Path, data: pd.DataFrame | str, *settings: str) -> Path:
+    """Run `linear` on a frame or on a file, and return the folder."""
+    path = Path(data) if isinstance(data, str) else tmp_path / "t.csv"
+    if not isinstance(data, str):
+        data.to_csv(path, index=False)
     words = ("dataset.categorical=onehot", "method=linear", "evaluation.out_of_fold=true")
-    return finished(tiny_run(tmp_path / "t.csv", tmp_path / "o", *words))[0].root
+    return finished(tiny_run(path, tmp_path / "o", *words, *settings))[0].root
 
 
 def test_columns_are_matched_by_name(command: Command, ran: Path, tmp_path: Path) -> None:
@@ -123,76 +123,45 @@ def test_the_output_has_the_format_of_the_input(command: Command, ran: Path, enc
     np.testing.assert_allclose(found[NAMES].astype(float), plain[NAMES].astype(float), rtol=1e-4)
 
 
-def saved(path: Path, frame: pd.DataFrame, encoding: str = "utf-8", **form: str) -> None:
-    """Write a table as text, or as the second sheet of a workbook or as parquet."""
-    if path.suffix == ".csv":
-        frame.to_csv(path, index=False, encoding=encoding, **form)  # type: ignore[call-overload]
-    elif path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-    else:
-        with pd.ExcelWriter(path) as book:
-            frame.assign(a=0).to_excel(book, index=False, sheet_name="notes")
-            frame.to_excel(book, index=False, sheet_name="rows")
+CYRILLIC = {"a": "цена", "b": "вес"}
 
 
-CYRILLIC = ("dataset.encoding=cp1251",)
-SHEET = ("dataset.sheet=rows",)
-BARS = {"sep": "|", "decimal": ","}
-
-READING: dict[str, tuple[str, dict[str, str], Words, str, dict[str, str], Words]] = {
-    "encoding": (".csv", {"encoding": "cp1251"}, CYRILLIC, ".csv", {"encoding": "cp1251"}, ()),
-    "another encoding": (
-        *(".csv", {"encoding": "cp1251"}, CYRILLIC),
-        *(".csv", {"encoding": "utf-16"}, ("--encoding", "auto")),
-    ),
-    "separator": (".csv", {"sep": "|"}, ("dataset.separator=bar",), ".csv", {"sep": "|"}, ()),
-    "another separator": (
-        *(".csv", {"sep": "|"}, ("dataset.separator=bar",)),
-        *(".csv", {"sep": ";", "decimal": ","}, ("--separator", "semicolon", "--decimal", ",")),
-    ),
-    "what was detected": (".csv", BARS, (), ".csv", {"encoding": "utf-16", "sep": "\t"}, ()),
-    "sheet": (".xlsx", {}, SHEET, ".xlsx", {}, ()),
-    "another sheet": (".csv", {}, (), ".xlsx", {}, ("--sheet", "rows")),
-    "no sheets": (".xlsx", {}, SHEET, ".csv", BARS, ()),
-    "another kind": (".parquet", {}, (), ".csv", {"sep": ";", "decimal": ","}, ()),
-}
+def test_new_rows_are_read_with_the_settings_of_the_run(command: Command, tmp_path: Path) -> None:
+    """Options override them; settings of another kind of file are not used."""
+    pytest.importorskip("openpyxl")
+    train, new = (made(60, seed).rename(columns=CYRILLIC) for seed in (0, 1))
+    new = new.drop(columns="y")
+    settings = ("dataset.encoding=cp1251", "dataset.separator=semicolon", "dataset.decimal=','")
+    train.to_csv("train.csv", index=False, sep=";", decimal=",", encoding="cp1251")
+    ran = run_linear(tmp_path, "train.csv", *settings)
+    new.to_csv("new.csv", index=False, sep=";", decimal=",", encoding="cp1251")
+    code, expected, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    new.to_excel("new.xlsx", index=False)
+    assert command("predict", str(ran), "new.xlsx")[:2] == (0, expected)
+    new.to_csv("plain.csv", index=False)
+    options = ("--encoding", "utf-8", "--separator", "comma", "--decimal", "auto")
+    assert command("predict", str(ran), "plain.csv", *options)[:2] == (0, expected)
+    for wrong in (("--separator", "dot"), ("--encoding", "none"), ("--sheet", "2")):
+        code, out, errors = command("predict", str(ran), "new.csv", *wrong)
+        assert code == 2 and not out and wrong[0] in errors and "dataset." not in errors
 
 
-@pytest.mark.parametrize("case", slow_except([*READING], "encoding", "no sheets"))
-def test_new_rows_are_read_as_in_the_run(command: Command, tmp_path: Path, case: str) -> None:
-    suffix, form, words, new_suffix, new_form, options = READING[case]
-    frame = made(60, 0).rename(columns={"b": "вес"}).replace({"red": "красный"})
-    saved(tmp_path / f"t{suffix}", frame, **form)
-    words = ("dataset.categorical=onehot", "method=linear", *words)
-    ran = finished(tiny_run(tmp_path / f"t{suffix}", tmp_path / "o", *words))[0].root
-    new = frame.head(6).assign(day=[f"0{k}" for k in range(6)])
-    saved(Path(f"new{new_suffix}"), new, **new_form)
-    code, _, errors = command("predict", str(ran), f"new{new_suffix}", "-o", "out.csv", *options)
-    assert code == 0 and "does not contain" not in errors, errors
-    plain = {"sep": new_form.get("sep", ","), "decimal": new_form.get("decimal", ".")}
-    found = pd.read_csv("out.csv", encoding=new_form.get("encoding"), dtype={"day": str}, **plain)
-    assert found["day"].tolist() == new["day"].tolist()
-    assert np.corrcoef(found["mean"], new["y"])[0, 1] > 0.9
-
-
-@pytest.mark.parametrize(
-    ("words", "setting", "code"),
-    [
-        (("new.csv", "--sheet", "a"), "--sheet", "no_workbook"),
-        (("new.xlsx", "--sheet", "a"), "--sheet", None),
-        (("new.csv", "--encoding", "klingon"), "--encoding", None),
-        (("new.csv", "--separator", "comma"), "a", "missing_column"),
-        (("vague.csv",), "--decimal", "ambiguous"),
-    ],
-    ids=str,
-)
-def test_mistakes_in_how_to_read_new_rows(
-    command: Command, ran: Path, words: Words, setting: str, code: str | None
-) -> None:
-    saved(Path("new.csv"), made(5, 1), sep=";")
-    saved(Path("new.xlsx"), made(5, 1))
-    Path("vague.csv").write_text("a;b;kind\n1.230;2.345;red\n")
-    command.assert_refused("predict", str(ran), *words, setting=setting, code=code)
+def test_the_sheet_of_the_run_is_read(command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    for name, seed in (("train", 0), ("new", 1)):
+        with pd.ExcelWriter(f"{name}.xlsx") as book:
+            made(60, seed + 5).to_excel(book, sheet_name="other", index=False)
+            made(60, seed).to_excel(book, sheet_name="data", index=False)
+    ran = run_linear(tmp_path, "train.xlsx", "dataset.sheet=data")
+    made(60, 1).drop(columns="y").to_csv("new.csv", index=False)
+    code, expected, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    mean = pd.read_csv(StringIO(expected))["mean"].tolist()
+    for option, equal in (((), True), (("--sheet", "other"), False)):
+        code, out, errors = command("predict", str(ran), "new.xlsx", *option)
+        assert code == 0, errors
+        assert (pd.read_csv(StringIO(out))["mean"].tolist() == mean) is equal
 
 
 @pytest.mark.parametrize("calibrate", slow_except(["none", "isotonic", "conformal"], "conformal"))

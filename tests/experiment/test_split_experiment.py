@@ -185,6 +185,13 @@ def test_steps_are_evaluations_and_final_fits(tiny: Planner) -> None:
     assert run.steps() == (4, 8) and run.unfinished_units() == ["split-01"]
 
 
+def test_a_search_shorter_than_its_random_points_is_random(tiny: Planner) -> None:
+    run = tiny("search.initial_points=9")
+    assert run.record.metadata["initial_points"] == 3
+    assert any("random" in warning for warning in run.warnings())
+    assert not any("random" in warning for warning in tiny().warnings())
+
+
 def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
     with pytest.raises(AssertionError, match="resolved"):
         _ = replace(tiny().experiment, loaded=None).table  # type: ignore[attr-defined]
@@ -211,3 +218,12 @@ def test_estimates_use_the_seconds_of_finished_splits(tmp_path: Path) -> None:
     run.store.save(run.experiment.units()[1], {"splits": [row]}, {})
     groups = len(run.experiment.groups(run.experiment.units()))
     assert run.cost() == pytest.approx(4 * 50 / min(run.workers, groups))
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["network.width=1000000000", "training.samples=1000000000", "evaluation.samples=100000000000"],
+)
+def test_what_exceeds_the_memory_is_refused(tiny: Planner, word: str) -> None:
+    with raises_user_error("network.width", "too_large"):
+        tiny(word)

@@ -19,6 +19,7 @@ from bnnbench.results.calibration import (
     calibration_floor,
     calibration_table,
     coverage,
+    coverage_note,
     gather_calibration,
     mean_widths,
     pit_values,
@@ -141,3 +142,21 @@ def test_calibration_uses_each_points_own_noise() -> None:
     np.testing.assert_allclose(coverage(points, levels), levels, atol=0.015)
     same = points.assign(noise_variance=variance.mean())
     assert np.abs(coverage(same, levels) - levels).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("covered", "settings", "words"),
+    [
+        (0.9, {}, ""),
+        (math.nan, {}, ""),
+        (0.5, {}, "narrow"),
+        (1.0, {"dataset.time": "day"}, "wide"),
+        (0.28, {"dataset.time": "day"}, "a trend or a change"),
+        (0.5, {"dataset.group": "patient"}, "New groups"),
+    ],
+)
+def test_coverage_far_from_its_level_is_explained(
+    covered: float, settings: dict[str, str], words: str
+) -> None:
+    note = coverage_note(covered, settings)
+    assert bool(note) == bool(words) and words in note

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 
-from bnnbench.results.recommendation import SCORE, Coverage, coverage_warning, sentences
+from bnnbench.results.recommendation import SCORE, Coverage, sentences
 from bnnbench.results.verdict import Verdict
 
 
@@ -16,7 +15,7 @@ def in_words(others: dict[str, tuple[str, float, float]], *untested: str) -> lis
     columns = ["outcome", "p_equivalent", "p_worse"]
     table = pd.DataFrame.from_dict(others, "index", columns=columns).assign(diverged=0)
     coverage = Coverage(0.87, (0.9, 0.9, 0.8))
-    return [*sentences(Verdict("houses", SCORE, scores, table), names.to_series(), coverage)]
+    return [*sentences(Verdict("houses", SCORE, scores, table), names.to_series(), coverage, {})]
 
 
 def test_the_best_comes_first_with_its_score_and_calibration() -> None:
@@ -39,20 +38,3 @@ def test_rivals_are_tied_worse_or_not_compared() -> None:
     )
     assert "95%" in worse and worse.endswith(": linear and boosting.")
     assert "3 common splits" in missing and missing.endswith(": map.")
-
-
-@pytest.mark.parametrize(
-    ("whole", "split_by", "cause"),
-    [
-        (0.28, "time", "time_input"),
-        (0.7, "group", "groups"),
-        (0.6, "", "conformal"),
-        (1.0, "time", "widen"),
-        (0.85, "time", None),
-    ],
-)
-def test_coverage_far_from_its_level_is_explained(
-    whole: float, split_by: str, cause: str | None
-) -> None:
-    found = coverage_warning(Coverage(whole, (whole, whole, whole)), "gp", split_by)
-    assert found is None if cause is None else cause in str(found) and f"{whole:.0%}" in str(found)

@@ -132,14 +132,9 @@ def test_all_trials_may_diverge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "key", "code"),
-    [
-        ({"iterations": 0}, "iterations", None),
-        ({"iterations": 3, "initial_points": 4}, "initial_points", "too_many"),
-        ({"folds": 1}, "folds", None),
-        ({"objective": "log_likelihood"}, "objective", None),
-    ],
+    ("settings", "key"),
+    [({"iterations": 0}, "iterations"), ({"folds": 1}, "folds"), ({"objective": "x"}, "objective")],
 )
-def test_wrong_settings_are_refused(settings: dict[str, Any], key: str, code: str | None) -> None:
-    with raises_user_error(f"search.{key}", code):
+def test_wrong_settings_are_refused(settings: dict[str, Any], key: str) -> None:
+    with raises_user_error(f"search.{key}"):
         BayesianOptimisation(label="bayesian_optimisation", **{"iterations": 30, **settings})

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_options import NAMES
-from bnnbench.constraints import check_between
+from bnnbench.constraints import check_between, check_choice
 from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError
@@ -54,8 +54,13 @@ With --next N, the rows of FILE are a pool without labels, and the output is the
 next, the first one first: each has the largest epistemic variance once those above it are labelled.
 """
 
-READING_OPTIONS = ("separator", "decimal", "encoding", "sheet")
-"""Options with the names of settings of the run, which they override."""
+READING = {
+    "separator": "column separator of a text file: auto, comma, semicolon, tab, bar or space",
+    "decimal": "decimal mark of a text file: auto, . or a comma",
+    "encoding": "encoding of a text file: auto or a Python codec",
+    "sheet": "sheet of a workbook",
+}
+"""Options that override a setting `dataset.NAME` of the run, and what they give."""
 
 SIX_DIGITS = "%.6g"
 """Format of predictions, which are not more precise."""
@@ -71,8 +76,6 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    from bnnbench.data.own_table.text_file import SEPARATORS
-
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a finished run")
     parser.add_argument("file", metavar="FILE", type=Path, help="new rows: CSV, Excel, parquet")
     parser.add_argument(
@@ -94,14 +97,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="output file (default: the terminal)"
     )
-    of_run = "(default: as in the run)"
-    marks, separators = ("auto", ".", ","), ("auto", *SEPARATORS)
-    parser.add_argument("--decimal", choices=marks, help=f"decimal mark of a text file {of_run}")
-    parser.add_argument(
-        "--separator", choices=separators, help=f"column separator of a text file {of_run}"
-    )
-    parser.add_argument("--encoding", metavar="NAME", help=f"encoding of a text file {of_run}")
-    parser.add_argument("--sheet", metavar="NAME", help=f"sheet of an Excel file {of_run}")
+    for name, what in READING.items():
+        parser.add_argument(f"--{name}", help=f"{what} (default: as in the run)")
     text = "columns of FILE to copy to the output (default: all that the model does not use)"
     parser.add_argument("--id-columns", **NAMES | {"default": None, "help": text})
 
@@ -118,15 +115,17 @@ def run(arguments: Namespace) -> int:
             "no_intervals",
         )
     from bnnbench.data.own_table.columns import CATEGORIES
-    from bnnbench.data.own_table.reading import as_written, output_format, read_frame
+    from bnnbench.data.own_table.reading import as_written, format_of, read_frame
     from bnnbench.experiment.find_runs import find_run
     from bnnbench.prediction.final_model import load_or_fit, reading_settings
     from bnnbench.prediction.next_rows import next_rows
 
     folder = find_run(arguments.folder)
-    settings = _settings(arguments, reading_settings(folder))
-    with _named_as_options():
-        frame, found = read_frame(arguments.file, settings)
+    how = new_rows_settings(arguments, reading_settings(folder))
+    try:
+        frame, found = read_frame(arguments.file, how)
+    except UserError as error:
+        raise naming_options(error) from None
     if not len(frame):
         raise UserError(f"{arguments.file} has no rows to predict.", "FILE", "no_rows")
     if found:
@@ -138,8 +137,8 @@ def run(arguments: Namespace) -> int:
                 f"{', '.join(map(str, frame))}).",
                 "--id-columns",
             )
-    writing = output_format(arguments.file, settings)
-    written = as_written(arguments.file, frame, settings)
+    writing = format_of(arguments.file, how)
+    written = as_written(arguments.file, frame, writing, how)
     fitted = load_or_fit(folder, conformal=arguments.calibrate == "conformal")
     words = [e.column for e in fitted.encodings if e.kind == CATEGORIES and e.column in frame]
     rows = frame.assign(**{name: written[name].where(frame[name].notna()) for name in words})
@@ -156,28 +155,32 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _settings(arguments: Namespace, of_run: ReadingSettings) -> ReadingSettings:
-    """Return how to read the file: as the options say, else as in the run."""
+def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSettings:
+    """Return the settings of a run, with those that options give, to read new rows.
+
+    A sheet of the run is not looked for in a file without sheets.
+    """
     from bnnbench.data.own_table.reading import EXCEL
+    from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 
-    given = {name: getattr(arguments, name) for name in READING_OPTIONS}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name in READING if (value := getattr(arguments, name)) is not None}
+    for name, available in (("separator", (AUTO, *SEPARATORS)), ("decimal", (AUTO, ".", ","))):
+        if name in given:
+            check_choice(f"--{name}", given[name], available)
     if arguments.file.suffix.lower() not in EXCEL:
-        chosen = {"sheet": None, **chosen}
-    return replace(of_run, **chosen)
+        how = replace(how, sheet=None)
+    return replace(how, **given)
 
 
-@contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Name the options instead of the settings of the run in errors."""
-    try:
-        yield
-    except UserError as error:
-        text, setting = str(error), error.setting
-        for name in READING_OPTIONS:
-            text = text.replace(f"dataset.{name}", f"--{name}")
-            setting = f"--{name}" if setting == f"dataset.{name}" else setting
-        raise UserError(text, setting, error.code) from None
+def naming_options(error: UserError) -> UserError:
+    """Return an error of the reader that names options instead of settings of the data set."""
+    pattern = rf"dataset\.({'|'.join(READING)})(=?)"
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{found[1]}{' ' * len(found[2])}"
+
+    text, setting = re.sub(pattern, option, str(error)), error.setting or ""
+    return UserError(text, re.sub(pattern, option, setting) or None, error.code)
 
 
 def id_columns(

@@ -133,12 +133,7 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.console import all_diverged_message
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.labels import labels
-    from bnnbench.results.recommendation import (
-        coverage_by_deviation,
-        coverage_warning,
-        recommendation,
-        sentences,
-    )
+    from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
     from bnnbench.results.run_tables import read_runs
 
     note_warnings(runs)
@@ -152,13 +147,9 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     finished = without_duplicates(read_runs(place))
     verdict = recommendation(finished)
     coverage = coverage_by_deviation(finished, verdict.best)
-    names = labels(finished.scored)
-    for sentence in sentences(verdict, names, coverage):
+    settings = finished.scored.loc[verdict.best, "settings"]
+    for sentence in sentences(verdict, labels(finished.scored), coverage, settings):
         print(sentence)
-    dataset = getattr(runs[0].experiment, "dataset", None)
-    split_by = next((key for key in ("time", "group") if getattr(dataset, key, None)), "")
-    if coverage and (warning := coverage_warning(coverage, names[verdict.best], split_by)):
-        note(f"{warning}.")
     print(
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "
         "differ between parts of the table."

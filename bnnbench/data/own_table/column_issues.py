@@ -15,10 +15,9 @@ from bnnbench.data.own_table.columns import (
     CATEGORIES,
     DATES,
     Encoding,
+    are_numbers,
     as_strings,
     excerpt,
-    infer_encoding,
-    is_typed_text,
     odd_cells,
 )
 
@@ -56,9 +55,6 @@ FORMATS = {
 February."""
 
 
-TYPED_TEXT = "its type is text, so convert it with pandas if it means numbers or dates"
-
-
 @dataclass(frozen=True)
 class Policy:
     """How to treat cells that are not numbers; the fields have the names of the settings.
@@ -70,7 +66,7 @@ class Policy:
         drop: the columns excluded so far.
         missing_values: the texts and numbers that mean a missing value so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
-        time: the column of `dataset.time`, which is known before the target.
+        time: the column that orders the rows, which is known before the target.
     """
 
     missing: str = REFUSE
@@ -92,10 +88,10 @@ class Policy:
         """Return the override that also excludes these columns."""
         return self.advice({"drop": names})
 
-    def missing_codes(self, values: Sequence[str]) -> Settings:
+    def missing_codes(self, values: Sequence[str], missing: str = IMPUTE) -> Settings:
         """Return the settings that read these values as missing."""
-        impute = {"missing": IMPUTE} if self.missing == REFUSE else {}
-        return {"missing_values": tuple(values), **impute}
+        needed = self.missing == REFUSE or missing == DROP != self.missing
+        return {"missing_values": tuple(values), **({"missing": missing} if needed else {})}
 
 
 @dataclass(frozen=True)
@@ -166,8 +162,8 @@ def _merged(issues: Sequence[ColumnIssue]) -> Settings:
         for key, value in issue.settings.items():
             if key == "drop" or issue.column not in excluded:
                 old = merged.get(key, ())
-                is_list = isinstance(value, tuple)
-                merged[key] = tuple(dict.fromkeys((*old, *value))) if is_list else value
+                both = tuple(dict.fromkeys((*old, *value))) if isinstance(value, tuple) else value
+                merged[key] = old if old == DROP else both
     return dict(sorted(merged.items(), key=lambda entry: entry[0] == "drop"))
 
 
@@ -228,16 +224,16 @@ def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
 
 
 def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[ColumnIssue]:
-    name, strings, typed = encoding.column, as_strings(cells), is_typed_text(cells)
-    odd, kind = (cells.notna(), "") if typed else odd_cells(cells)
+    name, strings = encoding.column, as_strings(cells)
+    odd, kind = odd_cells(cells)
     count = len(encoding.values)
     first = strings[odd].iloc[0]
     hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
-    if typed and infer_encoding(strings).kind != CATEGORIES:
-        hint = TYPED_TEXT
+    if not kind and are_numbers(strings[odd]):
+        hint = "its texts look like numbers: pandas.to_numeric converts them"
     problem = f"holds {_first_text(strings, odd)}"
     if kind:
-        return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
+        return [_code_issue(name, problem, strings[odd], len(cells), kind, policy, hint)]
     may_group = MIN_GROUPS <= count <= odd.sum() / 2 and not hint and not policy.split_by
     group = override("group", name)
     in_one_part = f"with {group}, the rows with the same {name} stay in one part of every split"
@@ -265,23 +261,27 @@ def _first_text(strings: pd.Series, odd: pd.Series) -> str:
 
 
 def _code_issue(
-    name: str, problem: str, texts: pd.Series, kind: str, policy: Policy, hint: str
+    name: str, problem: str, texts: pd.Series, rows: int, kind: str, policy: Policy, hint: str
 ) -> ColumnIssue:
     """Return the issue of a column of numbers or dates with a few texts."""
-    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, policy)
+    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, rows, policy)
     if not codes:
         return _unusable(name, problem, policy, correct, hint=hint)
     return ColumnIssue(name, problem, (correct, remedy, _exclude(name, policy)), codes, hint)
 
 
-def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
+def _missing_codes(texts: pd.Series, rows: int, policy: Policy) -> tuple[Settings, str]:
     """Return the settings that read texts such as `?` and `-` as missing, and a clause about them.
 
-    Both are empty if there are too many different texts, or some that cannot be typed.
+    A word in the last of the rows alone, such as `Total`, leaves out this row. Both are empty if
+    there are too many different texts, or some that cannot be typed.
     """
     words = tuple(dict.fromkeys(texts))
     if len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
         return {}, ""
+    if [*texts.index] == [rows - 1] and any(map(str.isalpha, words[0])):
+        codes = policy.missing_codes(words, DROP)
+        return codes, f"leave out this row, the last, with {policy.advice(codes)}"
     codes = policy.missing_codes(words)
     return codes, f"read {' and '.join(map(repr, words))} as missing with {policy.advice(codes)}"
 
@@ -314,7 +314,7 @@ def check_numeric_target(
         return
     strings = as_strings(cells)
     odd, kind = odd_cells(cells)
-    remedy = _missing_codes(strings[odd], policy)[1] if kind == "number" else ""
+    remedy = _missing_codes(strings[odd], len(cells), policy)[1] if kind == "number" else ""
     raise invalid(
         "target",
         "not_numeric",

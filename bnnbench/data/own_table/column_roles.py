@@ -20,15 +20,22 @@ class ColumnRoles:
         target: the column to predict.
         columns: the inputs; None means all other columns.
         drop: the columns to exclude.
-        split_by: maps `group`, `time` or `test` to its column, which is not an input.
-        time_input: the column of `time`, if it is an input.
+        split_by: maps `group`, `time` or `test` to its column.
+        time_input: whether the column of `time` is also an input, unless `columns` leaves it out.
     """
 
     target: str
     columns: Sequence[str] | None
     drop: Sequence[str]
     split_by: Mapping[str, str]
-    time_input: str | None
+    time_input: bool = True
+
+    @property
+    def not_inputs(self) -> set[str]:
+        """The columns that only define the splits."""
+        time = self.split_by.get("time")
+        shown = self.time_input and (self.columns is None or time in self.columns)
+        return {*self.split_by.values()} - ({time} if shown else set())
 
     def select(self, path: Path, names: Sequence[str]) -> list[str]:
         """Return the columns in use, in the order of the file.
@@ -47,11 +54,11 @@ class ColumnRoles:
         by = set(self.split_by.values())
         for key, name in {"target": self.target, **self.split_by}.items():
             if name in self.drop:
-                hint = "; use dataset.time_input=false instead" if key == "time" else ""
+                advice = "; set dataset.time_input=false" if key == "time" else ""
                 raise invalid(
                     "drop",
                     "column_in_use",
-                    f"{name!r} is the {key} column and cannot be dropped{hint}.",
+                    f"{name!r} is the {key} column and cannot be dropped{advice}.",
                 )
         if self.target in by:
             raise invalid(
@@ -60,7 +67,7 @@ class ColumnRoles:
                 f"column {self.target!r} cannot be both the target and the split column.",
             )
         candidates = names if self.columns is None else self.columns
-        inputs = {*candidates} - {self.target, *self.drop, *(by - {self.time_input})}
+        inputs = {*candidates} - {self.target, *self.drop} - self.not_inputs
         if not inputs:
             raise invalid(
                 "path",

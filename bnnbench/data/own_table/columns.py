@@ -24,7 +24,7 @@ KINDS = (NUMBER, DATES, CATEGORIES)
 DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 """Day, month, year: dates with dots always have this order, dates with slashes may have another."""
 
-ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?", re.ASCII)
+ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?-?", re.ASCII)
 """A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
 
 MAX_EXCERPT = 60
@@ -78,38 +78,33 @@ class Encoding:
 
 def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories."""
+    import pandas as pd
+
     name = str(column.name)
-    if not is_typed_text(column):
-        if _as_numbers(column) is not None:
-            return Encoding(name, NUMBER)
-        if _as_dates(column) is not None:
-            return Encoding(name, DATES)
+    text = isinstance(column.dtype, pd.CategoricalDtype)
+    if not text and _as_numbers(column) is not None:
+        return Encoding(name, NUMBER)
+    if not text and _as_dates(column) is not None:
+        return Encoding(name, DATES)
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
 
 
-def is_typed_text(column: pd.Series) -> bool:
-    """Whether a column is text by its type, even if its texts look like numbers or dates."""
-    import pandas as pd
-
-    return isinstance(column.dtype, pd.CategoricalDtype)
-
-
-def time_encoding(path: Path, column: pd.Series) -> Encoding:
-    """Return the encoding of the column of `dataset.time`, whose numbers order the rows.
+def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
+    """Return a column of `dataset.time` as numbers `[N]` that order the rows.
 
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    for kind, read in ((NUMBER, _as_numbers), (DATES, _as_dates)):
-        values = read(column)
-        if values is not None and not np.isnan(values).any():
-            return Encoding(str(column.name), kind)
-    raise invalid(
-        "time",
-        "not_ordered",
-        f"column {column.name!r} of {path} must hold a number or a date "
-        "(2024-12-31 or 31.12.2024) in every row.",
-    )
+    values = _as_numbers(column)
+    values = _as_dates(column) if values is None else values
+    if values is None or np.isnan(values).any():
+        raise invalid(
+            "time",
+            "not_ordered",
+            f"column {column.name!r} of {path} must hold a number or a date "
+            "(2024-12-31 or 31.12.2024) in every row.",
+        )
+    return values
 
 
 def _as_numbers(column: pd.Series) -> np.ndarray | None:
@@ -118,7 +113,7 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
 
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan)
-    if column.dtype.kind in "mM":  # of dates and durations, whose counts depend on their units
+    if pd.api.types.is_datetime64_any_dtype(column):
         return None
     cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     lower = cells.dropna().astype(str).str.lower()
@@ -139,6 +134,11 @@ def _parsed(cells: pd.Series) -> pd.Series:
     except OverflowError:
         whole = cells.astype(str).str.fullmatch(r"[-+]?\d+")
         return pd.to_numeric(cells.mask(whole, cells.astype(str) + ".0"), errors="coerce")
+
+
+def are_numbers(texts: pd.Series) -> bool:
+    """Whether all texts are plain numbers."""
+    return bool(_parsed(texts).notna().all())
 
 
 def _truth(cell: object) -> float:
@@ -203,8 +203,13 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
 
     Returns:
         Which cells those are, and what most of the other cells are: `number` or `date`. If the
-        column holds neither, all cells that are not plain numbers, and the empty text.
+        column holds neither, all cells that are not plain numbers, and the empty text. In a typed
+        frame, these are all cells with a value.
     """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.notna(), ""
     strings = as_strings(column)
     present, plain = strings.notna(), _parsed(strings).notna()
     number = strings.map(lambda text: isinstance(text, str) and bool(ANY_NUMBER.fullmatch(text)))

@@ -1,74 +1,100 @@
-"""Write a frame to a file that can be read as the user's own table."""
+"""A file of a frame's columns with their types, which is read as the user's own table.
+
+It is an archive of numpy arrays without Python objects: numbers and dates as they are, text as
+JSON. So text stays text, whatever it looks like, and only empty cells are missing.
+"""
 
 from __future__ import annotations
 
-import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.names import with_names
-from bnnbench.files import checksum, write_bytes
-from bnnbench.notes import one_line
+import numpy as np
+
+from bnnbench.data.own_table.names import clean_name
+from bnnbench.files import check_archive, checksum, open_file, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
+
+SUFFIX = ".frame"
+
+NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
+DATES = ("datetime64", "datetime", "date")
+"""What `pandas.api.types.infer_dtype` calls columns of Python objects."""
 
 
 def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
-    """Write a frame without its index as parquet, to a file named by its content.
-
-    Numbers, texts and dates keep their types: the texts `NA` and `007` stay texts.
+    """Write a frame without its index, to a file with a name that depends on the content.
 
     Args:
         frame: the rows.
         folder: created if it does not exist.
-
-    Raises:
-        UserError: if a column has the name of another, or no single type.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    buffer, named = io.BytesIO(), named_by_text(frame)
-    parquet.write_table(pa.table({n: _typed(column) for n, column in named.items()}), buffer)
-    content = buffer.getvalue()
-    path = folder.absolute() / f"frame-{checksum(content)[:12]}.parquet"
+    arrays = {"names": _as_json([clean_name(name) for name in frame])}
+    for k in range(frame.shape[1]):
+        arrays |= {f"{name}{k}": array for name, array in _arrays_of(frame.iloc[:, k]).items()}
+    content = b"".join(name.encode() + array.tobytes() for name, array in arrays.items())
+    path = folder.absolute() / f"frame-{checksum(content)[:12]}{SUFFIX}"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, content)
+        write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     return path
 
 
-def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with the column names that its file has.
+def read_frame_file(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns of such a file, and their names, which need not be unique.
 
     Raises:
-        UserError: if two names are the same text.
+        ValueError: if the file is damaged.
     """
-    return with_names(Path("the frame"), frame, list(frame))[0]
-
-
-def _typed(column: pd.Series) -> pa.Array:
-    """Return a column with one type; categories, intervals and periods become texts."""
     import pandas as pd
-    import pyarrow as pa
 
-    if isinstance(column.dtype, pd.CategoricalDtype | pd.IntervalDtype | pd.PeriodDtype):
-        column = column.astype(object).map(str, na_action="ignore").astype("str")
-    if isinstance(column.dtype, pd.SparseDtype):
-        column = column.sparse.to_dense()
-    try:
-        array = pa.array(column, from_pandas=True)
-        if not pa.types.is_nested(array.type):
-            return array
-        reason = f"its type is {array.type}"
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        reason = one_line(str(error)).rstrip(".")
-    raise invalid(
-        "path",
-        "no_single_type",
-        f"column {column.name!r} of the frame must hold only numbers, only texts or only dates "
-        f"({reason}); convert or drop it.",
-    )
+    check_archive(path)
+    with open_file(path) as file, np.load(file, allow_pickle=False) as arrays:
+        try:
+            names = _from_json(arrays["names"])
+            columns = {k: _column_of(arrays, k) for k in range(len(names))}
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"damaged: {error}") from None
+    return pd.DataFrame(columns), names
+
+
+def _arrays_of(column: pd.Series) -> dict[str, np.ndarray]:
+    """Return a column as `values`, or as `codes` (-1 for no value) of `texts`."""
+    import pandas as pd
+
+    kinds = pd.api.types
+    text = isinstance(column.dtype, pd.CategoricalDtype)
+    kind = "" if text else kinds.infer_dtype(column, skipna=True)
+    if kinds.is_datetime64_any_dtype(column.dtype) or kind in DATES:
+        times = pd.to_datetime(column, utc=True).dt.tz_localize(None)
+        return {"values": times.to_numpy("datetime64[us]")}
+    if kinds.is_bool_dtype(column.dtype) and not column.isna().any():
+        return {"values": column.to_numpy(bool)}
+    if kinds.is_numeric_dtype(column.dtype) or kind in NUMBERS or column.isna().all():
+        return {"values": column.astype(object).to_numpy(np.float64, na_value=np.nan)}
+    codes, texts = pd.factorize(column.astype(object).map(str, na_action="ignore"))
+    return {"codes": codes.astype(np.int64), "texts": _as_json(texts.tolist())}
+
+
+def _column_of(arrays: Any, index: int) -> pd.Series:
+    """Return a column; one of text has the dtype `category`."""
+    import pandas as pd
+
+    if f"values{index}" in arrays:
+        return pd.Series(arrays[f"values{index}"])
+    texts = _from_json(arrays[f"texts{index}"])
+    return pd.Series(pd.Categorical.from_codes(arrays[f"codes{index}"], texts))
+
+
+def _as_json(texts: list[str]) -> np.ndarray:
+    return np.frombuffer(json.dumps(texts).encode(), np.uint8)
+
+
+def _from_json(array: np.ndarray) -> list[str]:
+    texts = json.loads(array.tobytes())
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("not a list of texts")
+    return texts

@@ -6,7 +6,7 @@ import csv
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.names import (
     find_header,
     header_note,
@@ -38,7 +39,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow")
+EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow", SUFFIX)
 
 UNSUPPORTED = {
     ".xls": "Excel 97-2003", ".xlsb": "Excel binary", ".ods": "OpenDocument", ".arff": "ARFF",
@@ -56,7 +57,7 @@ EXTRA = ".[tables]"
 
 @dataclass(frozen=True)
 class ReadingSettings:
-    """How to read a file; the fields have the names of the settings.
+    """How a file is read.
 
     Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
@@ -73,23 +74,16 @@ class ReadingSettings:
     encoding: str = AUTO
     sheet: str | None = None
     header: bool = True
-    missing_values: Sequence[str | float] = ()
-
-    def format_of(self, path: Path) -> TextFormat:
-        """Return the format of a text file."""
-        return detect_format(path, self.separator, self.decimal, self.encoding)
+    missing_values: tuple[str, ...] = ()
 
 
-AS_DETECTED = ReadingSettings()
-
-
-def read_frame(path: Path, settings: ReadingSettings = AS_DETECTED) -> tuple[pd.DataFrame, str]:
+def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
     """Read a file.
 
     Args:
         path: a text file (`.csv`, `.tsv` or any other extension, possibly compressed), an Excel
-            workbook, or a parquet or feather file.
-        settings: how to read it.
+            workbook, a parquet or feather file, or a frame's own file.
+        how: its settings; those of other kinds of files are not used.
 
     Returns:
         The frame, and notes, which may be empty: the detected text format if it is not the default
@@ -99,24 +93,23 @@ def read_frame(path: Path, settings: ReadingSettings = AS_DETECTED) -> tuple[pd.
         UserError: if the file does not exist or is not a table.
     """
     _check_name(path)
-    kind, codes = path.suffix.lower(), MissingCodes.of(settings.missing_values)
-    header, formats = settings.header, (settings.separator, settings.decimal, settings.encoding)
-    if settings.sheet is not None and kind not in EXCEL:
+    kind, codes = path.suffix.lower(), MissingCodes.of(how.missing_values)
+    if how.sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
-    with _reading(path, settings.encoding):
+    with _reading(path, how.encoding):
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
-            return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
+            return read_cells(frame, codes), "; ".join(notes)
         if kind in EXCEL:
-            frame, notes = _workbook(path, settings.sheet, header)
+            frame, notes = _workbook(path, how.sheet, how.header)
             frame = read_cells(frame, codes, MISSING)
         else:
-            found = settings.format_of(path)
-            frame, notes = read_text(path, found, header, codes.texts)
+            found = _text_format(path, how)
+            frame, notes = read_text(path, found, how.header, codes.texts)
             frame = read_cells(frame, codes, MISSING, found.decimal)
-            detected = AUTO in formats and found != TextFormat()
+            detected = AUTO in (how.separator, how.decimal, how.encoding) and found != TextFormat()
             notes = [str(found)] * detected + notes
-        hints = header_note(frame) if header else []
+        hints = header_note(frame) if how.header else []
         return frame, "; ".join([*notes, *hints])
 
 
@@ -165,35 +158,40 @@ def encoding_hint(path: Path, encoding: str) -> str:
     return f"the encoding {guess} is a guess: if it is wrong, set dataset.encoding"
 
 
-def output_format(path: Path, settings: ReadingSettings) -> TextFormat:
+def format_of(path: Path, how: ReadingSettings) -> TextFormat:
     """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return TextFormat()
-    return settings.format_of(path)
+    return _text_format(path, how)
 
 
-def as_written(path: Path, frame: pd.DataFrame, settings: ReadingSettings) -> pd.DataFrame:
+def _text_format(path: Path, how: ReadingSettings) -> TextFormat:
+    return detect_format(path, how.separator, how.decimal, how.encoding)
+
+
+def as_written(
+    path: Path, frame: pd.DataFrame, text_format: TextFormat, how: ReadingSettings
+) -> pd.DataFrame:
     """Return the cells of a file unchanged, so that 007, NA and leading blanks are preserved.
 
     Args:
         path: a file.
         frame: its rows as `read_frame` returns them.
-        settings: how to read it.
+        text_format: its format, if it is a text file.
+        how: its settings.
     """
-    header = settings.header
     if path.suffix.lower() in COLUMNAR:
         return frame
     if path.suffix.lower() in EXCEL:
-        cells, _ = _workbook(path, settings.sheet, header, exact=True)
+        cells, _ = _workbook(path, how.sheet, how.header, na_filter=False)
         dates = frame.select_dtypes("datetime")
         return cells.head(len(frame)).assign(**{str(name): dates[name] for name in dates})
-    text_format = settings.format_of(path)
     try:
-        cells, _ = read_text(path, text_format, header, dtype=str, exact=True)
+        cells, _ = read_text(path, text_format, how.header, dtype=str, exact=True)
     except (ValueError, UserError):  # a blank before a quotation mark
         cells = frame.head(0)
     if cells.shape[1] != frame.shape[1] or len(cells) < len(frame):
-        cells, _ = read_text(path, text_format, header, dtype=str)
+        cells, _ = read_text(path, text_format, how.header, dtype=str)
     return cells.head(len(frame))
 
 
@@ -217,7 +215,7 @@ def _check_name(path: Path) -> None:
 
 
 def _workbook(
-    path: Path, sheet: str | None, header: bool, exact: bool = False
+    path: Path, sheet: str | None, header: bool, na_filter: bool = True
 ) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
@@ -234,14 +232,13 @@ def _workbook(
         top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
         start, names = find_header(top or [[""]], header)
         frame = read(
-            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False,
-            na_filter=not exact, dtype=object if exact else None,
-        )  # fmt: skip
+            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False, na_filter=na_filter
+        )
     width = max(frame.shape[1], len(names))
     frame = frame.reindex(columns=range(width))
     names = [*names, *[""] * (width - len(names))]
     end: list[str] = []
-    if not exact:
+    if na_filter:
         frame, end = without_empty_end(frame)
     named, notes = with_names(path, frame, names if header else name_by_position(names))
     return named, [*notes, *end]
@@ -250,6 +247,9 @@ def _workbook(
 def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
+    if kind == SUFFIX:
+        frame, names = read_frame_file(path)
+        return with_names(path, frame, names)
     feather = kind in (".feather", ".arrow")
     with open_file(path) as file:
         compressible = file.read(4) != b"FEA1"  # the first version of feather
@@ -261,14 +261,6 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
     frame = read(path).reset_index(drop=True)
     return with_names(path, frame, list(frame.columns))
-
-
-def _with_typed_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make texts categories, so that they are not taken for numbers or dates."""
-    import pandas as pd
-
-    is_text = {n: pd.api.types.infer_dtype(c, skipna=True) == "string" for n, c in frame.items()}
-    return frame.astype({name: "category" for name, found in is_text.items() if found})
 
 
 def _reason(error: BaseException) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -30,8 +30,8 @@ from bnnbench.data.own_table.columns import (
     NUMBER,
     Encoding,
     as_strings,
+    dates_or_numbers,
     infer_encoding,
-    time_encoding,
 )
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
@@ -56,15 +56,14 @@ MIN_ROWS = 10
 DEFAULT_RANDOM_SPLITS = 20
 
 SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
-"""Settings that name a column which defines the splits and is not an input."""
+"""Settings that name a column which defines the splits; only that of `time` can be an input."""
 
 
 @dataclass(frozen=True)
 class OwnTable(Checked):
     """A table in a text (CSV and similar), Excel, parquet or feather file.
 
-    All columns are inputs except the target and the columns that define the splits; the time is one
-    unless it is switched off. Numbers are
+    All columns are inputs except the target and the columns that define the splits. Numbers are
     read as they are, true and false as 1 and 0. Standardisation and imputation use the training
     rows of a split only; the categories of a column are taken from the whole file.
 
@@ -80,8 +79,7 @@ class OwnTable(Checked):
         dates: how to treat date columns: `refuse` or `numbers`, days since 1970.
         group: a column; rows with the same value stay on one side of every split and in one fold.
         time: a column that orders the rows; the test rows of every split follow its training rows.
-        time_input: whether this column is also an input (dates as days since 1970), unless
-            `columns` leaves it out.
+        time_input: whether this column is also an input, as a number: of days, if it holds dates.
         test: a column that marks the test rows of a single split.
         n_splits: number of train/test splits; None means 20, or 5 with `time`.
         test_fraction: fraction of the rows (or groups) in each test part.
@@ -170,11 +168,12 @@ class OwnTable(Checked):
             text = f"{str(error).removesuffix('.')} ({hint})."
             raise UserError(text, error.setting, error.code) from None
 
+    @property
     def reading(self) -> ReadingSettings:
-        """The settings that say how to read the file, or another one like it."""
-        names = [field.name for field in fields(ReadingSettings)]
-        given = {name: getattr(self, name) for name in names}
-        return ReadingSettings(**given | {"missing_values": tuple(self.missing_values or ())})
+        """How the file is read."""
+        codes = tuple(map(str, self.missing_values or ()))
+        format_of_text = self.separator, self.decimal, self.encoding
+        return ReadingSettings(*format_of_text, self.sheet, self.header, codes)
 
     def _with_clean_names(self) -> OwnTable:
         """Write the names of columns as the reader does."""
@@ -187,11 +186,9 @@ class OwnTable(Checked):
         return replace(self, **clean)
 
     def _load(self, path: Path) -> Table:
-        frame, notes = read_frame(path, self.reading())
+        frame, notes = read_frame(path, self.reading)
         target, rows_in_file = str(self.target), len(frame)
-        roles = ColumnRoles(
-            target, self.columns, self.drop or (), self._split_by(), self._time_input()
-        )
+        roles = self._roles()
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
         if len(frame) < MIN_ROWS:
@@ -201,7 +198,7 @@ class OwnTable(Checked):
                 f"{path} has too few rows{dropped and ' without missing values'}: "
                 f"{len(frame)}, and at least {MIN_ROWS} are needed.",
             )
-        encodings = self._encodings(path, frame)
+        encodings = self._encodings(path, frame, roles.not_inputs)
         columns = self._numbers(path, frame, encodings)
         targets = columns.pop(target)
         if is_constant(targets):
@@ -215,7 +212,8 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        numbers = {name: values for name, values in columns.items() if name not in dates}
+        ordering = {*dates, self.time}
+        numbers = {name: values for name, values in columns.items() if name not in ordering}
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),
@@ -236,6 +234,10 @@ class OwnTable(Checked):
             ),
         )
 
+    def _roles(self) -> ColumnRoles:
+        split_by, drop = self._split_by(), self.drop or ()
+        return ColumnRoles(str(self.target), self.columns, drop, split_by, self.time_input)
+
     def _split_by(self) -> dict[str, str]:
         """The setting that names a split column, if any, and the column."""
         return {
@@ -243,11 +245,6 @@ class OwnTable(Checked):
             for key in SPLIT_COLUMN_SETTINGS
             if getattr(self, key) is not None
         }
-
-    def _time_input(self) -> str | None:
-        """The column of `time`, if it is an input."""
-        listed = self.columns is None or self.time in self.columns
-        return self.time if self.time_input and listed else None
 
     def _policy(self) -> Policy:
         return Policy(
@@ -284,22 +281,25 @@ class OwnTable(Checked):
             f"dropped {len(frame) - len(complete)} of {len(frame)} rows, which have {gaps}"
         )
 
-    def _encodings(self, path: Path, frame: pd.DataFrame) -> list[Encoding]:
-        """Return the encodings of inputs and target.
+    def _encodings(
+        self, path: Path, frame: pd.DataFrame, not_inputs: Collection[str]
+    ) -> list[Encoding]:
+        """Return the encodings of inputs and target; a date that orders the rows is a number.
 
         Raises:
             UserError: if a column cannot be used as it is.
         """
-        time, policy = self._time_input(), self._policy()
-        split_by = {*self._split_by().values()} - {time}
-        names = [name for name in frame.columns if name not in split_by]
+        names = [name for name in frame.columns if name not in not_inputs]
+        # Dates and marks that define the splits may be text in a typed frame.
+        by = self._split_by().values()
         encodings = [
-            time_encoding(path, frame[name]) if name == time else infer_encoding(frame[name])
+            infer_encoding(frame[name].astype(object) if name in by else frame[name])
             for name in names
         ]
+        policy = self._policy()
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
-        check_columns(path, frame, [one for one in encodings if one.column != time], policy)
+        check_columns(path, frame, [e for e in encodings if e.column != self.time], policy)
         return encodings
 
     def _numbers(
@@ -321,7 +321,7 @@ class OwnTable(Checked):
         if groups is not None:
             return grouped_splits(groups, count, self.test_fraction, self.split_seed)
         if self.time is not None:
-            (times,) = time_encoding(path, frame[self.time]).apply(frame[self.time])
+            times = dates_or_numbers(path, frame[self.time])
             return time_splits(times, count, self.test_fraction)
         if self.test is not None:
             marks = infer_encoding(frame[self.test].astype(object))

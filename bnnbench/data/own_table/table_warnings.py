@@ -56,8 +56,7 @@ def column_warnings(
         rows: the number of rows of the file, of which `N` are in use.
         policy: the decisions made so far.
     """
-    others = {name: values for name, values in inputs.items() if name != policy.time}
-    numbering = [name for name, values in others.items() if _numbers_rows(name, values, rows)]
+    numbering = [name for name, values in inputs.items() if _numbers_rows(name, values, rows)]
     warnings = [
         f"{name} numbers the rows, and new rows are outside its range: add {policy.without(name)}"
         for name in numbering[: len(inputs) - 1]

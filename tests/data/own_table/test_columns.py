@@ -31,9 +31,8 @@ def test_a_year_of_five_digits_is_not_a_date() -> None:
 def test_time_orders_dates_of_every_year(tmp_path: Path) -> None:
     rows = [f"{1000 + 800 * i}-01-01,{i},{i * i}" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["day,a,y", *reversed(rows)]))
-    settings = {"target": "y", "time": "day", "n_splits": 2, "time_input": False}
-    table = OwnTable(path=str(tmp_path / "t.csv"), **settings).load()
-    assert [table.inputs[split.test, 0].tolist() for split in table.splits] == [[10.0], [11.0]]
+    table = OwnTable(path=str(tmp_path / "t.csv"), target="y", time="day", n_splits=2).load()
+    assert [table.inputs[split.test, 1].tolist() for split in table.splits] == [[10.0], [11.0]]
 
 
 def test_groups_and_categories_are_stripped(tmp_path: Path) -> None:

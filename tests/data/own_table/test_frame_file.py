@@ -1,73 +1,83 @@
-import datetime
-from collections.abc import Sequence
+"""Frames keep the types of their columns in a file."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.columns import Encoding
+from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, infer_encoding
 from bnnbench.data.own_table.frame_file import write_frame
-from bnnbench.data.own_table.new_rows import encode_rows
+from bnnbench.data.own_table.reading import ReadingSettings, read_frame
 from bnnbench.data.own_table.source import OwnTable
 
-ROWS = 30
-
-COLUMNS: dict[str, tuple[Sequence[object], str | None, list[str]]] = {
-    "missing": (["NA", "None", "US"], None, ["c=NA", "c=None", "c=US"]),
-    "strings": (["nan", "n/a", "null"], "string", ["c=n/a", "c=nan", "c=null"]),
-    "numbers": (["007", "7", "1e5"], None, ["c=007", "c=1e5", "c=7"]),
-    "decimals": (["1,5", "1.5", "1;5"], None, ["c=1,5", "c=1.5", "c=1;5"]),
-    "dates": (["2024-01-01", "1.2.2024"], None, ["c=1.2.2024", "c=2024-01-01"]),
-    "booleans": (["true", "false"], None, ["c=false", "c=true"]),
-    "comments": (["#a", '"b', "c\nd"], None, ['c="b', "c=#a", "c=c\nd"]),
-    "a text and a gap": (["NA", None], None, ["c=NA"]),
-    "categories": (["NA", "x"], "category", ["c=NA", "c=x"]),
-    "categories that are numbers": ([3, 1], "category", ["c=1", "c=3"]),
-    "integers": ([1, None, 3], "Int64", ["c"]),
-    "objects": ([1, 2.5, True], None, ["c"]),
-    "moments": ([datetime.date(2024, 1, 2), datetime.date(2024, 3, 4)], None, ["c"]),
-    "durations": ([1, 2], "m8[s]", ["c=0 days 00:00:01", "c=0 days 00:00:02"]),
-    "truth": ([True, False, None], None, ["c"]),
-    "sparse": ([0.0, 0.0, 1.0], "Sparse[float]", ["c"]),
-}
-
-
-def made(cells: Sequence[object], dtype: str | None) -> pd.DataFrame:
-    repeated = [cells[k % len(cells)] for k in range(ROWS)]
-    column = pd.Series(repeated, dtype=object).astype(dtype or object)  # type: ignore[call-overload]
-    return pd.DataFrame({"c": column, "x": range(ROWS), "y": [k**0.5 for k in range(ROWS)]})
-
-
-@pytest.mark.parametrize("case", COLUMNS)
-def test_cells_of_a_frame_are_what_they_are(tmp_path: Path, case: str) -> None:
-    cells, dtype, features = COLUMNS[case]
-    frame = made(cells, dtype)
-    path = str(write_frame(frame, tmp_path))
-    rules = {"categorical": "onehot", "dates": "numbers", "missing": "impute"}
-    table = OwnTable(path=path, target="y", **rules).load()
-    assert table.features == (*features, "x")
-    again, _, _ = encode_rows(frame, table.encodings, "rows")
-    pd.testing.assert_frame_equal(pd.DataFrame(again), pd.DataFrame(table.inputs))
+DAYS = pd.date_range("2024-03-01", periods=3, tz="Europe/Oslo")
 
 
 @pytest.mark.parametrize(
-    "cells", [[1, "b"], [1j], [[1]], [{"a": 1}], ["\ud800"], [2**70], [object]], ids=str
+    ("values", "kind", "expected"),
+    [
+        (["NA", "None", "US"], CATEGORIES, ["NA", "None", "US"]),
+        (["nan", "", None], CATEGORIES, ["nan", "", np.nan]),
+        (["1", "2", "x"], CATEGORIES, ["1", "2", "x"]),
+        (["1", "2", "3"], CATEGORIES, ["1", "2", "3"]),
+        (["1,5", "2.5", "-"], CATEGORIES, ["1,5", "2.5", "-"]),
+        (["2024-01-01", "2024-01-02", "?"], CATEGORIES, ["2024-01-01", "2024-01-02", "?"]),
+        (["true", "false", "true"], CATEGORIES, ["true", "false", "true"]),
+        (['a"b', "a\nb", "ä;,\t"], CATEGORIES, ['a"b', "a\nb", "ä;,\t"]),
+        (pd.Categorical([3, 1, 3]), CATEGORIES, ["3", "1", "3"]),
+        ([1, "a", 2.5], CATEGORIES, ["1", "a", "2.5"]),
+        ([1, 2, None], NUMBER, [1.0, 2.0, np.nan]),
+        (pd.array([1, None, 3], dtype="Int64"), NUMBER, [1.0, np.nan, 3.0]),
+        ([True, None, False], NUMBER, [1.0, np.nan, 0.0]),
+        ([Decimal("0.1"), Decimal(2), None], NUMBER, [0.1, 2.0, np.nan]),
+        (np.array([0.1, 1 / 3, 1e-300]), NUMBER, [0.1, 1 / 3, 1e-300]),
+        ([date(2024, 1, 1), None, date(1700, 1, 1)], DATES, None),
+        (DAYS, DATES, None),
+    ],
 )
-def test_columns_without_a_single_type_are_refused(tmp_path: Path, cells: list[object]) -> None:
-    with raises_user_error("dataset.path", "no_single_type"):
-        write_frame(made(cells, None), tmp_path)
+def test_columns_keep_their_types(tmp_path: Path, values: Any, kind: str, expected: Any) -> None:
+    frame = pd.DataFrame({"c": values, "y": [1.0, 2.0, 3.0]}, index=[5, 5, 6])
+    path = write_frame(frame, tmp_path)
+    assert write_frame(frame.copy(), tmp_path) == path and len([*tmp_path.iterdir()]) == 1
+    read, notes = read_frame(path, ReadingSettings())
+    assert infer_encoding(read["c"]).kind == kind and not notes
+    if expected is not None:
+        pd.testing.assert_series_equal(
+            read["c"].astype(object), pd.Series(expected, name="c", dtype=object), check_dtype=False
+        )
 
 
-def test_columns_with_one_name_are_refused(tmp_path: Path) -> None:
-    frame = made([1], None).set_axis(["1", 1, "y"], axis=1)
-    with raises_user_error("dataset.path", "duplicate_column"):
-        write_frame(frame, tmp_path)
+def test_another_content_has_another_file(tmp_path: Path) -> None:
+    files = {
+        write_frame(pd.DataFrame({"c": values}), tmp_path)
+        for values in (["1", "2"], [1, 2], ["1", None], [1.0, None], ["12", ""])
+    }
+    assert len(files) == 5
 
 
-def test_codes_of_missing_values_apply_to_objects() -> None:
-    frame = made([-999, "?", "4"], None)[["c"]]
-    inputs, _, _ = encode_rows(frame, [Encoding("c", "number")], "rows", ["-999", "?"])
-    assert inputs[2:4, 0].tolist() == pytest.approx([4, np.nan], nan_ok=True)
-    assert np.isnan(inputs[:2]).all()
+def test_texts_that_define_splits(tmp_path: Path) -> None:
+    """Dates, and marks of the test part."""
+    days = [f"2024-01-{k:02d}" for k in range(1, 21)]
+    columns = {"day": days, "last": ["0"] * 15 + ["1"] * 5, "x": np.arange(20) % 3}
+    path = str(write_frame(pd.DataFrame(columns | {"y": np.arange(20.0) ** 2}), tmp_path))
+    by_time = OwnTable(path=path, target="y", time="day", drop=["last"]).load()
+    assert by_time.features == ("day", "x") and by_time.inputs[0, 0] == 19723
+    (split,) = OwnTable(path=path, target="y", test="last", drop=["day"]).load().splits
+    assert split.test.tolist() == [15, 16, 17, 18, 19]
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = write_frame(pd.DataFrame({"c": ["1", "2"]}), tmp_path)
+    path.write_bytes(path.read_bytes()[:100])
+    with raises_user_error("dataset.path", "unreadable"):
+        read_frame(path, ReadingSettings())
+    np.savez(path.open("wb"), names=np.zeros(3, np.uint8))
+    with raises_user_error("dataset.path", "invalid_table"):
+        read_frame(path, ReadingSettings())
