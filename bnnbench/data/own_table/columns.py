@@ -24,7 +24,7 @@ KINDS = (NUMBER, DATES, CATEGORIES)
 DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 """Day, month, year: dates with dots always have this order, dates with slashes may have another."""
 
-ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?-?", re.ASCII)
+ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?", re.ASCII)
 """A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
 
 MAX_EXCERPT = 60
