@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 COMMENT = "#"
 
+ENDS = re.compile(r"^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$")
+"""Blanks, of which some have no width, at the ends of a name."""
+
 
 def clean_name(name: object) -> str:
     """Return the name of a column without blanks at its ends and line breaks inside."""
-    return re.sub(r"\s*[\r\n]+\s*", " ", str(name).strip("\ufeff \t\r\n\u00a0"))
+    return re.sub(r"\s*[\r\n]+\s*", " ", ENDS.sub("", str(name)))
 
 
 def with_clean_names(frame: pd.DataFrame) -> pd.DataFrame:

@@ -302,6 +302,7 @@ MESSY: dict[str, tuple[str | bytes, dict[str, list[object]], str]] = {
     "years as names": ("place,2001\nx,1\ny,2\n", {"place": ["x", "y"], "2001": [1, 2]}, ""),
     "two byte order marks": (b"\xef\xbb\xbf\xef\xbb\xbf\"x\",y\n1,2\n", {"y": [2]}, "utf-8-sig"),
     "UTF-16": ("x;y\n1,5;2\n".encode("utf-16"), {"x": [1.5], "y": [2]}, "utf-16"),
+    "UTF-32": ("x;y\n1,5;2\n".encode("utf-32"), {"x": [1.5], "y": [2]}, "utf-32"),
     "UTF-16 without a mark": ("x;y\n1,5;2\n".encode("utf-16-le"), {"x": [1.5], "y": [2]}, "utf-16"),
     "missing values": (
         "x,y\n1.5,2\nNA , n/a\n<NA>,#N/A\nNone,NULL\nnan,-NaN\n3.5,4\n",
