@@ -178,6 +178,10 @@ GOOD = np.sin(np.arange(30.0))
         (changed(GOOD, 4, "red"), GOOD, "X", "text"),
         (pd.Categorical(["u", "v"] * 15), GOOD, "X", "text"),
         (GOOD, changed(GOOD, 4, "red"), "y", "text"),
+        (pd.date_range("2024-01-01", periods=30), GOOD, "X", "date"),
+        (pd.timedelta_range("1D", periods=30), GOOD, "X", "date"),
+        (GOOD, np.arange(30).astype("M8[s]"), "y", "date"),
+        (changed(GOOD, 4, np.inf), GOOD, "X", "not_finite"),
         (GOOD, changed(GOOD, 4, np.nan), "y", "not_finite"),
         (GOOD, changed(GOOD, 4, -np.inf), "y", "not_finite"),
         (GOOD, [None] * 30, "y", "not_finite"),
@@ -195,7 +199,9 @@ def test_rows_that_cannot_be_learned(inputs: Any, targets: Any, setting: str, co
         BNNRegressor("linear").fit(pd.DataFrame({"a": inputs}), targets)
 
 
-@pytest.mark.parametrize(("new", "code"), [([["red"]], "text"), ([[1e300]], "not_finite")])
+@pytest.mark.parametrize(
+    ("new", "code"), [([["red"]], "text"), ([[1e300]], "not_finite"), ([[-np.inf]], "not_finite")]
+)
 def test_rows_that_cannot_be_predicted(new: Any, code: str) -> None:
     estimator = BNNRegressor("linear").fit(GOOD[:, None], GOOD)
     with raises_user_error("X", code):
