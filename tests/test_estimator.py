@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -161,6 +165,42 @@ def test_predictions_scale_with_the_units(frame: pd.DataFrame, method: str, unit
     mean, std = estimator.fit(inputs, target).predict(inputs, return_std=True)
     scaled = estimator.fit(inputs / unit, target * unit).predict(inputs / unit, return_std=True)
     assert np.divide(scaled, unit) == pytest.approx(np.stack([mean, std]), rel=1e-4)
+
+
+STATES: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+    "dtype": (
+        partial(torch.set_default_dtype, torch.float64),
+        partial(torch.set_default_dtype, torch.float32),
+    ),
+    "device": (partial(torch.set_default_device, "meta"), partial(torch.set_default_device, None)),
+    "gradients": (partial(torch.set_grad_enabled, False), partial(torch.set_grad_enabled, True)),
+    "seeds": (lambda: (torch.manual_seed(3), np.random.seed(3)), lambda: None),
+    "numpy's errors": (
+        partial(np.seterr, all="raise"),
+        partial(np.seterr, all="warn", under="ignore"),
+    ),
+    "pandas' strings": (
+        lambda: pd.set_option("future.infer_string", False),
+        lambda: pd.reset_option("future.infer_string"),
+    ),
+}
+"""Functions that change and restore the global state of a library."""
+
+
+@pytest.mark.parametrize("case", STATES)
+@pytest.mark.parametrize("method", ["bbb", "linear"])
+def test_global_states_do_not_matter(frame: pd.DataFrame, method: str, case: str) -> None:
+    inputs, target = frame.drop(columns="y"), frame["y"]
+    values = {"noise_precision": 10.0, "prior_precision": 1.0} if method == "bbb" else {}
+    estimator = BNNRegressor(method, width=3, epochs=2, random_state=1, **values)
+    expected = estimator.fit(inputs, target).predict(inputs, return_std=True)
+    change, restore = STATES[case]
+    try:
+        change()
+        found = clone(estimator).fit(inputs, target).predict(inputs, return_std=True)
+    finally:
+        restore()
+    np.testing.assert_array_equal(found, expected)
 
 
 def changed(values: Any, row: int, value: Any) -> np.ndarray:
