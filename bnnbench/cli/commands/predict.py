@@ -58,7 +58,7 @@ READING = {
     "separator": "column separator of a text file: auto, comma, semicolon, tab, bar or space",
     "decimal": "decimal mark of a text file: auto, . or a comma",
     "encoding": "encoding of a text file: auto or a Python codec",
-    "sheet": "sheet of a workbook",
+    "sheet": "sheet of an Excel file",
 }
 """Options that override a setting `dataset.NAME` of the run, and what they give."""
 

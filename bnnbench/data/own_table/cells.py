@@ -82,7 +82,7 @@ def read_cells(
         if not kinds.is_numeric_dtype(column.dtype):
             cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
             small = cells.map(lambda cell: cell.lower() if isinstance(cell, str) else cell)
-            column = column.mask(cells.isin(codes.texts) | small.isin(missing))
+            column = column.mask(cells.isin([*codes.texts, *codes.numbers]) | small.isin(missing))
             column = _numbers(column, decimal) if decimal else column
         numeric = kinds.is_numeric_dtype(column.dtype) and codes.numbers
         return column.mask(column.isin(codes.numbers)) if numeric else column

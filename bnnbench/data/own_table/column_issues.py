@@ -15,9 +15,10 @@ from bnnbench.data.own_table.columns import (
     CATEGORIES,
     DATES,
     Encoding,
-    are_numbers,
     as_strings,
     excerpt,
+    infer_encoding,
+    is_typed_text,
     odd_cells,
 )
 
@@ -53,6 +54,9 @@ FORMATS = {
 }
 """Hints on dates and times in formats that are not accepted: `01/02/2024` may be in January or
 February."""
+
+
+TYPED_TEXT = "its type is text, so convert it with pandas if it means numbers or dates"
 
 
 @dataclass(frozen=True)
@@ -229,8 +233,8 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     count = len(encoding.values)
     first = strings[odd].iloc[0]
     hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
-    if not kind and are_numbers(strings[odd]):
-        hint = "its texts look like numbers: pandas.to_numeric converts them"
+    if is_typed_text(cells) and infer_encoding(strings).kind != CATEGORIES:
+        hint = TYPED_TEXT
     problem = f"holds {_first_text(strings, odd)}"
     if kind:
         return [_code_issue(name, problem, strings[odd], kind, policy, hint)]

@@ -78,15 +78,19 @@ class Encoding:
 
 def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories."""
-    import pandas as pd
-
-    name = str(column.name)
-    text = isinstance(column.dtype, pd.CategoricalDtype)
+    name, text = str(column.name), is_typed_text(column)
     if not text and _as_numbers(column) is not None:
         return Encoding(name, NUMBER)
     if not text and _as_dates(column) is not None:
         return Encoding(name, DATES)
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
+
+
+def is_typed_text(column: pd.Series) -> bool:
+    """Whether a column is text by its type, even if its texts look like numbers or dates."""
+    import pandas as pd
+
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
@@ -134,11 +138,6 @@ def _parsed(cells: pd.Series) -> pd.Series:
     except OverflowError:
         whole = cells.astype(str).str.fullmatch(r"[-+]?\d+")
         return pd.to_numeric(cells.mask(whole, cells.astype(str) + ".0"), errors="coerce")
-
-
-def are_numbers(texts: pd.Series) -> bool:
-    """Whether all texts are plain numbers."""
-    return bool(_parsed(texts).notna().all())
 
 
 def _truth(cell: object) -> float:
@@ -206,9 +205,7 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
         column holds neither, all cells that are not plain numbers, and the empty text. In a typed
         frame, these are all cells with a value.
     """
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    if is_typed_text(column):
         return column.notna(), ""
     strings = as_strings(column)
     present, plain = strings.notna(), _parsed(strings).notna()
