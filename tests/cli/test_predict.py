@@ -77,10 +77,12 @@ def test_copied_columns_are_unchanged(command: Command, ran: Path) -> None:
     assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
     assert found["row (given)"].tolist() == ["7", "007", "null"]
     assert found["code"].tolist() == ["1.0", "2.50", ""]
-    pd.read_csv("new.csv", keep_default_na=False).to_excel("new.xlsx", index=False)
+    new = pd.read_csv("new.csv", keep_default_na=False, dtype={"row (given)": str})
+    new.to_excel("new.xlsx", index=False)
     command("predict", str(ran), "new.xlsx", "-o", "out.csv")
     found = pd.read_csv("out.csv", dtype=str, keep_default_na=False)
     assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
+    assert found["row (given)"].tolist() == ["7", "007", "null"]
 
 
 @pytest.mark.parametrize("suffix", slow_except([".csv", ".xlsx", ".parquet"], ".csv"))
