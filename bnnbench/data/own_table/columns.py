@@ -70,8 +70,13 @@ class Encoding:
             numbers = np.full(len(cells), np.nan)
         if numbers is None:
             what = "a number" if self.kind == NUMBER else "a date"
+            texts = as_strings(cells).reset_index(drop=True)
+            read = _parsed(texts) if self.kind == NUMBER else _moments(texts)
+            row, text = next(iter(texts[texts.notna() & read.isna()].items()), (0, texts[0]))
             raise UserError(
-                f"column {self.column!r} must hold {what} in every row.", setting=self.column
+                f"column {self.column!r} must hold {what} in every row, but it holds "
+                f"{excerpt(str(text))!r} in data row {row + 1}.",
+                setting=self.column,
             )
         return (numbers,)
 

@@ -232,5 +232,5 @@ def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
         "decimal",
         "ambiguous",
         f"{unusual[0]} in {path} may be {plain} or {re.sub('[.,]', '.', unusual[0])}; set "
-        "dataset.decimal=. or \"dataset.decimal=','\" (`bnnbench predict`: --decimal).",
+        "dataset.decimal=. or \"dataset.decimal=','\".",
     )
