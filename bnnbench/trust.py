@@ -10,6 +10,8 @@ import json
 import os
 from pathlib import Path
 
+from filelock import FileLock
+
 from bnnbench.files import READ_ERRORS, is_private, read_text, sha256, write_text
 from bnnbench.paths import real_path
 from bnnbench.types import UserError
@@ -43,8 +45,11 @@ def record_trust(file: Path) -> None:
         UserError: if the file belongs to another user.
     """
     _check_owner(file)
-    digests = {**_recorded(), str(file): sha256(file)}
-    write_text(_record_file(), json.dumps(digests, indent=1) + "\n")
+    record = _record_file()
+    record.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(record.with_suffix(".lock")):  # another process may record a project too
+        digests = {**_recorded(), str(file): sha256(file)}
+        write_text(record, json.dumps(digests, indent=1) + "\n")
 
 
 def _check_owner(file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from support.user_errors import assert_user_error
 
 from bnnbench import discovery
 from bnnbench.discovery import FILE, enter_project, is_own_module, project
-from bnnbench.trust import record_trust
+from bnnbench.trust import check_trusted, record_trust
 from bnnbench.types import UserError
 
 
@@ -119,6 +120,20 @@ def test_trust_is_of_a_path_and_its_content(folder: Path, monkeypatch: pytest.Mo
     assert refused() is None
     (folder.parent / "config" / "bnnbench" / "trusted.json").chmod(0o666)
     assert refused() == "untrusted"
+
+
+def test_projects_that_are_trusted_at_the_same_time(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BNNBENCH_TRUST")
+    files = [tmp_path / str(k) / "bnnbench.toml" for k in range(8)]
+    for file in files:
+        file.parent.mkdir()
+        file.touch()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(record_trust, files))
+    for file in files:
+        check_trusted(file)
 
 
 @pytest.mark.parametrize("listed", [".", "", "/nowhere", "project"])

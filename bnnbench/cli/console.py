@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import webbrowser
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -49,6 +50,19 @@ def show_run(folder: RunFolder) -> None:
     print_run(folder, stdout())
     # Plain print: a path must not be folded at the terminal's width.
     print(f"results: {one_line(str(folder.root))}", flush=True)
+
+
+def show_sweep(folders: Sequence[RunFolder]) -> None:
+    """Print one table of the runs on splits of a sweep and, as the last line, their folder.
+
+    The notes on each run are on its page.
+    """
+    from bnnbench.report.report_writer import results_table
+    from bnnbench.results.run_tables import read_runs
+
+    first, *others = (folder.root for folder in folders)
+    stdout().print(results_table(read_runs(first, others=others)))
+    print(f"results: {one_line(os.path.commonpath([first, *others]))}", flush=True)
 
 
 def all_diverged_message(what: str, folders: Collection[RunFolder]) -> str:

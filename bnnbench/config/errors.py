@@ -157,7 +157,7 @@ def _syntax_error(word: str) -> UserError:
 
 
 TRANSLATIONS: dict[str, Callable[..., UserError]] = {
-    r"Could not find '([\w/]+)/([^'/]*)'": _unknown_option,
+    r"Could not find '(\w+)/([^']*)'": _unknown_option,
     r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
     r"Could not override '([\w./@]+)'": _unknown_setting,
     r"HydraConfig was not set\s+full_key: (\S+)": lambda _, key: hydra_setting_error(key),

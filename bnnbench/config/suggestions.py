@@ -40,10 +40,11 @@ def unknown_option(
     """
     close = closest_match(value.strip("[]{}'\" "), names)
     closed = has_config_dir or group in CLOSED_GROUPS or project() is not None
-    listed = ", ".join(names) + (f"; did you mean {close!r}?" if close else "")
+    hint = f"; did you mean {close!r}?" if close else ""
     own = f"; options of your own need a {FILE} in this folder"
     return UserError(
-        f"unknown {group} {value!r} (available: {listed}){'' if close or closed else own}.",
+        f"unknown {group} {value!r}{hint} (available: {', '.join(names)})"
+        f"{'' if close or closed else own}.",
         group,
         "unknown_option",
     )

@@ -28,6 +28,13 @@ def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: if a value is not positive.
     """
+    if not isinstance(fixed, Mapping):
+        raise UserError(
+            f"the fixed hyper-parameters must be given by name, as in {{dropout: 0.05}}, not "
+            f"{fixed!r}.",
+            "fixed",
+            "not_a_mapping",
+        )
     return _checked("dataset.protocol.fixed", _only_unset(method, fixed))
 
 

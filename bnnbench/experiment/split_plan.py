@@ -156,7 +156,7 @@ class SplitPlan(HasSteps, HasPlan):
             )
 
     def warnings(self) -> tuple[str, ...]:
-        few = f"all {self.iterations} evaluations of the search are random: search.initial_points"
+        few = "the search is too short for more than random points: search.initial_points"
         points = self._random_points
         only_random = [f"{few} is {points}"] if 0 < self.iterations < points else []
         return (*self.table.warnings, *only_random)

@@ -16,6 +16,7 @@ import pandas as pd
 from bnnbench.constraints import check_settings
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.types import UserError
 
 TOP_LEVEL = ("seed", "device", "reading", "splits")
 """Settings of many experiments that are not in the group `experiment`."""
@@ -80,7 +81,15 @@ class TableExperiment(Experiment):
 
     def run(self, unit: str, store: UnitStore) -> None:
         """Compute and save the tables of one unit."""
-        tables = self.tables(self.cases()[unit])
+        try:
+            tables = self.tables(self.cases()[unit])
+        except ArithmeticError as error:
+            raise UserError(
+                f"experiment={self.label}: a number of {unit} is out of range ({error.args[-1]}); "
+                "choose less extreme settings.",
+                "experiment",
+                "out_of_range",
+            ) from None
         store.save(unit, {name: _rows(table) for name, table in tables.items()}, {})
 
 

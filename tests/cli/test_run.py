@@ -70,7 +70,9 @@ def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     words = unsearched(table_csv, tmp_path / "out")
     code, out, errors = command("run", "-m", *words, "method=vadam,map", "seed=0,1")
     assert code == 0, errors
-    assert out.count("results: ") == 4
+    assert out.count("results: ") == out.count(" Method ") == 1, "one table at the end"
+    rows = [line.split()[:3] for line in out.splitlines() if " ± " in line or "seed" in line]
+    assert {row[0].strip(",") for row in rows} == {"vadam", "map"} and len(rows) == 4
     lines = [line for line in errors.splitlines() if "splits," in line]
     assert "(all: 0/4 runs, " in lines[0] and "(all: 3/4 runs, " in lines[3]
     assert list(Path().iterdir()) == []

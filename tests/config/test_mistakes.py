@@ -23,6 +23,7 @@ LINES: dict[tuple[str | None, str | None], str] = {
         "method=vadm | method=PBP | method=ours | method=3 | method= | method=[vadm] "
         "| -m method=bbb,vadamm | method=.. | method={a:1}",
     ("depth", "unknown_option"): "depth=-1 | depth=null",
+    ("likelihood", "unknown_option"): "likelihood=/etc/passwd | likelihood=../x",
     ("dataset", "unknown_option"): "dataset=null | dataset=_base",
     ("experiment", "unknown_option"): "experiment=_gvi",
     ("dataset", "file"): "dataset=my.csv",

@@ -92,3 +92,9 @@ def test_the_preset_searches_unpublished_values() -> None:
     experiment = build(compose("method=mc_dropout_gal2016", "dataset=diabetes")).experiment
     assert isinstance(experiment, SplitExperiment)
     assert [d.name for d in experiment.space] == ["noise_precision", "prior_precision", "dropout"]
+
+
+@pytest.mark.parametrize("fixed", ["abc", [1, 2], 3.0])
+def test_values_are_given_by_name(fixed: Any) -> None:
+    with raises_user_error("fixed", "not_a_mapping"):
+        fixed_values(METHOD, fixed)

@@ -111,6 +111,7 @@ class SweepRunner:
         errors: of jobs; a sweep continues with the others.
         skipped: duplicates among the combinations of a sweep.
         finished: the folders of finished runs.
+        in_table: those that one table shows at the end of a sweep.
         planned_seconds: the estimated time of each run whose plan was printed.
     """
 
@@ -119,6 +120,7 @@ class SweepRunner:
     errors: list[UserError] = field(default_factory=list)
     skipped: list[UserError] = field(default_factory=list)
     finished: list[RunFolder] = field(default_factory=list)
+    in_table: list[RunFolder] = field(default_factory=list)
     planned_seconds: list[float] = field(default_factory=list)
 
     def run(self, jobs: JobList) -> None:
@@ -142,11 +144,24 @@ class SweepRunner:
 
     def _show(self, folder: RunFolder) -> None:
         from bnnbench.cli.console import show_run
+        from bnnbench.experiment.record import read_record
+        from bnnbench.experiment.split_files import KIND
 
         self.finished.append(folder)
+        if self.is_sweep and read_record(folder).kind == KIND:
+            self.in_table.append(folder)
+            return
         try:
             show_run(folder)
         except BrokenPipeError:  # the results are on disk; the sweep continues
+            ignore_closed_pipe()
+
+    def _show_table(self) -> None:
+        from bnnbench.cli.console import show_sweep
+
+        try:
+            show_sweep(self.in_table)
+        except BrokenPipeError:
             ignore_closed_pipe()
 
     def finish(self) -> int:
@@ -155,6 +170,8 @@ class SweepRunner:
         Raises:
             UserError: if a job was refused, or none ran.
         """
+        if self.in_table:
+            self._show_table()
         if self.errors:
             raise join_errors(self.errors)
         if self.skipped and not (self.finished or self.planned_seconds):

@@ -16,6 +16,17 @@ from bnnbench.results.significance import DECISION_PROBABILITY, ROPE
 
 REQUIREMENTS = "% Needs \\usepackage{booktabs}."
 
+SYMBOLS = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "eta", "theta", "kappa"),
+    *("lambda", "mu", "nu", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega"),
+    *("Gamma", "Delta", "Lambda", "Sigma", "Phi", "Psi", "Omega", "ell", "infty", "pm", "times"),
+    *("cdot", "le", "ge", "approx", "to", "dagger", "ddagger", "hat", "bar", "tilde", "mathrm"),
+    *("mathbf", "mathcal", "mathbb"),
+)
+"""Commands in formulas of names. Others could read a file or run a program."""
+
+FORMULA = re.compile(rf"(\$(?:[^$\\^]|\^(?!\^)|\\(?:{'|'.join(SYMBOLS)})(?![A-Za-z]))+\$)")
+
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}
 
 UNITS = {"target": "original units", "nats": "nats per test point", "s": "seconds"}
@@ -100,8 +111,8 @@ def format_score(score: PrintedCell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape text for LaTeX, except formulas between two `$`."""
-    parts = re.split(r"(\$[^$]+\$)", text)
+    """Escape text for LaTeX, except formulas of `SYMBOLS` between two `$`."""
+    parts = FORMULA.split(text)
     return "".join(part if place % 2 else cell(part) for place, part in enumerate(parts))
 
 

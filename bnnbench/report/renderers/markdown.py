@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
@@ -22,8 +23,8 @@ SEE_GLOSSARY = "Definitions and formulas: [glossary.md](glossary.md)."
 
 
 def page(blocks: Iterable[Block]) -> str:
-    """Render a whole page."""
-    return "\n\n".join(map(text, blocks)) + "\n"
+    """Render a whole page; no text of it is HTML."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", "\n\n".join(map(text, blocks)) + "\n")
 
 
 def text(block: Block) -> str:

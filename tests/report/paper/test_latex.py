@@ -80,6 +80,21 @@ def test_names_are_escaped_except_formulas() -> None:
     assert escaped("5 $ a \\ b") == r"5 \$ a \textbackslash{} b"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"$\input{/etc/passwd}$",
+        r"$\alpha\write18{x}$",
+        r"$\csname input\endcsname$",
+        r"$\alphainput$",
+        r"$^^5cinput{x}$",
+    ],
+)
+def test_formulas_run_no_commands(text: str) -> None:
+    assert not re.search(r"\\(input|write|csname|alphainput)", escaped(text))
+    assert "^^" not in escaped(text)
+
+
 @pytest.mark.ci
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_tex_compiles_it_with_about_the_estimated_width(tmp_path: Path) -> None:

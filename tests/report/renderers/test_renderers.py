@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -55,6 +56,12 @@ def test_pipes_in_cells_are_escaped() -> None:
     table = TableBlock(label_columns("Claim", "Source"), (("q(z|x) is wide", "1.1"),))
     assert markdown.table(table).splitlines()[2].count(" | ") == 1
     assert "q(z\\|x)" in markdown.table(table)
+
+
+def test_texts_are_no_html() -> None:
+    rows = (("<script>alert(1)</script>", "1 < 2", "<img src=x>"),)
+    text = markdown.page([TableBlock(COLUMNS, rows, "results"), Paragraph("<b>bold</b>")])
+    assert not re.search("<[a-z/]", text) and "1 < 2" in text
 
 
 def test_latex_joins_the_tables_of_one_name() -> None:

@@ -15,6 +15,7 @@ from support.config import compose
 from support.quick import slow_except
 from support.runs import with_columns
 from support.tiny_runs import no_page
+from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
@@ -301,3 +302,11 @@ def test_as_printed_every_update_of_the_noise_precision_is_skipped(runs: Runs) -
 def test_the_printed_target_is_compared_with_the_posterior(runs: Runs) -> None:
     exact = runs("noise_precision").answer(noise.MEAN, noise.EXACT)
     assert (exact["value"], exact["exact"]) == pytest.approx((3.5346, 4.0645), abs=5e-5)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_out_of_range_are_an_error(tmp_path: Path) -> None:
+    words = ["experiment=clutter", "experiment.theta=1e300", "experiment.sizes=[20]"]
+    run = build(compose(*words, f"outputs_dir={tmp_path}", "workers=1"))
+    with raises_user_error("experiment", "out_of_range"):
+        execute(run, no_page)
