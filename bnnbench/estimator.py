@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date, timedelta
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -195,31 +197,53 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
 @contextmanager
 def _explained(X: Any, y: Any = None) -> Iterator[None]:
     """Replace scikit-learn's error by a `UserError` that names the cell, if a cell is to blame."""
+    for name, cells in (("X", X), ("y", y)):
+        if _has_dates(cells):  # scikit-learn counts units, which differ between arrays
+            _check_cells(name, cells)
     try:
         yield
     except UserError:
         raise
-    except ValueError:
+    except (ValueError, TypeError):
         for name, cells in (("X", X), ("y", y)):
-            _check_no_text(name, cells)
+            _check_cells(name, cells)
         if y is not None:
             _check_targets(pd.to_numeric(np.ravel(y), errors="coerce"))
         raise
 
 
-def _check_no_text(name: str, cells: Any) -> None:
-    columns = pd.DataFrame(cells).items() if np.ndim(cells) in (1, 2) else ()
-    for column, values in columns:
+def _has_dates(cells: Any) -> bool:
+    types = cells.dtypes if isinstance(cells, pd.DataFrame) else [getattr(cells, "dtype", None)]
+    return any(getattr(one, "kind", "") in ("m", "M") for one in types)
+
+
+def _check_cells(name: str, cells: Any) -> None:
+    """Raise `UserError` at the first text, date or infinite number."""
+    if issparse(cells) or np.ndim(cells) not in (1, 2):
+        return
+    for column, values in pd.DataFrame(cells).items():
         for row, cell in enumerate(values):
-            if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
+            code, what = _kind_of_cell(cell)
+            if code:
                 of = f"column {column!r} of {name}" if name == "X" else name
-                how = " (scikit-learn's OneHotEncoder converts categories)" * (name == "X")
+                encoder = " (scikit-learn's OneHotEncoder converts categories)"
+                how = encoder if (code, name) == ("text", "X") else ""
                 raise UserError(
-                    f"{of} holds the text {excerpt(cell)!r} in row {row + 1}; convert it to "
-                    f"numbers{how}.",
+                    f"{of} holds {what} in row {row + 1}; convert it to finite numbers{how}.",
                     name,
-                    "text",
+                    code,
                 )
+
+
+def _kind_of_cell(cell: Any) -> tuple[str, str]:
+    """Return why a cell is no number and what it is; empty texts if it is one, or has no value."""
+    if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
+        return "text", f"the text {excerpt(cell)!r}"
+    if isinstance(cell, date | timedelta) and not pd.isna(cell):
+        return "date", f"the date or time {cell}"
+    if isinstance(cell, float) and np.isinf(cell):
+        return "not_finite", str(cell)
+    return "", ""
 
 
 def _check_targets(targets: np.ndarray) -> None:

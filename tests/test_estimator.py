@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -163,6 +167,42 @@ def test_predictions_scale_with_the_units(frame: pd.DataFrame, method: str, unit
     assert np.divide(scaled, unit) == pytest.approx(np.stack([mean, std]), rel=1e-4)
 
 
+STATES: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+    "dtype": (
+        partial(torch.set_default_dtype, torch.float64),
+        partial(torch.set_default_dtype, torch.float32),
+    ),
+    "device": (partial(torch.set_default_device, "meta"), partial(torch.set_default_device, None)),
+    "gradients": (partial(torch.set_grad_enabled, False), partial(torch.set_grad_enabled, True)),
+    "seeds": (lambda: (torch.manual_seed(3), np.random.seed(3)), lambda: None),
+    "numpy's errors": (
+        partial(np.seterr, all="raise"),
+        partial(np.seterr, all="warn", under="ignore"),
+    ),
+    "pandas' strings": (
+        lambda: pd.set_option("future.infer_string", False),
+        lambda: pd.reset_option("future.infer_string"),
+    ),
+}
+"""Functions that change and restore the global state of a library."""
+
+
+@pytest.mark.parametrize("case", STATES)
+@pytest.mark.parametrize("method", ["bbb", "linear"])
+def test_global_states_do_not_matter(frame: pd.DataFrame, method: str, case: str) -> None:
+    inputs, target = frame.drop(columns="y"), frame["y"]
+    values = {"noise_precision": 10.0, "prior_precision": 1.0} if method == "bbb" else {}
+    estimator = BNNRegressor(method, width=3, epochs=2, random_state=1, **values)
+    expected = estimator.fit(inputs, target).predict(inputs, return_std=True)
+    change, restore = STATES[case]
+    try:
+        change()
+        found = clone(estimator).fit(inputs, target).predict(inputs, return_std=True)
+    finally:
+        restore()
+    np.testing.assert_array_equal(found, expected)
+
+
 def changed(values: Any, row: int, value: Any) -> np.ndarray:
     array = np.array(values, dtype=object if isinstance(value, str) else float)
     array[row] = value
@@ -178,6 +218,10 @@ GOOD = np.sin(np.arange(30.0))
         (changed(GOOD, 4, "red"), GOOD, "X", "text"),
         (pd.Categorical(["u", "v"] * 15), GOOD, "X", "text"),
         (GOOD, changed(GOOD, 4, "red"), "y", "text"),
+        (pd.date_range("2024-01-01", periods=30), GOOD, "X", "date"),
+        (pd.timedelta_range("1D", periods=30), GOOD, "X", "date"),
+        (GOOD, np.arange(30).astype("M8[s]"), "y", "date"),
+        (changed(GOOD, 4, np.inf), GOOD, "X", "not_finite"),
         (GOOD, changed(GOOD, 4, np.nan), "y", "not_finite"),
         (GOOD, changed(GOOD, 4, -np.inf), "y", "not_finite"),
         (GOOD, [None] * 30, "y", "not_finite"),
@@ -195,7 +239,9 @@ def test_rows_that_cannot_be_learned(inputs: Any, targets: Any, setting: str, co
         BNNRegressor("linear").fit(pd.DataFrame({"a": inputs}), targets)
 
 
-@pytest.mark.parametrize(("new", "code"), [([["red"]], "text"), ([[1e300]], "not_finite")])
+@pytest.mark.parametrize(
+    ("new", "code"), [([["red"]], "text"), ([[1e300]], "not_finite"), ([[-np.inf]], "not_finite")]
+)
 def test_rows_that_cannot_be_predicted(new: Any, code: str) -> None:
     estimator = BNNRegressor("linear").fit(GOOD[:, None], GOOD)
     with raises_user_error("X", code):

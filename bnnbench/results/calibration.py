@@ -152,7 +152,7 @@ def coverage_note(covered: float, settings: Mapping[str, Any]) -> str:
     if settings.get("dataset.time"):
         return (
             f"{found} narrow. The test rows are later than the training rows, which may not show "
-            "a trend or a change."
+            "a trend or a change; with dataset.time_input=false, no trend can be learned."
         )
     if settings.get("dataset.group"):
         return f"{found} narrow. New groups may differ more than the rows of known groups."

@@ -91,7 +91,7 @@ def sentences(
     if coverage is not None:
         yield f"The 90 % intervals of {best} contain {coverage}."
         if text := coverage_note(coverage.whole, settings):
-            yield text
+            yield f"Warning: {text}"
 
 
 def _describe(name: str, rival: pd.Series) -> str:

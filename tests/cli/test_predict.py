@@ -77,10 +77,12 @@ def test_copied_columns_are_unchanged(command: Command, ran: Path) -> None:
     assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
     assert found["row (given)"].tolist() == ["7", "007", "null"]
     assert found["code"].tolist() == ["1.0", "2.50", ""]
-    pd.read_csv("new.csv", keep_default_na=False).to_excel("new.xlsx", index=False)
+    new = pd.read_csv("new.csv", keep_default_na=False, dtype={"row (given)": str})
+    new.to_excel("new.xlsx", index=False)
     command("predict", str(ran), "new.xlsx", "-o", "out.csv")
     found = pd.read_csv("out.csv", dtype=str, keep_default_na=False)
     assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
+    assert found["row (given)"].tolist() == ["7", "007", "null"]
 
 
 @pytest.mark.parametrize("suffix", slow_except([".csv", ".xlsx", ".parquet"], ".csv"))
@@ -142,6 +144,10 @@ def test_new_rows_are_read_with_the_settings_of_the_run(command: Command, tmp_pa
     new.to_csv("plain.csv", index=False)
     options = ("--encoding", "utf-8", "--separator", "comma", "--decimal", "auto")
     assert command("predict", str(ran), "plain.csv", *options)[:2] == (0, expected)
+    Path("vague.csv").write_text("цена;вес;kind\n1.230;2;red\n")
+    words = ("vague.csv", "--encoding", "utf-8", "--decimal", "auto")
+    code, _, errors = command("predict", str(ran), *words)
+    assert code == 2 and "--decimal=. or --decimal=,." in errors
     for wrong in (("--separator", "dot"), ("--encoding", "none"), ("--sheet", "2")):
         code, out, errors = command("predict", str(ran), "new.csv", *wrong)
         assert code == 2 and not out and wrong[0] in errors and "dataset." not in errors
@@ -216,7 +222,7 @@ def test_rows_to_label_next(command: Command, ran: Path) -> None:
 
 def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
     made(5, 3).drop(columns="b").to_csv("lacks.csv", index=False)
-    made(5, 3).assign(a="x").to_csv("words.csv", index=False)
+    made(5, 3).assign(a=[1, 2, "x", 3, "z"]).to_csv("words.csv", index=False)
     made(5, 3).head(0).to_csv("none.csv", index=False)
     made(5, 3).to_csv("new.csv", index=False)
     wrong: dict[tuple[str, ...], tuple[str, str | None]] = {

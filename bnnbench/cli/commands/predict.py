@@ -58,7 +58,7 @@ READING = {
     "separator": "column separator of a text file: auto, comma, semicolon, tab, bar or space",
     "decimal": "decimal mark of a text file: auto, . or a comma",
     "encoding": "encoding of a text file: auto or a Python codec",
-    "sheet": "sheet of a workbook",
+    "sheet": "sheet of an Excel file",
 }
 """Options that override a setting `dataset.NAME` of the run, and what they give."""
 
@@ -174,13 +174,9 @@ def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSett
 
 def naming_options(error: UserError) -> UserError:
     """Return an error of the reader that names options instead of settings of the data set."""
-    pattern = rf"dataset\.({'|'.join(READING)})(=?)"
-
-    def option(found: re.Match[str]) -> str:
-        return f"--{found[1]}{' ' * len(found[2])}"
-
-    text, setting = re.sub(pattern, option, str(error)), error.setting or ""
-    return UserError(text, re.sub(pattern, option, setting) or None, error.code)
+    pattern, option = rf"dataset\.({'|'.join(READING)})", r"--\1"
+    text = re.sub(pattern, option, str(error)).replace("\"--decimal=','\"", "--decimal=,")
+    return UserError(text, re.sub(pattern, option, error.setting or "") or None, error.code)
 
 
 def id_columns(

@@ -82,7 +82,7 @@ def read_cells(
         if not kinds.is_numeric_dtype(column.dtype):
             cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
             small = cells.map(lambda cell: cell.lower() if isinstance(cell, str) else cell)
-            column = column.mask(cells.isin(codes.texts) | small.isin(missing))
+            column = column.mask(cells.isin([*codes.texts, *codes.numbers]) | small.isin(missing))
             column = _numbers(column, decimal) if decimal else column
         numeric = kinds.is_numeric_dtype(column.dtype) and codes.numbers
         return column.mask(column.isin(codes.numbers)) if numeric else column
@@ -93,7 +93,7 @@ def read_cells(
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     """Return a text column as numbers, if every cell is one; else unchanged.
 
-    Digits may be grouped (1.234.567,5), and a minus may follow a decimal number (1.234,50-).
+    Digits may be grouped (1.234.567,5).
     """
     import pandas as pd
 
@@ -103,8 +103,6 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
 
     def in_plain_notation(cell: object) -> str | None:
         text = cell.strip() if isinstance(cell, str) else ""
-        if text.endswith("-") and decimal in text and text[0].isdigit():
-            text = f"-{text[:-1]}"
         found = number.fullmatch(text)
         return found and re.sub(f"[{others}]", "", text).replace(decimal, ".")
 

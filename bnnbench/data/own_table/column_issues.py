@@ -15,9 +15,10 @@ from bnnbench.data.own_table.columns import (
     CATEGORIES,
     DATES,
     Encoding,
-    are_numbers,
     as_strings,
     excerpt,
+    infer_encoding,
+    is_typed_text,
     odd_cells,
 )
 
@@ -55,6 +56,9 @@ FORMATS = {
 February."""
 
 
+TYPED_TEXT = "its type is text, so convert it with pandas if it means numbers or dates"
+
+
 @dataclass(frozen=True)
 class Policy:
     """How to treat cells that are not numbers; the fields have the names of the settings.
@@ -88,10 +92,10 @@ class Policy:
         """Return the override that also excludes these columns."""
         return self.advice({"drop": names})
 
-    def missing_codes(self, values: Sequence[str], missing: str = IMPUTE) -> Settings:
+    def missing_codes(self, values: Sequence[str]) -> Settings:
         """Return the settings that read these values as missing."""
-        needed = self.missing == REFUSE or missing == DROP != self.missing
-        return {"missing_values": tuple(values), **({"missing": missing} if needed else {})}
+        impute = {"missing": IMPUTE} if self.missing == REFUSE else {}
+        return {"missing_values": tuple(values), **impute}
 
 
 @dataclass(frozen=True)
@@ -162,8 +166,8 @@ def _merged(issues: Sequence[ColumnIssue]) -> Settings:
         for key, value in issue.settings.items():
             if key == "drop" or issue.column not in excluded:
                 old = merged.get(key, ())
-                both = tuple(dict.fromkeys((*old, *value))) if isinstance(value, tuple) else value
-                merged[key] = old if old == DROP else both
+                is_list = isinstance(value, tuple)
+                merged[key] = tuple(dict.fromkeys((*old, *value))) if is_list else value
     return dict(sorted(merged.items(), key=lambda entry: entry[0] == "drop"))
 
 
@@ -229,11 +233,11 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     count = len(encoding.values)
     first = strings[odd].iloc[0]
     hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
-    if not kind and are_numbers(strings[odd]):
-        hint = "its texts look like numbers: pandas.to_numeric converts them"
+    if is_typed_text(cells) and infer_encoding(strings).kind != CATEGORIES:
+        hint = TYPED_TEXT
     problem = f"holds {_first_text(strings, odd)}"
     if kind:
-        return [_code_issue(name, problem, strings[odd], len(cells), kind, policy, hint)]
+        return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
     may_group = MIN_GROUPS <= count <= odd.sum() / 2 and not hint and not policy.split_by
     group = override("group", name)
     in_one_part = f"with {group}, the rows with the same {name} stay in one part of every split"
@@ -261,27 +265,23 @@ def _first_text(strings: pd.Series, odd: pd.Series) -> str:
 
 
 def _code_issue(
-    name: str, problem: str, texts: pd.Series, rows: int, kind: str, policy: Policy, hint: str
+    name: str, problem: str, texts: pd.Series, kind: str, policy: Policy, hint: str
 ) -> ColumnIssue:
     """Return the issue of a column of numbers or dates with a few texts."""
-    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, rows, policy)
+    correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, policy)
     if not codes:
         return _unusable(name, problem, policy, correct, hint=hint)
     return ColumnIssue(name, problem, (correct, remedy, _exclude(name, policy)), codes, hint)
 
 
-def _missing_codes(texts: pd.Series, rows: int, policy: Policy) -> tuple[Settings, str]:
+def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
     """Return the settings that read texts such as `?` and `-` as missing, and a clause about them.
 
-    A word in the last of the rows alone, such as `Total`, leaves out this row. Both are empty if
-    there are too many different texts, or some that cannot be typed.
+    Both are empty if there are too many different texts, or some that cannot be typed.
     """
     words = tuple(dict.fromkeys(texts))
     if len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
         return {}, ""
-    if [*texts.index] == [rows - 1] and any(map(str.isalpha, words[0])):
-        codes = policy.missing_codes(words, DROP)
-        return codes, f"leave out this row, the last, with {policy.advice(codes)}"
     codes = policy.missing_codes(words)
     return codes, f"read {' and '.join(map(repr, words))} as missing with {policy.advice(codes)}"
 
@@ -314,7 +314,7 @@ def check_numeric_target(
         return
     strings = as_strings(cells)
     odd, kind = odd_cells(cells)
-    remedy = _missing_codes(strings[odd], len(cells), policy)[1] if kind == "number" else ""
+    remedy = _missing_codes(strings[odd], policy)[1] if kind == "number" else ""
     raise invalid(
         "target",
         "not_numeric",

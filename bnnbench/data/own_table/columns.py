@@ -24,7 +24,7 @@ KINDS = (NUMBER, DATES, CATEGORIES)
 DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 """Day, month, year: dates with dots always have this order, dates with slashes may have another."""
 
-ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?-?", re.ASCII)
+ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?", re.ASCII)
 """A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
 
 MAX_EXCERPT = 60
@@ -70,23 +70,32 @@ class Encoding:
             numbers = np.full(len(cells), np.nan)
         if numbers is None:
             what = "a number" if self.kind == NUMBER else "a date"
+            texts = as_strings(cells).reset_index(drop=True)
+            read = _parsed(texts) if self.kind == NUMBER else _moments(texts)
+            row, text = next(iter(texts[texts.notna() & read.isna()].items()), (0, texts[0]))
             raise UserError(
-                f"column {self.column!r} must hold {what} in every row.", setting=self.column
+                f"column {self.column!r} must hold {what} in every row, but it holds "
+                f"{excerpt(str(text))!r} in data row {row + 1}.",
+                setting=self.column,
             )
         return (numbers,)
 
 
 def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories."""
-    import pandas as pd
-
-    name = str(column.name)
-    text = isinstance(column.dtype, pd.CategoricalDtype)
+    name, text = str(column.name), is_typed_text(column)
     if not text and _as_numbers(column) is not None:
         return Encoding(name, NUMBER)
     if not text and _as_dates(column) is not None:
         return Encoding(name, DATES)
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
+
+
+def is_typed_text(column: pd.Series) -> bool:
+    """Whether a column is text by its type, even if its texts look like numbers or dates."""
+    import pandas as pd
+
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
@@ -113,7 +122,7 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
 
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan)
-    if pd.api.types.is_datetime64_any_dtype(column):
+    if column.dtype.kind in "mM":  # of dates and durations, whose counts depend on their units
         return None
     cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     lower = cells.dropna().astype(str).str.lower()
@@ -134,11 +143,6 @@ def _parsed(cells: pd.Series) -> pd.Series:
     except OverflowError:
         whole = cells.astype(str).str.fullmatch(r"[-+]?\d+")
         return pd.to_numeric(cells.mask(whole, cells.astype(str) + ".0"), errors="coerce")
-
-
-def are_numbers(texts: pd.Series) -> bool:
-    """Whether all texts are plain numbers."""
-    return bool(_parsed(texts).notna().all())
 
 
 def _truth(cell: object) -> float:
@@ -206,9 +210,7 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
         column holds neither, all cells that are not plain numbers, and the empty text. In a typed
         frame, these are all cells with a value.
     """
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    if is_typed_text(column):
         return column.notna(), ""
     strings = as_strings(column)
     present, plain = strings.notna(), _parsed(strings).notna()

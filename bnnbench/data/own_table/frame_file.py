@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.files import check_archive, checksum, open_file, write_atomically
+from bnnbench.notes import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,10 +33,19 @@ def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
     Args:
         frame: the rows.
         folder: created if it does not exist.
+
+    Raises:
+        UserError: if a column holds complex numbers or text that cannot be encoded.
     """
     arrays = {"names": _as_json([clean_name(name) for name in frame])}
     for k in range(frame.shape[1]):
-        arrays |= {f"{name}{k}": array for name, array in _arrays_of(frame.iloc[:, k]).items()}
+        try:
+            found = _arrays_of(frame.iloc[:, k])
+        except (TypeError, ValueError) as error:
+            name, reason = frame.columns[k], one_line(str(error)).rstrip(".")
+            text = f"column {name!r} of the frame must hold numbers, dates or texts ({reason})."
+            raise invalid("path", "wrong_type", text) from None
+        arrays |= {f"{name}{k}": array for name, array in found.items()}
     content = b"".join(name.encode() + array.tobytes() for name, array in arrays.items())
     path = folder.absolute() / f"frame-{checksum(content)[:12]}{SUFFIX}"
     if not path.is_file():
@@ -90,7 +101,7 @@ def _column_of(arrays: Any, index: int) -> pd.Series:
 
 
 def _as_json(texts: list[str]) -> np.ndarray:
-    return np.frombuffer(json.dumps(texts).encode(), np.uint8)
+    return np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), np.uint8)
 
 
 def _from_json(array: np.ndarray) -> list[str]:

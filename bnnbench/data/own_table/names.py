@@ -16,15 +16,15 @@ from bnnbench.data.own_table.cells import MISSING
 if TYPE_CHECKING:
     import pandas as pd
 
-COMMENTS = ("#", "%")
+COMMENT = "#"
 
-RULER = re.compile(r"[-=+:|_]{3,}")
-"""A cell of a line that separates names or sums from the rows."""
+ENDS = re.compile(r"^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$")
+"""Blanks, of which some have no width, at the ends of a name."""
 
 
 def clean_name(name: object) -> str:
     """Return the name of a column without blanks at its ends and line breaks inside."""
-    return re.sub(r"\s*[\r\n]+\s*", " ", str(name).strip("\ufeff \t\r\n\u00a0"))
+    return re.sub(r"\s*[\r\n]+\s*", " ", ENDS.sub("", str(name)))
 
 
 def with_clean_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -49,11 +49,11 @@ def find_header(rows: Sequence[Sequence[str]], header: bool = True) -> tuple[int
     Returns:
         Its index, and the names; empty without a header.
     """
-    usual, marked = usual_length(rows), sum(row[0].startswith(COMMENTS) for row in rows)
+    usual = usual_length(rows)
 
     def is_comment(row: Sequence[str]) -> bool:
-        name = row[0] in COMMENTS and len(row) == usual and marked == 1
-        return row[0].startswith(COMMENTS) and not name
+        name = row[0] == COMMENT and len(row) == usual
+        return row[0].startswith(COMMENT) and not name
 
     def is_above(row: Sequence[str]) -> bool:
         name = len(row) == usual and (not header or (usual == 2 and not row[0]))
@@ -65,16 +65,10 @@ def find_header(rows: Sequence[Sequence[str]], header: bool = True) -> tuple[int
         return start, ()
     if start and is_comment(rows[start - 1]) and any(map(is_number, rows[start])):
         first, *others = rows[start - 1]
-        names = [*([] if first in COMMENTS else [first.lstrip("# ")]), *others]
+        names = [*filter(None, [first.removeprefix(COMMENT).strip()]), *others]
         if len(names) == usual:
             return start - 1, names
     return start, rows[start]
-
-
-def is_ruler(row: Sequence[str]) -> bool:
-    """Whether a row separates names or sums from the rows."""
-    filled = [cell for cell in row if cell]
-    return bool(filled) and all(map(RULER.fullmatch, filled))
 
 
 def is_number(text: str) -> bool:
@@ -145,10 +139,9 @@ def _is_empty(column: pd.Series) -> bool:
 
 
 def without_empty_end(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Drop empty rows and rulers at the end, and return a note about them."""
-    rows = len(frame)
-    while rows and (is_ruler(cells := frame.iloc[rows - 1].dropna().astype(str)) or cells.empty):
-        rows -= 1
+    """Drop empty rows at the end, and return a note about them."""
+    filled = np.flatnonzero(frame.notna().any(axis=1))
+    rows = int(filled[-1]) + 1 if len(filled) else 0
     dropped = len(frame) - rows
     lines = "1 empty row" if dropped == 1 else f"{dropped} empty rows"
     return frame.head(rows), [f"dropped {lines} at the end"] * bool(dropped)

@@ -99,7 +99,7 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
     with _reading(path, how.encoding):
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
-            return read_cells(frame, codes), "; ".join(notes)
+            return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
         if kind in EXCEL:
             frame, notes = _workbook(path, how.sheet, how.header)
             frame = read_cells(frame, codes, MISSING)
@@ -183,7 +183,7 @@ def as_written(
     if path.suffix.lower() in COLUMNAR:
         return frame
     if path.suffix.lower() in EXCEL:
-        cells, _ = _workbook(path, how.sheet, how.header, na_filter=False)
+        cells, _ = _workbook(path, how.sheet, how.header, exact=True)
         dates = frame.select_dtypes("datetime")
         return cells.head(len(frame)).assign(**{str(name): dates[name] for name in dates})
     try:
@@ -215,7 +215,7 @@ def _check_name(path: Path) -> None:
 
 
 def _workbook(
-    path: Path, sheet: str | None, header: bool, na_filter: bool = True
+    path: Path, sheet: str | None, header: bool, exact: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
@@ -232,13 +232,14 @@ def _workbook(
         top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
         start, names = find_header(top or [[""]], header)
         frame = read(
-            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False, na_filter=na_filter
-        )
+            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False,
+            na_filter=not exact, dtype=object if exact else None,
+        )  # fmt: skip
     width = max(frame.shape[1], len(names))
     frame = frame.reindex(columns=range(width))
     names = [*names, *[""] * (width - len(names))]
     end: list[str] = []
-    if na_filter:
+    if not exact:
         frame, end = without_empty_end(frame)
     named, notes = with_names(path, frame, names if header else name_by_position(names))
     return named, [*notes, *end]
@@ -261,6 +262,14 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
     read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
     frame = read(path).reset_index(drop=True)
     return with_names(path, frame, list(frame.columns))
+
+
+def _with_typed_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make texts categories, so that they are not taken for numbers or dates."""
+    import pandas as pd
+
+    is_text = {n: pd.api.types.infer_dtype(c, skipna=True) == "string" for n, c in frame.items()}
+    return frame.astype({name: "category" for name, found in is_text.items() if found})
 
 
 def _reason(error: BaseException) -> str:

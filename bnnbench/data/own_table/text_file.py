@@ -29,6 +29,7 @@ SAMPLE_LINES = 200
 
 ENCODING_BY_BOM = {
     codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # starts like that of UTF-16
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
@@ -231,5 +232,5 @@ def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
         "decimal",
         "ambiguous",
         f"{unusual[0]} in {path} may be {plain} or {re.sub('[.,]', '.', unusual[0])}; set "
-        "dataset.decimal=. or \"dataset.decimal=','\" (`bnnbench predict`: --decimal).",
+        "dataset.decimal=. or \"dataset.decimal=','\".",
     )

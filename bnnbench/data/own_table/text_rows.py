@@ -14,7 +14,6 @@ from bnnbench.data.own_table.cells import SPELLINGS
 from bnnbench.data.own_table.names import (
     fill_names,
     find_header,
-    is_ruler,
     name_by_position,
     usual_length,
     with_names,
@@ -58,12 +57,9 @@ def _heading(path: Path, text_format: TextFormat, header: bool) -> _Heading:
             rows.append(row)
             ends.append(reader.last)
     start, names = find_header(rows or [[""]], header)
-    start_of_rows = start + header
-    if header and is_ruler([*rows, [""]][start_of_rows]):
-        start_of_rows += 1
-    below = rows[start_of_rows:]
+    below = rows[start + header :]
     width = max(len(names), *([usual_length(below), len(below[0])] if below else [1]))
-    lines = ends[start_of_rows] if rows else 0
+    lines = ends[start + header] if rows else 0
     names = names if header else name_by_position([""] * width)
     return _Heading(lines, names, ends[start], width)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.columns import CATEGORIES, DATES, Encoding, infer_encoding
+from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, Encoding, infer_encoding
 from bnnbench.data.own_table.source import OwnTable
 
 
@@ -48,3 +49,12 @@ def test_groups_and_categories_are_stripped(tmp_path: Path) -> None:
 def test_an_empty_column_has_no_category() -> None:
     encoding = Encoding("kind", CATEGORIES, ("a", "b"))
     assert np.array(encoding.apply(pd.Series([np.nan] * 3))).tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "row"),
+    [(NUMBER, [1, None, "x", "y"], 3), (DATES, ["2024-01-01", "1/2/2024"], 2), (DATES, [5, 6], 1)],
+)
+def test_the_cell_of_another_kind_is_named(kind: str, cells: list[object], row: int) -> None:
+    with raises_user_error("a", mentions=[f"data row {row}"]):
+        Encoding("a", kind).apply(pd.Series(cells, dtype=object))

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, infer_encoding
+from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, Encoding, infer_encoding
 from bnnbench.data.own_table.frame_file import write_frame
+from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.data.own_table.reading import ReadingSettings, read_frame
 from bnnbench.data.own_table.source import OwnTable
 
@@ -29,6 +30,7 @@ DAYS = pd.date_range("2024-03-01", periods=3, tz="Europe/Oslo")
         (["1", "2", "3"], CATEGORIES, ["1", "2", "3"]),
         (["1,5", "2.5", "-"], CATEGORIES, ["1,5", "2.5", "-"]),
         (["2024-01-01", "2024-01-02", "?"], CATEGORIES, ["2024-01-01", "2024-01-02", "?"]),
+        (np.array([1, 2, 3], "m8[h]"), CATEGORIES, [f"0 days 0{k}:00:00" for k in (1, 2, 3)]),
         (["true", "false", "true"], CATEGORIES, ["true", "false", "true"]),
         (['a"b', "a\nb", "ä;,\t"], CATEGORIES, ['a"b', "a\nb", "ä;,\t"]),
         (pd.Categorical([3, 1, 3]), CATEGORIES, ["3", "1", "3"]),
@@ -52,6 +54,27 @@ def test_columns_keep_their_types(tmp_path: Path, values: Any, kind: str, expect
         pd.testing.assert_series_equal(
             read["c"].astype(object), pd.Series(expected, name="c", dtype=object), check_dtype=False
         )
+
+
+@pytest.mark.parametrize(("cell", "dtype"), [(1j, complex), ("\ud800", object)])
+def test_cells_of_other_types_are_refused(tmp_path: Path, cell: object, dtype: type) -> None:
+    with raises_user_error("dataset.path", "wrong_type"):
+        write_frame(pd.DataFrame({"c": pd.Series([cell], dtype=dtype)}), tmp_path)
+
+
+def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+    columns = {"code": ["007", "7"], "day": ["2024-01-01"] * 2, "gap": ["NA", None], "n": [1, 2]}
+    pd.DataFrame(columns).to_parquet(path := tmp_path / "t.parquet")
+    read, _ = read_frame(path, ReadingSettings())
+    kinds = [infer_encoding(read[name]).kind for name in columns]
+    assert kinds == [CATEGORIES, CATEGORIES, CATEGORIES, NUMBER]
+    assert read["gap"].notna().tolist() == [True, False]
+
+
+def test_codes_of_missing_values_apply_to_objects() -> None:
+    frame = pd.DataFrame({"c": pd.Series([-999, "?", "4"], dtype=object)})
+    inputs, _, _ = encode_rows(frame, [Encoding("c", NUMBER)], "rows", ["-999", "?"])
+    np.testing.assert_array_equal(inputs[:, 0], [np.nan, np.nan, 4])
 
 
 def test_another_content_has_another_file(tmp_path: Path) -> None:

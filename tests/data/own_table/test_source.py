@@ -135,7 +135,6 @@ def test_csv_refuses_files_that_are_not_tables(tmp_path: Path) -> None:
     (tmp_path / "binary.csv").write_bytes(bytes(range(128, 256)))
     (tmp_path / "pickle.csv").write_bytes(pickle.dumps({"y": [1.0] * 20}))
     (tmp_path / "nothing.csv").write_bytes(bytes(1000))
-    (tmp_path / "wide.csv").write_bytes("a,y\n1,2\n".encode("utf-32"))
     (tmp_path / "mainframe.csv").write_bytes("a,y\n1,2\n".encode("cp037"))
     for name, case in [
         ("none.csv", f"{PATH} file_not_found"),
@@ -143,7 +142,6 @@ def test_csv_refuses_files_that_are_not_tables(tmp_path: Path) -> None:
         ("binary.csv", "dataset.encoding"),
         ("pickle.csv", f"{TARGET} unknown_column"),
         ("nothing.csv", f"{TARGET} unknown_column"),
-        ("wide.csv", f"{TARGET} unknown_column"),
         ("mainframe.csv", "dataset.encoding"),
         (".", f"{PATH} unreadable"),
     ]:
@@ -387,7 +385,6 @@ CULPRITS: dict[str, tuple[list[str], str, int]] = {
     "another notation": ([f"{i}.5" for i in range(99)] + ["1,5"], "1,5", 100),
     "dates": ([*DAYS[:60], "31.02.2024", *DAYS[61:]], "31.02.2024", 61),
     "dates with a gap": (["unknown", *DAYS], "unknown", 1),
-    "a sum": ([*NUMBERS, "Total"], "Total", 121),
     "units": ([f"{i}" for i in range(99)] + ["5 kg", "6 kg"], "5 kg", 100),
 }
 
@@ -407,8 +404,8 @@ def test_the_cell_that_is_wrong_is_named(tmp_path: Path, case: str, is_target: b
     ) as error:
         OwnTable(**settings).load()
     if "another" not in case:
-        advised = overrides(str(error.value), "(?:missing|last,) with (.*?)(, or |\\.$)")
-        assert advised["missing"] == ("drop" if case == "a sum" else "impute")
+        advised = overrides(str(error.value), "missing with (.*?)(, or |\\.$)")
+        assert advised["missing"] == "impute"
         OwnTable(**settings, **advised | {"dates": "numbers"}).load()
 
 
@@ -469,6 +466,7 @@ def test_one_column_is_advised_to_define_the_splits(
         (["t ", "two\nlines", "y"], {"target": " y", "columns": ["t ", "two\nlines"]}),
         (["t", "two lines", "\ty"], {"target": "y", "drop": []}),
         (["\ufefft", "two \r\n lines", "y"], {"target": "y\n"}),
+        (["t\u200b", "\u3000two lines\u200b ", "y\ufeff"], {"target": "y"}),
         (["t", "two lines ", "y", " who"], {"target": "y", "group": "who "}),
         (["t", "two lines ", "y", "who "], {"target": "y", "drop": [" who"]}),
     ],
