@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 from stored_results import RESULTS, table
 
-from bnnbench.report.blocks import MISSING, plus_minus
+from bnnbench.report.blocks import plus_minus
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.figures.plotting import BLUE, ORANGE, legend, small_multiples
 from bnnbench.report.figures.points import points_figure
@@ -15,16 +17,18 @@ from bnnbench.suites.active_learning.claims import gains
 from bnnbench.suites.regions.page import DISTANCE, auroc_panels
 
 METHODS = (
-    *("bbb", "vadam", "mc_dropout", "deep_ensemble", "laplace", "pbp", "map"),
-    *("hmc", "gp", "linear", DISTANCE),
+    *("bbb", "vadam", "mc_dropout", "deep_ensemble", "laplace", "pbp", "map", "gp", "linear"),
+    DISTANCE,
 )
-"""The rows of the overview."""
+"""The rows of the tables."""
 
-DATASET = "boston"
-"""The set with true gaps and tails in the overview."""
+DATASETS = ("boston", "concrete", "yacht")
 
 SHIFT = "permuted"
-"""The shift in the overview."""
+"""The shift in the tables."""
+
+NO_MODEL, TOO_SLOW, NOT_RUN = "no model", "too slow", "not run"
+"""Why a cell has no number."""
 
 
 def rows_of(name: str, *experiments: str) -> pd.DataFrame:
@@ -35,44 +39,70 @@ def rows_of(name: str, *experiments: str) -> pd.DataFrame:
 
 
 def regions() -> pd.DataFrame:
-    """Return every tested region; of sets with true gaps or tails, only these.
-
-    Runs that lack some of the features, such as unfinished chains, are left out.
-    """
+    """Return every tested region; of sets with true gaps or tails, only these."""
     rows = rows_of("regions", "region_posterior", "region_uci")
-    sizes = rows.groupby(["source", "kind", "run"])["split"].transform("count")
-    rows = rows[sizes == sizes.groupby([rows["source"], rows["kind"]]).transform("max")]
     any_true = rows.groupby(["source", "kind"])["is_true"].transform("max")
     return rows[rows["is_true"] == any_true]
 
 
 def overview() -> str:
-    """Return one number for each task and method."""
-    columns = {
-        **region_columns(),
-        f"AUROC of {SHIFT} inputs, {DATASET}": shift_areas(),
-        "gain over random labels [%], yacht": label_gains("random"),
-        "gain over labels by distance [%], yacht": label_gains("distance"),
-        "regret of Thompson sampling [% of uniform], wheel": bandit_regrets(),
-    }
+    """Return a table for each task: a row per method, a column per data set."""
+    parts = {
+        "Gaps: AUROC": (region_areas(), {}),
+        "Gaps: log-likelihood, median over features": (region_losses(), {DISTANCE: NO_MODEL}),
+        f"Shifts: AUROC of {SHIFT} inputs": (shift_areas(), {}),
+        "Active learning: gain over random rows [%]": (label_gains("random"), {DISTANCE: NO_MODEL}),
+        "Active learning: gain over rows by distance [%]": (
+            label_gains("distance"), {DISTANCE: NO_MODEL}
+        ),
+        "Bandit: regret [% of uniform choices]": (
+            bandit_regrets(), {DISTANCE: NO_MODEL, "gp": TOO_SLOW, "pbp": TOO_SLOW}
+        ),
+    }  # fmt: skip
+    return "\n\n".join(
+        f"**{title}**\n\n{task_table(columns, reasons)}"
+        for title, (columns, reasons) in parts.items()
+    )
+
+
+def task_table(columns: Mapping[str, Mapping[str, str]], reasons: Mapping[str, str]) -> str:
+    """Return a table of one task, in which every cell has a number or a reason."""
     rows = [
         {"method": f"`{method}`" if method != DISTANCE else method}
-        | {title: cells.get(method, MISSING) for title, cells in columns.items()}
+        | {
+            title: cells.get(method, reasons.get(method, NOT_RUN))
+            for title, cells in columns.items()
+        }
         for method in METHODS
     ]
     return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
 
 
-def region_columns() -> dict[str, dict[str, str]]:
-    """Return the columns on gaps."""
+def gap_rows() -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the gaps of each set."""
     rows = regions()
-    gaps = rows[(rows["kind"] == "gap") & (rows["source"] == DATASET)]
-    first = gaps[gaps["method"] == "bbb"].assign(method=DISTANCE)
-    areas = pd.concat([gaps, first.assign(**{"auroc.epistemic": first["auroc.distance"]})])
-    median = gaps.groupby("method")["region.log_likelihood"].median()
+    for name in DATASETS:
+        yield name, rows[(rows["kind"] == "gap") & (rows["source"] == name)]
+
+
+def region_areas() -> dict[str, dict[str, str]]:
+    """Return AUROCs of the epistemic variance in gaps, by set."""
+    areas = {}
+    for name, gaps in gap_rows():
+        first = gaps[gaps["method"] == "bbb"].assign(method=DISTANCE)
+        both = pd.concat([gaps, first.assign(**{"auroc.epistemic": first["auroc.distance"]})])
+        areas[name] = with_errors(both.groupby("method")["auroc.epistemic"])
+    return areas
+
+
+def region_losses() -> dict[str, dict[str, str]]:
+    """Return medians of the log-likelihood in gaps, by set."""
     return {
-        f"AUROC of gaps, {DATASET}": with_errors(areas.groupby("method")["auroc.epistemic"]),
-        f"log-likelihood in gaps, median, {DATASET}": median.map("{:.2f}".format).to_dict(),
+        name: gaps.groupby("method")["region.log_likelihood"]
+        .median()
+        .map("{:.2f}".format)
+        .to_dict()
+        for name, gaps in gap_rows()
     }
 
 
@@ -83,44 +113,37 @@ def with_errors(groups: pd.api.typing.SeriesGroupBy, factor: float = 1) -> dict[
     }
 
 
-def shift_areas() -> dict[str, str]:
-    """Return AUROCs of shifted inputs on the splits that all methods ran."""
+def shift_areas() -> dict[str, dict[str, str]]:
+    """Return AUROCs of shifted inputs, by set."""
     rows = rows_of("outliers", "shifted_posterior", "shifted_uci")
-    rows = rows[(rows["dataset"] == DATASET) & (rows["variant"] == SHIFT)]
-    rows = rows[rows.groupby("split")["label"].transform("nunique") == rows["label"].nunique()]
-    own = rows[rows["score"] == "epistemic"]
-    distance = rows[(rows["score"] == "distance") & (rows["label"] == "map")]
+    shifted = rows[rows["variant"] == SHIFT]
+    distance = shifted[(shifted["score"] == "distance") & (shifted["label"] == "map")]
+    own = shifted[shifted["score"] == "epistemic"]
     named = pd.concat([own, distance.assign(label=DISTANCE)])
-    return with_errors(named.groupby("label")["auroc"])
+    return {
+        name: with_errors(named[named["dataset"] == name].groupby("label")["auroc"])
+        for name in DATASETS
+    }
 
 
-def label_gains(other: str) -> dict[str, str]:
-    """Return how much lower the RMSE is than with another rule, in percent of it."""
-    found = gains(rows_of("labels", "active_learning"), other)
-    return with_errors(found.groupby("method"), 100)
+def label_gains(other: str) -> dict[str, dict[str, str]]:
+    """Return how much lower the RMSE is than with another rule, in percent of it, by set."""
+    rows = rows_of("labels", "active_learning")
+    return {
+        name: with_errors(gains(rows[rows["dataset"] == name], other).groupby("method"), 100)
+        for name in DATASETS
+    }
 
 
-def bandit_regrets() -> dict[str, str]:
-    """Return the regret of Thompson sampling as a percentage of that of uniform choices."""
+def bandit_regrets() -> dict[str, dict[str, str]]:
+    """Return the regret of Thompson sampling and of greedy choices."""
     rows = rows_of("regret", "bandit")
-    return with_errors(rows[rows["arm"].str.startswith("thompson")].groupby("method")["share"])
-
-
-def chains() -> str:
-    """Return the R-hat of the chains in gaps, and AUROCs on the features that they finished."""
-    rows = rows_of("regions", "region_posterior")
-    gaps = rows[rows["kind"] == "gap"]
-    sentences = []
-    for name, own in gaps[gaps["method"] == "hmc"].groupby("source"):
-        same = gaps[(gaps["source"] == name) & gaps["split"].isin(own["split"])]
-        areas = same.groupby("method")["auroc.epistemic"].mean()
-        sentences.append(
-            f"{name}: R-hat at most {own['diag.r_hat'].max():.2f} on {len(own)} of "
-            f"{gaps[gaps['source'] == name]['split'].nunique()} features, mean AUROC "
-            f"{areas['hmc']:.2f} (bbb {areas['bbb']:.2f}, deep_ensemble "
-            f"{areas['deep_ensemble']:.2f}, distance {own['auroc.distance'].mean():.2f})"
-        )
-    return "; ".join(sentences) or "no chains have finished"
+    rows = rows[rows["delta"] == rows["delta"].max()]
+    arms = {"Thompson sampling": "thompson", "greedy": "greedy"}
+    return {
+        title: with_errors(rows[rows["arm"].str.startswith(arm)].groupby("method")["share"])
+        for title, arm in arms.items()
+    }
 
 
 def repetitions(experiment: str, name: str) -> int:

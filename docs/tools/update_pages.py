@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import image_runs
 import page_blocks
 import sprinkler_runs
-from downstream import chains, repetitions
+from downstream import repetitions
 from peers import peer_ratios
 from published_scores import compared, verdicts
 from scores import share_in_band
@@ -29,7 +29,6 @@ BLOCKS = page_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
 INLINE = VALUES | {
     "compared": compared,
     "verdicts": verdicts,
-    "downstream_chains": chains,
     "downstream_repetitions": repetitions,
     "peer_ratios": peer_ratios,
     "share_in_band": share_in_band,

@@ -18,12 +18,11 @@ TAIL = "experiment.region=tail"
 SUITE = Suite(
     name="regions",
     summary="predictions in gaps and tails of the training data",
-    minutes=(1, 11),
+    minutes=(1, 2),
     sweeps=(
         Sweep("region_posterior", "dataset=yacht,boston method=map,bbb,vadam,laplace", ("small",)),
         Sweep("region_uci", f"{NO_SEARCH} dataset=yacht,boston", ("small",)),
         Sweep("region_posterior", sizes=("full",)),
-        Sweep("region_posterior", "method=hmc method.init_from=map", sizes=("full",)),
         Sweep("region_uci", NO_SEARCH, sizes=("full",)),
         Sweep("region_uci", f"{PUBLISHED_SPLITS} dataset=kin8nm,power", sizes=("full",)),
         Sweep("region_uci", f"{PUBLISHED_SPLITS} dataset=kin8nm {TAIL}", sizes=("full",)),

@@ -53,25 +53,11 @@ def is_more_certain(table: pd.DataFrame, method: str) -> CheckResult:
 
 
 @claims(
-    "HMC recognises gaps better than Bayes by Backprop",
-    source=FOONG,
-    rule=RULE.format("difference of AUROCs > 0"),
-    better="hmc",
-    worse="bbb",
-)
-@claims(
     "The linearised Laplace approximation recognises gaps better than Bayes by Backprop",
     source=FOONG,
     rule=RULE.format("difference of AUROCs > 0"),
     better="laplace",
     worse="bbb",
-)
-@claims(
-    "HMC recognises gaps better than the linearised Laplace approximation",
-    source=FOONG,
-    rule=RULE.format("difference of AUROCs > 0"),
-    better="hmc",
-    worse="laplace",
 )
 def recognises_better(table: pd.DataFrame, better: str, worse: str) -> CheckResult:
     """Check whether one method has the larger AUROC."""
