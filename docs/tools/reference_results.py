@@ -12,11 +12,12 @@ import pandas as pd
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.pairing import DatasetPairs, dataset_pairs
+from bnnbench.results.power import with_power
 from bnnbench.results.ranking import RANKED_METRICS, largest_block, rank_scores
 from bnnbench.results.reference.results import ReferenceResults, reference_runs
 from bnnbench.results.reference.tracks import TRACKS
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs, intervals
+from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs
 
 
 @dataclass(frozen=True)
@@ -62,16 +63,16 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
 
     Returns:
         A row per run: `label`, `method`, `dataset`, `tuning`, `splits`, `note` (why it is
-        not ranked, or empty), `ratio` (median CPU time of a split, in units of the reference fit),
+        not ranked, or empty), `ratio` (median CPU time of a split over that of `map`),
         `mean` and `stderr`, `rank` (missing if it is not ranked), and for all but the best
-        `difference` (run - best), `interval` (half its width) and `p_best` (probability that the
-        best is better).
+        `difference` (run - best), `interval` (half its width), `detectable` (the smallest
+        difference that the splits detect) and `p_best` (probability that the best is better).
     """
     table = runs.scored
     rows = table[["method", "dataset", "tuning", "splits"]].assign(
         label=labels(table),
         note=table["unranked"].where(table["unranked"] != "", table["diverged"].map(diverged)),
-        ratio=runs.splits.groupby("run")["cpu_ratio"].median(),
+        ratio=cost_over_map(runs),
         mean=table[f"{metric.key}_mean"],
         stderr=table[f"{metric.key}_stderr"],
     )
@@ -79,9 +80,22 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
     rows = rows.assign(rank=losses.groupby(rows["dataset"]).rank())
     best = losses.dropna().groupby(rows["dataset"]).idxmin()
     pairs = compare_pairs(pairs_with(best, runs, metric), metrics=[metric]).set_index("run_a")
-    compared = pairs[["difference"]].assign(p_best=pairs["p_worse"], interval=intervals(pairs))
+    compared = with_power(pairs)[["difference", "interval", "detectable"]].assign(
+        p_best=pairs["p_worse"]
+    )
     order = ["dataset", "rank", "label"]
     return rows.join(compared.astype(float)).sort_values(order, kind="stable")
+
+
+def cost_over_map(runs: Runs) -> pd.Series:
+    """Return the median CPU time of a run's splits over that of `map` on the same data set.
+
+    Times are in units of a reference fit on the same machine.
+    """
+    times = runs.splits.groupby("run")["cpu_ratio"].median()
+    table = runs.scored[["dataset", "method"]].assign(time=times)
+    of_map = table[table["method"] == "map"].groupby("dataset")["time"].first()
+    return times / table["dataset"].map(of_map)
 
 
 def diverged(count: int) -> str:
@@ -132,7 +146,7 @@ def ranks_and_times(track: Track) -> pd.DataFrame | None:
 def as_json(found: list[Track]) -> dict[str, Any]:
     """Return all numbers, for other programs; missing ones are null."""
     columns = ["run", "method", "dataset", "mean", "stderr", "splits", "rank", "difference",
-               "interval", "p_best", "ratio", "tuning", "note"]  # fmt: skip
+               "interval", "detectable", "p_best", "ratio", "tuning", "note"]  # fmt: skip
     return {
         "tracks": {
             track.name: {
