@@ -279,7 +279,8 @@ def missing_cells(results: ReferenceResults) -> list[str]:
     return [
         html_table(lines, ("Method",)),
         reasons,
-        "These commands fill all empty cells; with `--dry-run`, they print how long that takes:\n\n```sh\n" + "\n".join(commands) + "\n```",
+        "These commands fill all empty cells; with `--dry-run`, they print how long that takes:",
+        "```sh\n" + "\n".join(commands) + "\n```",
     ]
 
 
