@@ -64,7 +64,7 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     best = counted.loc[better.idxmin()]
     return (
         f"{head}{'; '.join(parts)}. After Holm's correction {tests} "
-        f"{'is' if len(counted) == 1 else 'are'} significant. Best reference method: {best['b']}, "
+        f"{'is' if significant == 1 else 'are'} significant. Best reference method: {best['b']}, "
         f"difference {difference_cell(best)}."
     )
 
@@ -84,7 +84,8 @@ STATEMENT = (
 )
 
 WINS_STATEMENT = (
-    "A data set is won or lost by its verdict; a run that alone diverged on some split loses."
+    "A data set is won or lost by its verdict. If only one of two runs diverged on some split, it "
+    "loses the data set."
 )
 
 DATASET_COLUMNS = blocks.columns(

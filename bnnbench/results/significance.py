@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.pairing import MAX_LISTED, MIN_COMMON_SPLITS, DatasetPairs, dataset_pairs
+from bnnbench.results.pairing import MIN_COMMON_SPLITS, DatasetPairs, dataset_pairs
 from bnnbench.results.run_tables import Runs
 
 ROPE = 0.01  # nats for a log-likelihood, a fraction of the mean score for other metrics
@@ -233,10 +233,10 @@ def not_credibly_worse(losses: pd.Series, pairs: pd.DataFrame) -> set[str]:
 
 def describe_shared_splits(pairs: pd.DataFrame) -> str:
     """Describe how many splits the pairs share: `18 of 20 splits shared`."""
-    kinds = pairs[["splits", "of_splits"]].drop_duplicates().sort_values("splits")
-    counts = [f"{splits} of {most}" for splits, most in kinds.to_numpy(int)]
-    few = len(counts) <= MAX_LISTED
-    return f"{', '.join(counts) if few else f'{counts[0]} to {counts[-1]}'} splits shared"
+    few, many = int(pairs["splits"].min()), int(pairs["splits"].max())
+    if few < many:
+        return f"between {few} and {many} splits shared"
+    return f"{few} of {int(pairs['of_splits'].max())} splits shared"
 
 
 def add_names(pairs: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
@@ -251,8 +251,8 @@ def add_names(pairs: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 def verdicts(pairs: pd.DataFrame) -> pd.Series:
     """Return `a`, `b`, `equivalent` or `undecided` for each pair, by `DECISION_PROBABILITY`.
 
-    A run that alone diverged on some shared split loses, whatever its other scores. If each run
-    alone diverged somewhere, the pair is undecided. Pairs without `diverged_a` and `diverged_b` are
+    If only one run diverged on some shared split, it loses, whatever its other scores. If both
+    did, on different splits, the pair is undecided. Pairs without `diverged_a` and `diverged_b` are
     decided by the test.
     """
     diverged = pairs.reindex(columns=["diverged_a", "diverged_b"], fill_value=0) > 0

@@ -34,7 +34,7 @@ NO_MODEL, TOO_SLOW, NOT_RUN = "no model", "too slow", "not run"
 def rows_of(name: str, *experiments: str) -> pd.DataFrame:
     """Return a table of several experiments, as far as they ran."""
     folders = [f"downstream/{experiment}" for experiment in experiments]
-    stored = [folder for folder in folders if (RESULTS / folder / f"{name}.csv").exists()]
+    stored = [folder for folder in folders if any((RESULTS / folder).glob(f"{name}.csv*"))]
     return pd.concat([table(folder, name) for folder in stored], ignore_index=True)
 
 
@@ -181,8 +181,9 @@ def losses_figure() -> Figure:
 
 
 def labels_figure() -> Figure:
-    """RMSE against the number of labels by rule, a panel per method."""
+    """RMSE on yacht against the number of labels by rule, a panel per method."""
     rows = rows_of("label_curves", "active_learning")
+    rows = rows[rows["dataset"] == "yacht"]
     panels = {str(name): own for name, own in rows.groupby("label")}
     return bands_figure(panels, "labels", "RMSE", "random")
 

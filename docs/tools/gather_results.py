@@ -1,16 +1,17 @@
 """Store the tables of finished runs: `python docs/tools/gather_results.py OUTPUTS [FOLDER]`.
 
 For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives the tables of its
-report, every split of every run by data set, and the environment of one run. Tables too
-large for git are left out. A run on images gets the folder `docs/results/images/EXPERIMENT/IMAGES`
-instead, and its figures are stored. Run `docs/tools/update_pages.py` and `docs/tools/figures.py`
-next.
+report, every split of every run by data set, and the environment of one run. Large tables are
+rounded and compressed, or left out if they are still too large for git. A run on images gets the
+folder `docs/results/images/EXPERIMENT/IMAGES` instead, and its figures are stored. Run
+`docs/tools/update_pages.py` and `docs/tools/figures.py` next.
 
 Runs of code that was not committed are refused, because nobody could repeat them.
 """
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sys
 import tempfile
@@ -36,6 +37,9 @@ from bnnbench.types import UserError
 
 SCORE_FORMAT = "%.7g"
 """Format of single scores: enough for every digit that is printed."""
+
+ROUNDED = "%.4g"
+"""Format of numbers in large tables."""
 
 MAX_BYTES = 500_000
 """Size of the largest stored table. `bnnbench report` writes larger ones again."""
@@ -102,11 +106,16 @@ def check_committed(folder: RunFolder) -> None:
 
 
 def copy_tables(source: Path, target: Path) -> None:
-    """Copy the CSV files of a folder, except those that are too large for git."""
+    """Copy the CSV files of a folder: large ones rounded and compressed, if that is enough."""
     target.mkdir(parents=True, exist_ok=True)
     for path in source.glob("*.csv"):
         if path.stat().st_size <= MAX_BYTES:
             shutil.copy(path, target)
+            continue
+        text = pd.read_csv(path).to_csv(index=False, float_format=ROUNDED)
+        packed = gzip.compress(text.encode(), mtime=0)
+        if len(packed) <= MAX_BYTES:
+            (target / f"{path.name}.gz").write_bytes(packed)
 
 
 def store_splits(runs: Runs, target: Path) -> None:

@@ -32,7 +32,8 @@ ENSEMBLE_COLUMNS = ("mean", "stderr", "published", "published_stderr")
 @cache
 def table(folder: str, name: str = "results") -> pd.DataFrame:
     """Return a stored table, for example `table("book_uci", "running_times")`."""
-    return pd.read_csv(RESULTS / folder / f"{name}.csv")
+    path = RESULTS / folder / f"{name}.csv"
+    return pd.read_csv(path if path.exists() else path.with_suffix(".csv.gz"))
 
 
 def splits(folder: str) -> pd.DataFrame:
@@ -52,14 +53,14 @@ def stored_runs(folder: str) -> Runs:
 
 
 def scored(folder: str) -> pd.DataFrame:
-    """Return the runs of a folder with the column `settings`, as far as they differ."""
+    """Return the runs of a folder, all complete, with `settings` as far as they differ."""
     runs = table(folder).set_index("run")
     names = [name for name in runs if "." in name and not name.startswith(("hp.", "diag."))]
     settings = [
         {name: value for name, value in run.items() if pd.notna(value)}
         for run in runs[names].to_dict("records")
     ]
-    return runs.assign(settings=settings, mark="", settings_differ="")
+    return runs.assign(settings=settings, mark="", settings_differ="", incomplete="")
 
 
 def ensembles() -> pd.DataFrame:

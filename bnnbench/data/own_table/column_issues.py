@@ -219,7 +219,7 @@ def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
     by_time = override("time", name)
     return ColumnIssue(
         name,
-        "holds dates, and the rows are in their order",
+        "holds dates in chronological order",
         (f"test on later rows than those for training with {by_time}", *remedies),
         {"time": name},
         split_hint=f"{by_time} tests on later rows, as when a model predicts the future",

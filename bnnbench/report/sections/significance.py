@@ -20,9 +20,9 @@ from bnnbench.results.verdict import Verdict, find_verdicts
 
 PAIRS_STATEMENT = (
     "The test of the verdict for each pair of runs, on splits with the same test rows. Equivalent "
-    "and undecided pairs count as ties. A run that alone diverged on some common split loses. Runs "
-    "with fewer splits than the others on their data set do not count, and runs with fewer than "
-    f"{MIN_COMMON_SPLITS} common splits are not compared."
+    "and undecided pairs count as ties. If only one of two runs diverged on a common split, it "
+    "loses. Runs with fewer splits than the others on their data set do not count, and runs with "
+    f"fewer than {MIN_COMMON_SPLITS} common splits are not compared."
 )
 
 COLUMNS = blocks.columns(
