@@ -25,8 +25,15 @@ UNLIMITED = "∞"
 """Printed if no number of splits is enough."""
 
 
+ROUNDING = 1e-6
+"""Fraction of a score below which a difference is rounding, as of other processors."""
+
+
 def difference_cell(pair: Mapping[Any, Any]) -> str:
-    """Return the signed difference of a pair and half its interval."""
+    """Return the signed difference of a pair and half its interval; 0 if it is rounding."""
+    scale = ROUNDING * abs(pair.get("mean_b", 0.0))
+    if abs(pair["difference"]) < scale and pair["interval"] < scale:
+        return "0"
     sign = "+" if pair["difference"] >= 0 else ""
     return f"{sign}{blocks.plus_minus(pair['difference'], pair['interval'])}"
 
