@@ -18,8 +18,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from bnnbench import __version__
 from bnnbench.cpp.library import library
 from bnnbench.experiment.run_folder import RunFolder
@@ -44,6 +42,8 @@ LIBRARIES = (
 
 def write_environment(folder: RunFolder, workers: int) -> None:
     """Write `environment.json`; entries of earlier processes are kept under `earlier`."""
+    import torch  # slow, and reports read records without it
+
     facts = {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
@@ -68,6 +68,8 @@ def hardware(device: str) -> dict[str, str]:
     Args:
         device: `cpu` or `cuda`.
     """
+    import torch
+
     model = torch.cuda.get_device_name() if device == "cuda" else processor()
     return {"host": platform.node(), "device": model}
 
