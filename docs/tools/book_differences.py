@@ -65,10 +65,17 @@ def of_batches(run: SavedRun, rows: pd.DataFrame) -> str:
     )
 
 
+def of_enumeration(run: SavedRun, rows: pd.DataFrame) -> str:
+    """Explain differences of models with a sum over the classes (Table 5.2)."""
+    return "The book relaxes the class of an image without a label; here, all classes are summed."
+
+
 EXPLANATIONS: Mapping[str, Callable[[SavedRun, pd.DataFrame], str]] = {
     PLANAR: of_flows,
     APPROXIMATIONS[SUPERVISED]: of_classifier,
     APPROXIMATIONS[MIXED]: of_batches,
     APPROXIMATIONS[PAIRED]: of_batches,
+    f"{APPROXIMATIONS[MIXED]}, enumeration": of_enumeration,
+    f"{APPROXIMATIONS[PAIRED]}, enumeration": of_enumeration,
 }
 """The functions by name of the model, from a run and its rows of `image_runs.book_rows`."""
