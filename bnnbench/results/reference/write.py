@@ -138,8 +138,8 @@ def put(content: Content, candidate: Candidate) -> str:
     if before and _other_code(before, line):
         metadata = line["record"]["metadata"]
         raise UserError(
-            f"run {run} ({metadata['method']} on {metadata['dataset']}) is there with rows of "
-            "other code; a digest means one code per folder: add it to another folder.",
+            f"run {run} ({metadata['method']} on {metadata['dataset']}) is there already, from "
+            "another version of the code; add it to another folder.",
             "code_versions",
             "other_code",
         )
