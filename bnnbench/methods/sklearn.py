@@ -158,8 +158,8 @@ class Sklearn(EstimatorMethod):
             before = state["first"][r] / scale
             if not np.allclose(moments[:, :1] / scale, before, 1e-6, 1e-6, equal_nan=True):
                 raise UserError(
-                    f"{self.estimator} predicts other numbers than when the model was fitted; install "
-                    "the version that fitted it, or run the method again.",
+                    f"{self.estimator} predicts other numbers than when the model was fitted; "
+                    "install the version that fitted it, or run the method again.",
                     "method.estimator",
                     "other_version",
                 )
