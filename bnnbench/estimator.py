@@ -126,10 +126,11 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             _check_targets(targets)
         features = getattr(self, "feature_names_in_", None)
         names = [f"x{k}" for k in range(inputs.shape[1])] if features is None else [*features]
-        model = fit_rows(inputs, targets.astype(np.float64), names, self._overrides())
+        overrides = self._overrides()
+        model = fit_rows(inputs, targets.astype(np.float64), names, overrides)
         self.model_: Model = model.to_double()
         self.hyper_parameters_ = dict(model.values)
-        self.assumed_settings_ = self._assumed(model)
+        self.assumed_settings_ = self._assumed(model, overrides)
         if self.assumed_settings_:
             values = ", ".join(f"{name}={value}" for name, value in self.assumed_settings_.items())
             warnings.warn(
@@ -167,8 +168,8 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(inputs))
         return predictive_distribution(self.model_, inputs, index)
 
-    def _assumed(self, model: Model) -> dict[str, Any]:
-        given = {word.partition("=")[0] for word in self._overrides()}
+    def _assumed(self, model: Model, overrides: list[str]) -> dict[str, Any]:
+        given = {word.partition("=")[0] for word in overrides}
         book = self.protocol == "book" and model.fitting.method.trains_network
         return {
             name: value_of(model.fitting)

@@ -139,6 +139,13 @@ def test_seeds(frame: pd.DataFrame) -> None:
     assert not np.array_equal(predicted(None), predicted(None))
 
 
+def test_a_random_state_is_drawn_from_once(frame: pd.DataFrame) -> None:
+    used, expected = np.random.RandomState(3), np.random.RandomState(3)
+    small("map").set_params(random_state=used, epochs=2).fit(frame[["a"]], frame["y"])
+    expected.randint(2**31 - 1)
+    assert used.randint(1000) == expected.randint(1000)
+
+
 @pytest.mark.parametrize(
     ("parameters", "setting", "code"),
     [

@@ -144,6 +144,15 @@ def ignore_closed_pipe() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@contextmanager
+def suppress_closed_pipe() -> Iterator[None]:
+    """Go on without output once the reader of the pipe is gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        ignore_closed_pipe()
+
+
 def describe_failure(error: BaseException) -> tuple[str, int] | None:
     """Return the message and exit code for a machine failure; None for any other error."""
     if isinstance(error, RefusedFile):

@@ -138,10 +138,11 @@ def reference_blocks(
         if found := (*own_remarks(own, pairs), *remarks(pairs)):
             yield blocks.ItemList(found)
         yield from overall(comparison, str(name), by_metric)
-        for metric, every in by_metric:
-            yield blocks.Heading(f"Power, {metric.inline_title}", 3)
-            yield power_table(every)
-        yield blocks.Paragraph(power_statement())
+        if pairs["counted"].any():
+            for metric, every in by_metric:
+                yield blocks.Heading(f"Power, {metric.inline_title}", 3)
+                yield power_table(every[every["counted"]])
+            yield blocks.Paragraph(power_statement())
 
 
 def dataset_table(

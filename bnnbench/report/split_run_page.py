@@ -105,10 +105,12 @@ def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
 def run_notes(folder: RunFolder) -> list[str]:
     """Notes on a run: diverged splits, values at a search bound, the meaning of z."""
     splits = read_splits(folder)
-    return notes_of(run_row(folder, splits), splits, folder)
+    return notes_of(run_row(folder, splits), splits, run_files.calibration_of(folder))
 
 
-def notes_of(run: Mapping[str, Any], splits: pd.DataFrame, folder: RunFolder) -> list[str]:
+def notes_of(
+    run: Mapping[str, Any], splits: pd.DataFrame, calibration: pd.DataFrame | None
+) -> list[str]:
     """Notes on a run."""
     notes = []
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
@@ -130,9 +132,10 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame, folder: RunFolder) ->
             f"The regressor's standard deviations were too small for held-out rows in {added} of "
             f"{len(splits)} splits, where the noise includes the missing variance."
         )
-    covered = run_files.coverage_of(folder)
-    if covered is not None and (note := coverage_note(covered, run["settings"])):
-        notes.append(note)
+    if calibration is not None:
+        covered = calibration.loc[calibration["recalibration"] == "none", "coverage_90"].mean()
+        if note := coverage_note(covered, run["settings"]):
+            notes.append(note)
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
         notes.append(
@@ -172,7 +175,11 @@ SPLIT_COLUMNS = ("split", *(metric.key for metric in METRICS), "total_seconds", 
 
 
 def summarise_run(
-    row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder, with_charts: bool = True
+    row: dict[str, Any],
+    splits: pd.DataFrame,
+    calibration: pd.DataFrame | None,
+    folder: RunFolder,
+    with_charts: bool = True,
 ) -> RunSummary:
     """Summarise one run.
 
@@ -185,7 +192,7 @@ def summarise_run(
         if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
     }
     own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
-    charts, notes = [], notes_of(row, splits, folder)
+    charts, notes = [], notes_of(row, splits, calibration)
     functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
     for function in functions if with_charts else ():
         try:
@@ -249,8 +256,14 @@ def predictions_chart(row: dict[str, Any], splits: pd.DataFrame, folder: RunFold
 def summarise_runs(runs: Runs, with_charts: bool) -> Iterator[tuple[str, RunSummary]]:
     """Yield the digest and the summary of every run on splits."""
     rows = runs.scored.to_dict("index")
-    for name, splits in runs.splits.groupby("run", sort=False):
-        yield str(name), summarise_run(rows[name], splits, runs.folders[str(name)], with_charts)
+    for run, splits in runs.splits.groupby("run", sort=False):
+        name = str(run)
+        yield (
+            name,
+            summarise_run(
+                rows[name], splits, runs.calibrations.get(name), runs.folders[name], with_charts
+            ),
+        )
 
 
 SUMMARY = "summary"

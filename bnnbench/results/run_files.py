@@ -249,13 +249,12 @@ def read_calibration(folder: RunFolder, done: Done) -> tuple[pd.DataFrame | None
     return table, ""
 
 
-def coverage_of(folder: RunFolder) -> float | None:
-    """Return the coverage of 90 % intervals from the calibration table; None without one."""
+def calibration_of(folder: RunFolder) -> pd.DataFrame | None:
+    """Return the calibration table; None without a valid one."""
     try:
-        table = read_table(folder, CALIBRATION, ("coverage_90",), ("recalibration",))
-    except UserError:  # none, or damaged: a report recomputes it
+        return read_table(folder, CALIBRATION, ("coverage_90",), ("recalibration",))
+    except UserError:  # a report recomputes it
         return None
-    return float(table.loc[table["recalibration"] == "none", "coverage_90"].mean())
 
 
 def check_metadata(folder: RunFolder, record: Record) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bnnbench.cli.exit_codes import ignore_closed_pipe
+from bnnbench.cli.exit_codes import suppress_closed_pipe
 from bnnbench.discovery import use_config_dir
 from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
@@ -151,18 +151,8 @@ class SweepRunner:
         if self.is_sweep and read_record(folder).kind == KIND:
             self.in_table.append(folder)
             return
-        try:
+        with suppress_closed_pipe():  # the results are on disk; the sweep continues
             show_run(folder)
-        except BrokenPipeError:  # the results are on disk; the sweep continues
-            ignore_closed_pipe()
-
-    def _show_table(self) -> None:
-        from bnnbench.cli.console import show_sweep
-
-        try:
-            show_sweep(self.in_table)
-        except BrokenPipeError:
-            ignore_closed_pipe()
 
     def finish(self) -> int:
         """Print a summary and return the exit code: 1 if no run has any scores.
@@ -171,7 +161,10 @@ class SweepRunner:
             UserError: if a job was refused, or none ran.
         """
         if self.in_table:
-            self._show_table()
+            from bnnbench.cli.console import show_sweep
+
+            with suppress_closed_pipe():
+                show_sweep(self.in_table)
         if self.errors:
             raise join_errors(self.errors)
         if self.skipped and not (self.finished or self.planned_seconds):

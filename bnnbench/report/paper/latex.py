@@ -25,7 +25,7 @@ SYMBOLS = (
 )
 """Commands in formulas of names. Others could read a file or run a program."""
 
-FORMULA = re.compile(rf"(\$(?:[^$\\^]|\^(?!\^)|\\(?:{'|'.join(SYMBOLS)})(?![A-Za-z]))+\$)")
+FORMULA = re.compile(rf"(\$(?:[^$\\^%#&]|\^(?!\^)|\\(?:{'|'.join(SYMBOLS)})(?![A-Za-z]))+\$)")
 
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}
 

@@ -11,11 +11,12 @@ from bnnbench.suites.latent_models.names import BINARISATION, FASHION_MNIST, IMA
 HIDDEN: Mapping[str, tuple[int, ...]] = {MNIST: (200,), FASHION_MNIST: (400, 200)}
 """Hidden layers of an encoder by data set (5.6.2)."""
 
+TRAINING: Mapping[str, Any] = {"epochs": 100, "learning_rate": 0.001, "batch_size": 128}
+"""Training of the book's autoencoders, unless an experiment of `SETTINGS` has its own (5.6.2)."""
+
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "planar_flows": {
-        "epochs": 100,
-        "learning_rate": 0.001,
-        "batch_size": 128,
+        **TRAINING,
         "latents": 32,
         "importance_samples": 1024,
         "evaluated_images": None,

@@ -6,7 +6,7 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.saved_run import CURVES, SCORES, run_reader
 from bnnbench.suites.latent_models.names import IMAGES_OF_BOOK
-from bnnbench.suites.latent_models.published import HIDDEN, SETTINGS
+from bnnbench.suites.latent_models.published import HIDDEN, SETTINGS, TRAINING
 
 read_run = run_reader({
     SCORES: ("repetition", "elbo_train", "elbo", "log_p", "rate", "distortion", "active_units",
@@ -22,7 +22,7 @@ def differences(folder: RunFolder) -> str:
     name, own = record.identity["images"]["name"], record.identity
     if name not in IMAGES_OF_BOOK:
         return ""
-    book = {"epochs": 100, "learning_rate": 0.001, "batch_size": 128, "hidden": HIDDEN[name]}
+    book = {**TRAINING, "hidden": HIDDEN[name]}
     book |= {key: value for key, value in SETTINGS.get(record.kind, {}).items() if key in book}
     return ", ".join(
         f"{key} {own[key]} (book: {value})"
