@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from bnnbench.nn import MLP
 from bnnbench.notes import quantity
 from bnnbench.settings import Dimension, Network, Training
 from bnnbench.types import Split, Table
@@ -123,7 +122,8 @@ def least_bytes(table: Table, network: Network, training: int, test: int) -> flo
         training: weight samples in a step.
         test: weight samples of a prediction.
     """
-    weights = MLP.of(table.inputs.shape[1], network).n_weights
+    sizes = (table.inputs.shape[1], *network.widths, 1)
+    weights = sum((inputs + 1) * units for inputs, units in pairwise(sizes))
     tested = max(len(split.test) for split in table.splits)
     return 4.0 * max(training * weights, test * tested)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -81,7 +82,7 @@ def make_rows(
         return np.stack([random.permutation(column) for column in inputs.T], 1), targets
     if kind == SHIFTED:
         direction = random.normal(size=inputs.shape[1])
-        step = strength * direction / np.linalg.norm(direction)
+        step = strength * direction / math.hypot(*direction)  # the same on every processor
         scale = training_scaler(table, split).input_scale[0]
         return inputs + step * np.where(np.isinf(scale), 0.0, scale), targets
     return inputs, random.choice(table.targets[split.train], len(targets))
