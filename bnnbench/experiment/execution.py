@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from bnnbench.cpp.library import ensure_library
@@ -20,7 +19,6 @@ from bnnbench.experiment.run_status import (
     RunStatus,
     Work,
     check_can_add_units,
-    make_tasks,
     plan_work,
     run_status,
 )
@@ -57,13 +55,18 @@ def execute(
     status = inspect_run(run, say)
     if status.intact:
         return run.folder
+    run.folder.create()
     if status.needs_only_figures:
-        return draw_figures(run, status.needs_only_figures, report)
+        with lock_tables(run.folder):
+            run.folder.write_done(status.needs_only_figures, report(run.folder) or Page())
+        return run.folder
     work = plan_work(run, status, say)
     # The engine first: it forks, which would copy locks and threads.
     with started_engine(run, work.tasks, engine) as started, lock_units(run.store, work.units):
         prepare_folder(run, work)
-        compute_units(run, work, started, sweep, while_waiting)
+        if work.tasks:
+            with watch(run, sweep):
+                started.finish(work.tasks, while_waiting)
         if started is not engine:
             started.stop()  # its threads would prevent the forks that draw figures
         write_results(run, report)
@@ -78,16 +81,6 @@ def inspect_run(run: Run, say: Callable[[str], object]) -> RunStatus:
     return status
 
 
-def draw_figures(run: Run, done: Done, report: Report) -> RunFolder:
-    """Draw missing figures of a complete run; its tables stay as they are."""
-    run.folder.create()
-    with lock_tables(run.folder):
-        page = report(run.folder) or Page()
-        files = run.folder.checksums(page.files)
-        run.folder.write_done(replace(done, page=files, figures=tuple(page.figures)))
-    return run.folder
-
-
 def prepare_folder(run: Run, work: Work) -> None:
     """Discard damaged units, and write the settings, code and machine of those to compute."""
     folder = run.folder
@@ -98,19 +91,6 @@ def prepare_folder(run: Run, work: Work) -> None:
         write_environment(folder, run.workers)
 
 
-def compute_units(
-    run: Run,
-    work: Work,
-    engine: Engine,
-    sweep: SweepProgress | None,
-    while_waiting: Callable[[], object],
-) -> None:
-    """Compute all tasks and show their progress."""
-    if work.tasks:
-        with watch(run, sweep):
-            engine.finish(work.tasks, while_waiting)
-
-
 def write_results(run: Run, report: Report) -> None:
     """Write the tables of all finished units, of earlier commands too, and the page."""
     folder = run.folder
@@ -118,12 +98,10 @@ def write_results(run: Run, report: Report) -> None:
         # The run is incomplete until all new tables are written.
         remove(folder.done)
         assembled = run.store.assemble()
-        page = report(folder) or Page()
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         files = {**assembled.files, **folder.checksums([folder.record.name])}
-        units = tuple(assembled.units)
-        page_files = folder.checksums(page.files)
-        folder.write_done(Done(finished, units, files, page_files, tuple(page.figures)))
+        done = Done(finished, tuple(assembled.units), files)
+        folder.write_done(done, report(folder) or Page())
 
 
 @contextmanager
@@ -148,8 +126,9 @@ def shared_engine(
     if len(early) < 2 and not remote:
         yield None
         return
-    # First, so that a wrong address leaves no files behind.
-    with _own_engine(runs[0]) as engine:
+    first = runs[0]
+    # Before anything is written, so that a wrong address leaves no files behind.
+    with first.engine.create_engine(first.workers, first.outputs) as engine:
         tasks = {task.key: task for run in early for task in _early_tasks(run)}
         if tasks and not remote:
             ensure_library(say)
@@ -162,7 +141,7 @@ def _early_tasks(run: Run) -> list[Task]:
 
     There are none if units must be discarded first or the run will be refused.
     """
-    tasks = make_tasks(run, run.unfinished_units()) if run.resume else []
+    tasks = run.tasks(run.unfinished_units()) if run.resume else []
     with suppress(UserError):
         check_can_add_units(run)
         if tasks:
@@ -179,16 +158,6 @@ def started_engine(run: Run, tasks: Sequence[Task], shared: Engine | None) -> It
         shared.start(tasks)
         yield shared
         return
-    with _own_engine(run) as engine:
+    with run.engine.create_engine(run.workers, run.outputs) as engine:
         engine.start(tasks)
         yield engine
-
-
-@contextmanager
-def _own_engine(run: Run) -> Iterator[Engine]:
-    """Create the engine that a run is configured with and stop it at the end of the block."""
-    engine = run.engine.create_engine(run.workers, run.outputs)
-    try:
-        yield engine
-    finally:
-        engine.stop()

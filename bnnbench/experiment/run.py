@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from bnnbench.experiment.base import (
     Experiment,
     HasPlan,
     HasSteps,
+    Task,
     is_lockstep,
     unit_progress,
     unit_steps,
@@ -83,6 +84,21 @@ class Run:
     def unfinished_units(self) -> list[str]:
         """Return the requested units that are not finished."""
         return [unit for unit in self.experiment.units() if not self.store.finished(unit)]
+
+    def tasks(self, units: Sequence[str]) -> list[Task]:
+        """Return the tasks that compute these units.
+
+        A group is computed as a whole, in the same stack as in an uninterrupted run.
+        """
+        if not units:
+            return []
+        done = self.folder.finished()
+        # Units of an earlier, completed command were in other groups.
+        names = self.experiment.units()
+        fresh = [u for u in names if u in units or not done or u not in done.units]
+        groups = self.experiment.groups(fresh)
+        store = UnitStore(RunFolder(self.folder.root.absolute()))
+        return [Task(self.experiment, store, group) for group in groups if set(group) & set(units)]
 
     def complete(self) -> bool:
         """Whether all requested units are in the tables of the run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -123,9 +123,11 @@ class RunFolder:
             return None
         return Done(mark["finished"], units, files, page, figures)
 
-    def write_done(self, done: Done) -> None:
-        """Write `DONE`."""
-        write_text(self.done, json.dumps(asdict(done)) + "\n")
+    def write_done(self, done: Done, page: Page) -> None:
+        """Write `DONE`, with the files and figures of a page that has just been written."""
+        files = self.checksums(page.files)
+        marked = replace(done, page=files, figures=tuple(page.figures))
+        write_text(self.done, json.dumps(asdict(marked)) + "\n")
 
     def checksums(self, names: Iterable[str]) -> dict[str, str]:
         """Return the checksums of these files by name, without unreadable files."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,8 +11,7 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.provenance import describe_other_code
 from bnnbench.experiment.record import stored_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done
 from bnnbench.notes import join_words
 from bnnbench.types import UserError
 
@@ -95,6 +94,7 @@ def run_status(run: Run) -> RunStatus:
         return RunStatus(run)
     mark, store = run.folder.finished(), run.store
     done = mark if run.complete() else None
+    missing = missing_figures(run, done)
     files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
     finished = [unit for unit in run.experiment.units() if store.finished(unit)]
     units = tuple(unit for unit in finished if not store.intact(unit))
@@ -104,7 +104,6 @@ def run_status(run: Run) -> RunStatus:
         stored = stored_record(run.folder)
         other = [describe_other_code(old, now) for old in (stored.code_versions if stored else ())]
     other_code = tuple(dict.fromkeys(filter(None, other)))
-    missing = missing_figures(run, done)
     return RunStatus(run, done, tuple(files), units, missing, other_code)
 
 
@@ -139,26 +138,9 @@ class Work:
 
 
 def plan_work(run: Run, status: RunStatus, say: Callable[[str], object]) -> Work:
-    """Return what a run still has to compute, after checking that its folder can store it."""
-    run.folder.create()
+    """Return what a run still has to compute, after checking that its tables can be written."""
     check_can_add_units(run)
     ensure_library(say)
     discarded = status.units if run.resume else run.experiment.units()
     units = tuple(dict.fromkeys([*run.unfinished_units(), *discarded]))
-    return Work(units, discarded, tuple(make_tasks(run, units)))
-
-
-def make_tasks(run: Run, units: Sequence[str]) -> list[Task]:
-    """Return the tasks that compute these units of a run.
-
-    A group is computed as a whole, in the same stack as in an uninterrupted run.
-    """
-    if not units:
-        return []
-    done = run.folder.finished()
-    # Units of an earlier, completed command were in other groups.
-    names = run.experiment.units()
-    fresh = [u for u in names if u in units or not done or u not in done.units]
-    groups = run.experiment.groups(fresh)
-    store = UnitStore(RunFolder(run.folder.root.absolute()))
-    return [Task(run.experiment, store, group) for group in groups if set(group) & set(units)]
+    return Work(units, discarded, tuple(run.tasks(units)))

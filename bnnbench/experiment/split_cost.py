@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from itertools import pairwise
+
+import numpy as np
 
 from bnnbench.notes import quantity
 from bnnbench.settings import Dimension, Network, Training
@@ -155,3 +158,28 @@ def describe_training(network: Network, training: Training) -> dict[str, str]:
         f"fit, minibatches of {training.batch_size}, learning rate {training.learning_rate:g}, "
         f"{quantity(training.samples, 'weight sample')}",
     }
+
+
+REFERENCE_FIT = (16, 32, 8, 50, 150)
+"""Networks, rows, inputs, hidden units and steps of `reference_seconds`."""
+
+
+def reference_seconds() -> float:
+    """Return the CPU seconds of a fixed fit; times of different machines compare as ratios to it.
+
+    Gradient descent of networks with one hidden layer of ReLU units, in numpy.
+    """
+    networks, rows, features, units, steps = REFERENCE_FIT
+    random = np.random.default_rng(0)
+    inputs = random.standard_normal((networks, rows, features), dtype=np.float32)
+    targets = inputs.sum(-1, keepdims=True)
+    first = random.standard_normal((networks, features, units), dtype=np.float32)
+    last = random.standard_normal((networks, units, 1), dtype=np.float32)
+    started = time.process_time()
+    for _ in range(steps):
+        hidden = np.maximum(inputs @ first, 0)
+        error = (hidden @ last - targets) / rows
+        back = (error @ last.transpose(0, 2, 1)) * (hidden > 0)
+        last -= 1e-3 * (hidden.transpose(0, 2, 1) @ error)
+        first -= 1e-3 * (inputs.transpose(0, 2, 1) @ back)
+    return time.process_time() - started

@@ -14,7 +14,7 @@ from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
-from bnnbench.experiment.reference_fit import reference_seconds
+from bnnbench.experiment.split_cost import reference_seconds
 from bnnbench.experiment.split_files import MIXTURE, SEARCH, SPLITS
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search

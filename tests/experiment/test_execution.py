@@ -22,10 +22,9 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.lock import lock_units
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.reference_fit import reference_seconds
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.run_status import make_tasks
+from bnnbench.experiment.split_cost import reference_seconds
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 
@@ -41,7 +40,7 @@ def row(run: Run, unit: str) -> dict[str, float]:
 
 def run_units(run: Run, units: Sequence[str]) -> None:
     """Run the groups that contain some units, in this process."""
-    for task in make_tasks(run, units):
+    for task in run.tasks(units):
         task.run()
 
 

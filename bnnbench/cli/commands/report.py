@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -177,8 +176,7 @@ def refresh_runs(runs: Runs, processes: int) -> None:
             note(f"not refreshed: {error}")
         else:
             if done:
-                checksums = folder.checksums(page.files)
-                folder.write_done(replace(done, page=checksums, figures=tuple(page.figures)))
+                folder.write_done(done, page)
 
 
 def describe_suites() -> str:

@@ -18,13 +18,13 @@ from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.lock import lock_group
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_status import make_tasks, run_status
+from bnnbench.experiment.run_status import run_status
 from bnnbench.experiment.split_experiment import SplitExperiment
 
 
 def tasks(run: Run) -> list[Task]:
     run.folder.create()
-    return make_tasks(run, run.experiment.units())
+    return run.tasks(run.experiment.units())
 
 
 def test_the_key_of_a_task_names_its_run_and_units(tiny: Planner) -> None:

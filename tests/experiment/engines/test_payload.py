@@ -14,7 +14,6 @@ from support.user_errors import raises_user_error
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack, unpack
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_status import make_tasks
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import UserError
 
@@ -22,7 +21,7 @@ from bnnbench.types import UserError
 def sent(run: Run, shared: bool) -> list[tuple[Task, Payload, dict[str, bytes]]]:
     run.folder.create()
     cache = PayloadCache()
-    made = [(task, pack(task, cache, shared)) for task in make_tasks(run, run.unfinished_units())]
+    made = [(task, pack(task, cache, shared)) for task in run.tasks(run.unfinished_units())]
     return [
         (task, payload, {name: cache.pickled(name) for name in payload.tables})
         for task, payload in made
@@ -36,7 +35,7 @@ def test_payloads_do_not_contain_the_table(tiny: Planner) -> None:
     payloads = [
         pack(task, cache, True)
         for one in (run, again)
-        for task in make_tasks(one, one.experiment.units())
+        for task in one.tasks(one.experiment.units())
     ]
     (name,) = {name for payload in payloads for name in payload.tables}
     assert len(payloads) == 4 and b"splits" in cache.pickled(name)

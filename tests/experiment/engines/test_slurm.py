@@ -33,7 +33,6 @@ from bnnbench.experiment.engines import slurm
 from bnnbench.experiment.engines.base import LostTaskCounter
 from bnnbench.experiment.engines.slurm import Slurm
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_status import make_tasks
 
 pytest.importorskip("submitit")
 
@@ -64,7 +63,7 @@ def test_a_lost_task_is_repeated_as_long_as_it_makes_progress(
 ) -> None:
     run, progress = tiny("splits=1"), [0.0]
     monkeypatch.setattr(type(run.experiment), "progress", lambda *_: progress[0])
-    (task,) = make_tasks(run, run.experiment.units())
+    (task,) = run.tasks(run.experiment.units())
     losses = LostTaskCounter()
     for _ in range(10):
         progress[0] += 0.05
@@ -176,7 +175,7 @@ def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finis
 def test_an_error_of_a_job_has_its_traceback(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")
     engine = run.engine.create_engine(1, run.outputs)
-    (task, *_) = make_tasks(run, run.experiment.units())
+    (task, *_) = run.tasks(run.experiment.units())
     broken = replace(task.experiment, device="abacus")  # type: ignore[call-arg]
     run.folder.create()
     with pytest.raises(RuntimeError, match=r"(?s)ended with an error:.*Traceback.*abacus"):
