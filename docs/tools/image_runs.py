@@ -63,7 +63,7 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "fashion_mnist"): (
         "experiment.repetitions=1 experiment.latents=[2,32,128]", "80 minutes"
     ),
-    ("adversarial_vb", "mnist"): ("experiment.repetitions=2", "2 hours"),
+    ("adversarial_vb", "mnist"): ("experiment.repetitions=2", "70 minutes"),
 }  # fmt: skip
 """Settings of the runs on the sources' images, and their time on one core."""
 
