@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 
+from bnnbench.notes import quantity
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import (
     LEVEL,
@@ -94,7 +95,7 @@ def relu_is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
     relu, d = (rows[rows["status"] == OK].set_index("repetition")["mae"] for rows in scores)
     sample = summarise((relu - d).tolist())
     if sample.size < 2:
-        raise NotTestable(f"{sample.size} finished repetitions of ReLU and D")
+        raise NotTestable(f"{quantity(sample.size, 'finished repetition')} of ReLU and D")
     p = one_sample(sample).p
     return sample.mean > 0 and p < LEVEL, f"ReLU less D: {sample}, p {p:.2g}"
 

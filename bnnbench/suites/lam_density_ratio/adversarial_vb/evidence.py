@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.notes import quantity
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.saved_run import CURVES, SCORES, Sample, SavedRun, run_reader, summarise
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, EstimatorSetting
@@ -43,7 +44,7 @@ class ImageEvidence:
         one = EstimatorSetting(*setting)
         sample = self.errors.get(one, Sample())
         if sample.size < 2:
-            raise NotTestable(f"{sample.size} finished repetitions of {one.label}")
+            raise NotTestable(f"{quantity(sample.size, 'finished repetition')} of {one.label}")
         return sample
 
     def rows(self, table: str, *setting: Any) -> pd.DataFrame:
