@@ -97,8 +97,7 @@ def nelbo(run: SavedRun) -> Figure:
 
 @figures(
     "Images (first row), their reconstructions (second row) and mean images of latent variables "
-    "drawn from the prior (others), first repetition of each configuration, "
-    "blank if it failed"
+    "drawn from the prior (others), first repetition of each configuration, blank if it failed"
 )
 def avb_samples(run: SavedRun) -> Figure:
     arrays, rows = run.arrays(IMAGES), run[SCORES].drop_duplicates("unit")
