@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 
 from bnnbench.cpp.library import ensure_library
@@ -68,7 +68,7 @@ def execute(
             with watch(run, sweep):
                 started.finish(work.tasks, while_waiting)
         if started is not engine:
-            started.stop()  # its threads would prevent the forks that draw figures
+            started.close()  # its threads would prevent the forks that draw figures
         write_results(run, report)
     return run.folder
 
@@ -128,7 +128,7 @@ def shared_engine(
         return
     first = runs[0]
     # Before anything is written, so that a wrong address leaves no files behind.
-    with first.engine.create_engine(first.workers, first.outputs) as engine:
+    with closing(first.engine.create_engine(first.workers, first.outputs)) as engine:
         tasks = {task.key: task for run in early for task in _early_tasks(run)}
         if tasks and not remote:
             ensure_library(say)
@@ -158,6 +158,6 @@ def started_engine(run: Run, tasks: Sequence[Task], shared: Engine | None) -> It
         shared.start(tasks)
         yield shared
         return
-    with run.engine.create_engine(run.workers, run.outputs) as engine:
+    with closing(run.engine.create_engine(run.workers, run.outputs)) as engine:
         engine.start(tasks)
         yield engine

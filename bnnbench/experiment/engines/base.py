@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -19,8 +18,8 @@ from bnnbench.experiment.base import Task
 from bnnbench.types import UserError
 
 
-class Engine(AbstractContextManager["Engine"]):
-    """Computes tasks; as a context, it stops at the end of the block.
+class Engine(ABC):
+    """Computes tasks.
 
     Results on disk are authoritative: a task is finished when its units are saved, whichever
     process saved them.
@@ -48,11 +47,8 @@ class Engine(AbstractContextManager["Engine"]):
         """
 
     @abstractmethod
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stop working in this process; saved units are kept."""
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
 
 
 def notify(message: str) -> None:

@@ -94,7 +94,7 @@ class DaskEngine(Engine):
                     self._hand_out(left[key])
             self._wait()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Disconnect from the cluster, which then drops the tasks that it has not started."""
         left = [key for key in self._futures if not self._tasks[key].finished()]
         if left:

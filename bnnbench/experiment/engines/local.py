@@ -168,7 +168,7 @@ class LocalEngine(Engine):
     def _hand_out(self, pool: Executor, task: Task) -> None:
         self._futures[task.key] = pool.submit(_run_task, task.key)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the processes; kill them if they are busy."""
         if not all(future.done() for future in self._futures.values()):
             kill_workers(self._others)

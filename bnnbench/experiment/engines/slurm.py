@@ -192,7 +192,7 @@ class SlurmEngine(Engine):
             self._submit([self._tasks.get(task.key, task) for task in lost])
             time.sleep(POLL_INTERVAL)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Leave all jobs in the queue and report them."""
         unfinished = {
             key: job for key, job in self._jobs.items() if not self._tasks[key].finished()

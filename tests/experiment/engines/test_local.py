@@ -70,7 +70,7 @@ def test_this_process_calls_a_function_while_waiting(tiny: Planner) -> None:
     engine = LocalEngine(2)
     engine.start(given)
     engine.finish(given, lambda: done.append(os.getpid()))
-    engine.stop()
+    engine.close()
     assert done == [os.getpid()]
 
 
@@ -81,7 +81,7 @@ def test_an_engine_that_is_stopped_may_be_started_again(tiny: Planner) -> None:
         engine.start(given)
         assert len(multiprocessing.active_children()) == 2
         engine.finish(given, lambda: None)
-        engine.stop()
+        engine.close()
         assert all(task.finished() for task in given) and not multiprocessing.active_children()
 
 
@@ -136,7 +136,7 @@ def test_an_engine_repeats_discarded_units(tiny: Planner) -> None:
         engine.finish(given, lambda: None)
         assert not run.unfinished_units()
         run.store.discard(["split-01"])
-    engine.stop()
+    engine.close()
 
 
 def test_single_runs_and_lockstep_runs_share_no_engine(
