@@ -129,11 +129,6 @@ class Sample:
         return self.std / math.sqrt(self.size - 1) if self.size > 1 else nan
 
     @property
-    def unbiased_std(self) -> float:
-        """Standard deviation with divisor `size - 1`; NaN for a single repetition."""
-        return self.stderr * math.sqrt(self.size)
-
-    @property
     def with_std(self) -> str:
         """Mean, standard deviation and size in words."""
         return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
