@@ -6,6 +6,7 @@ The functions do what the commands do, with pandas frames as input and output. M
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bnnbench.constraints import check_folder
+from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import read_bytes
 from bnnbench.paths import user_path
@@ -57,7 +60,13 @@ class FinishedRun:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """A row per metric: mean, standard deviation, standard error and number of splits."""
+        """A row per metric: mean, standard deviation, standard error and number of splits.
+
+        Warns if several versions of the code computed the splits.
+        """
+        codes = distinct_versions(read_record(self.folder).code_versions)
+        if mixed := mixed_code_note(len(codes)):
+            warnings.warn(mixed, stacklevel=2)
         return summarise(self.splits)
 
     @cached_property
@@ -166,10 +175,13 @@ def fit(
 
     Raises:
         UserError: if a setting or the frame is wrong, or the settings are those of several runs.
+
+    Warns if another version of the code computed the run, or a part of it.
     """
     from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
     from bnnbench.config.overrides import as_override
+    from bnnbench.experiment.run_status import run_status
     from bnnbench.run_all import run_all
 
     texts = settings if data is None or isinstance(data, pd.DataFrame) else (data, *settings)
@@ -186,7 +198,10 @@ def fit(
         job = _job_of_frame(data, target, words)
     else:
         job = single_job(words if target is None else [*words, f"dataset.target={target}"])
-    (folder,) = run_all([build_run(job)])
+    run = build_run(job)
+    if message := run_status(run).code_message:
+        warnings.warn(message, stacklevel=2)
+    (folder,) = run_all([run])
     return FinishedRun(folder)
 
 

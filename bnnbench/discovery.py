@@ -218,12 +218,18 @@ def is_own_module(module: str) -> bool:
     """
     enter_project()
     top = module.partition(".")[0]
-    groups = (CONFIG_GROUP, SUITE_GROUP)
-    points = (point.value for group in groups for point in entry_points(group=group))
-    if top in {value.partition(".")[0] for value in points}:
+    if top in plugin_packages():
         return True
     found = PathFinder.find_spec(top, list(_own_folders))
     return found is not None and found.loader is not None
+
+
+@cache
+def plugin_packages() -> frozenset[str]:
+    """Return the packages of other distributions that declare configurations or suites."""
+    groups = (CONFIG_GROUP, SUITE_GROUP)
+    points = (point.value for group in groups for point in entry_points(group=group))
+    return frozenset(value.partition(".")[0] for value in points)
 
 
 def built_in_suites() -> tuple[Suite, ...]:

@@ -27,12 +27,13 @@ from support.tiny_runs import no_page
 
 import bnnbench
 from bnnbench.config.assemble import build
+from bnnbench.experiment.answer_tables import CURVES, Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
 from bnnbench.results.run_tables import read_runs
-from bnnbench.results.saved_run import CURVES, Answer, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import PLANAR
 from bnnbench.types import UserError
 

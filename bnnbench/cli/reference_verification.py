@@ -15,8 +15,8 @@ from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.config.configs import find_options
 from bnnbench.config.instantiate import check_saved_estimator
+from bnnbench.experiment.code_version import describe_other_code
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.provenance import describe_other_code
 from bnnbench.experiment.run import Run
 from bnnbench.results.reference.results import SCORES, ReferenceResults
 from bnnbench.results.run_files import read_splits

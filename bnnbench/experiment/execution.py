@@ -85,7 +85,7 @@ def prepare_folder(run: Run, work: Work) -> None:
     """Discard damaged units, and write the settings, code and machine of those to compute."""
     folder = run.folder
     run.store.discard(work.discarded)
-    write_record(folder, updated_record(run.record, run.store))
+    write_record(folder, updated_record(run.record, run.store, work.units))
     write_text(folder.config, as_yaml(run.config))
     if work.units or not folder.environment.exists():
         write_environment(folder, run.workers)
@@ -98,6 +98,7 @@ def write_results(run: Run, report: Report) -> None:
         # The run is incomplete until all new tables are written.
         remove(folder.done)
         assembled = run.store.assemble()
+        write_record(folder, updated_record(run.record, run.store))
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         files = {**assembled.files, **folder.checksums([folder.record.name])}
         done = Done(finished, tuple(assembled.units), files)
@@ -146,7 +147,8 @@ def _early_tasks(run: Run) -> list[Task]:
         check_can_add_units(run)
         if tasks:
             run.folder.create()
-            write_record(run.folder, updated_record(run.record, run.store))
+            units = [unit for task in tasks for unit in task.units]
+            write_record(run.folder, updated_record(run.record, run.store, units))
         return tasks
     return []
 

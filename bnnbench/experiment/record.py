@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bnnbench.experiment.provenance import describe_other_code
+from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.files import READ_ERRORS, check_regular_files, raise_disk_error, read_text, write_text
@@ -31,8 +31,8 @@ class Record:
         digest: hash of the identity, unique to the run.
         metadata: columns that describe the run in tables.
         identity: every setting that can change a result.
-        code_versions: code versions that computed its units, from `code_version_of`, the latest
-            last; several only if the code changed during the run.
+        code_versions: code versions that computed its units, from `code_version_of`; several only
+            if the code changed during the run.
     """
 
     kind: str
@@ -93,21 +93,33 @@ def stored_record(folder: RunFolder) -> Record | None:
         return None
 
 
-def updated_record(record: Record, store: UnitStore) -> Record:
-    """Return the record of a run that also lists the code versions of its existing units.
+def code_versions_of(store: UnitStore, units: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
+    """Return the code versions that worked on some units, in the order of the units.
+
+    If they are unknown for a unit, they are those of the stored record.
+    """
+    stored = stored_record(store.folder)
+    known = stored.code_versions if stored else ()
+    return distinct_versions(code for unit in units for code in store.codes(unit) or known)
+
+
+def updated_record(record: Record, store: UnitStore, started: Sequence[str] = ()) -> Record:
+    """Return the record of a run with the code versions of its finished units.
 
     A run with units of another protocol is no trial, also if some units are computed as one.
+
+    Args:
+        record: of the run, with the version of this code.
+        store: the units of the run.
+        started: units that this code is about to compute, perhaps from files of another version.
     """
-    stored = stored_record(store.folder) if store.units() else None
-    if stored is None:
-        return record
-    before = stored.code_versions
-    new = [
-        version
-        for version in record.code_versions
-        if all(describe_other_code(old, version) for old in before)
-    ]
+    units = store.units()
+    codes = code_versions_of(store, units)
+    if started or not codes:
+        begun = (code for unit in started for code in store.codes(unit))
+        codes = distinct_versions([*codes, *begun, *record.code_versions])
+    stored = stored_record(store.folder) if units else None
     metadata = {**record.metadata}
-    if metadata.get("protocol") == TRIAL:
+    if stored and metadata.get("protocol") == TRIAL:
         metadata["protocol"] = stored.metadata.get("protocol", TRIAL)
-    return replace(record, metadata=metadata, code_versions=(*before, *new))
+    return replace(record, metadata=metadata, code_versions=codes)

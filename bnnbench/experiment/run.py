@@ -18,9 +18,9 @@ from bnnbench.experiment.base import (
     unit_progress,
     unit_steps,
 )
+from bnnbench.experiment.code_version import code_version_of
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
-from bnnbench.experiment.provenance import code_version_of
 from bnnbench.experiment.record import Record
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
 from bnnbench.experiment.unit_store import UnitStore

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from bnnbench.cpp.library import ensure_library
 from bnnbench.experiment.base import Task
-from bnnbench.experiment.provenance import describe_other_code
-from bnnbench.experiment.record import stored_record
+from bnnbench.experiment.code_version import describe_other_code
+from bnnbench.experiment.record import code_versions_of
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done
 from bnnbench.notes import join_words
@@ -45,7 +45,8 @@ class RunStatus:
         files: damaged files of the run.
         units: finished units with damaged files.
         missing_figures: requested figures of its page that are missing.
-        other_code: descriptions of other code versions that computed existing units.
+        other_code: descriptions of other code versions that worked on existing units.
+        all_other: whether the run is finished and rests on none of this version.
     """
 
     run: Run
@@ -54,6 +55,7 @@ class RunStatus:
     units: tuple[str, ...] = ()
     missing_figures: tuple[str, ...] = ()
     other_code: tuple[str, ...] = ()
+    all_other: bool = False
 
     @property
     def intact(self) -> bool:
@@ -79,13 +81,16 @@ class RunStatus:
             when = datetime.fromisoformat(self.done.finished).astimezone()
             drawn = f"; {', '.join(self.missing_figures)} drawn" if self.missing_figures else ""
             messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
-        if self.other_code:
-            what = "this run" if self.done else "part of this run"
-            messages.append(
-                f"{what} was computed with {join_words(self.other_code)}; add resume=false to run "
-                "it again"
-            )
-        return messages
+        return [*messages, *([self.code_message] if self.other_code else ())]
+
+    @property
+    def code_message(self) -> str:
+        """Say that other versions of the code computed the run; empty if none did."""
+        if not self.other_code:
+            return ""
+        what = "this run" if self.all_other else "part of this run"
+        others = join_words(self.other_code)
+        return f"{what} was computed with {others}; add resume=false to run it again"
 
 
 def run_status(run: Run) -> RunStatus:
@@ -98,13 +103,12 @@ def run_status(run: Run) -> RunStatus:
     files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
     finished = [unit for unit in run.experiment.units() if store.finished(unit)]
     units = tuple(unit for unit in finished if not store.intact(unit))
-    other: list[str] = []
-    if done or store.units():
-        (now,) = run.record.code_versions
-        stored = stored_record(run.folder)
-        other = [describe_other_code(old, now) for old in (stored.code_versions if stored else ())]
-    other_code = tuple(dict.fromkeys(filter(None, other)))
-    return RunStatus(run, done, tuple(files), units, missing, other_code)
+    (now,) = run.record.code_versions
+    known = [*(done.units if done else ()), *store.units(), *store.started()]
+    codes = [describe_other_code(old, now) for old in code_versions_of(store, known)]
+    other_code = tuple(dict.fromkeys(filter(None, codes)))
+    whole = done is not None and all(codes)
+    return RunStatus(run, done, tuple(files), units, missing, other_code, whole)
 
 
 def missing_figures(run: Run, done: Done | None) -> tuple[str, ...]:

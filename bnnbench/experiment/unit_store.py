@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import (
     READ_ERRORS,
@@ -27,6 +28,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 Arrays = Mapping[str, np.ndarray]
 
+
+CODE = "code.json"
+"""Suffix of the file with the versions of the code that worked on a unit."""
 
 UnitResults = tuple[Mapping[str, Rows], Mapping[str, Arrays]]
 """The tables and the arrays of a unit, by name."""
@@ -65,6 +69,13 @@ class UnitStore:
         # Names with a dot are files of the experiment.
         return sorted((n for n in names if "." not in n), key=lambda name: (len(name), name))
 
+    def started(self) -> list[str]:
+        """Return all units that some code has worked on, finished or not."""
+        ending = f".{CODE}"
+        return sorted(
+            path.name.removesuffix(ending) for path in self.folder.work.glob(f"*{ending}")
+        )
+
     def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
         """Save a finished unit.
 
@@ -82,6 +93,20 @@ class UnitStore:
         piece = {"tables": tables, "arrays": sums}
         sealed = {"checksum": _seal(piece), **piece}
         write_text(self.file(unit, "json"), json.dumps(sealed, indent=1))
+
+    def codes(self, unit: str) -> list[Mapping[str, Any]]:
+        """Return the versions of the code that worked on a unit; empty if they are unknown."""
+        try:
+            codes = json.loads(read_text(self.file(unit, CODE)))
+        except READ_ERRORS:
+            return []
+        valid = isinstance(codes, list) and all(isinstance(code, dict) for code in codes)
+        return codes if valid else []
+
+    def add_code(self, unit: str, code: Mapping[str, Any]) -> None:
+        """Note that a version of the code works on a unit, from the start or from its files."""
+        codes = distinct_versions([*self.codes(unit), code])
+        write_text(self.file(unit, CODE), json.dumps(codes) + "\n")
 
     def rows(self, unit: str, table: str) -> Rows:
         """Return the rows of a finished unit in a table; empty if its file is damaged."""

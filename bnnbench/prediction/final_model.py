@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
 from bnnbench.data.own_table.reading import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.experiment.base import Experiment
+from bnnbench.experiment.code_version import code_version_of, describe_other_code
 from bnnbench.experiment.model import Model, chosen_values, fit_model
 from bnnbench.experiment.model_file import (
     SavedModel,
@@ -26,7 +28,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
-from bnnbench.notes import one_line, status_message
+from bnnbench.notes import join_words, one_line, status_message
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
@@ -60,6 +62,7 @@ class FinalModel:
         scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
             model was not fitted for these.
         region: of the training rows.
+        other_code: describes the code that computed the run; empty if it is this code.
     """
 
     saved: SavedModel
@@ -69,6 +72,7 @@ class FinalModel:
     label: str
     scores: np.ndarray
     region: TrainingRegion
+    other_code: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -112,13 +116,22 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
         )
     path = folder.root / ("model-held-out" if conformal else "model")
     source = checksum(read_bytes(folder.config) + read_bytes(folder.table(SPLITS)))
+    code = _without_commit(code_version_of(experiment))
+    origin = {"source": source, "code": code}
     saved = load_model(path, experiment.fitting)
-    if saved is None or saved.about.get("source") != source:
+    if saved is None or not saved.about.items() >= origin.items():
         with status_message(f"fitting {experiment.method.label} to all rows"):
-            _fit_and_save(run, experiment, path, conformal, source)
+            _fit_and_save(run, experiment, path, conformal, origin)
         saved = load_model(path, experiment.fitting)
     assert saved is not None
-    return _checked_model(saved, path)
+    found = (describe_other_code(one, code) for one in run.record.code_versions)
+    others = [*dict.fromkeys(filter(None, found))]
+    return replace(_checked_model(saved, path), other_code=join_words(others) if others else "")
+
+
+def _without_commit(code: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a code version without its commit, which also changes with other files."""
+    return {name: value for name, value in code.items() if name != "commit"}
 
 
 def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
@@ -186,7 +199,11 @@ def _read_experiment(folder: RunFolder) -> Experiment:
 
 
 def _fit_and_save(
-    run: VerifiedRun, experiment: SplitExperiment, path: Path, conformal: bool, source: str
+    run: VerifiedRun,
+    experiment: SplitExperiment,
+    path: Path,
+    conformal: bool,
+    origin: Mapping[str, Any],
 ) -> None:
     experiment = experiment.resolved()
     experiment.check()
@@ -201,7 +218,7 @@ def _fit_and_save(
     model = fit_model(experiment.fitting, table, chosen_values(run.splits), rows)
     encodings = table.encodings or [Encoding(name, NUMBER) for name in table.features]
     about: dict[str, Any] = {
-        "source": source,
+        **origin,
         "label": experiment.title,
         "target": table.target,
         "held_out": held_out.kind,

@@ -71,6 +71,8 @@ def predict_frame(
     reasons = fitted.region.reasons(fitted.saved.model.scaler, inputs)
     notes += describe_outside(reasons, unknown, fitted.features, name)
     columns["outside_training_region"] = reasons.any(1) | unknown
+    if fitted.other_code:
+        warnings = [*warnings, f"the run was computed with {fitted.other_code}"]
     return pd.DataFrame(columns), [*warnings, *notes]
 
 

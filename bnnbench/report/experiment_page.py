@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pandas as pd
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report import blocks
@@ -19,7 +20,7 @@ from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.run_page import RunPage
 from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import ANSWERS, CLAIMS, read_answers
+from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
 
 NUMBER_FORMAT = ".5g"

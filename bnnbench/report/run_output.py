@@ -110,7 +110,7 @@ def print_run(folder: RunFolder, console: Console) -> None:
     """Print the results table of a finished run and the notes on it."""
     page = run_page_for(folder)
     console.print(terminal.grid([page.table(folder)]))
-    for note in page.notes(folder):
+    for note in page.all_notes(folder):
         console.print(terminal.plain(note), highlight=False)
 
 
@@ -142,7 +142,7 @@ def _summarise(
 ) -> Iterator[tuple[str, RunSummary]]:
     for name in names:
         folder = runs.folders[name]
-        yield name, RunSummary(page.table(folder), tuple(page.notes(folder)))
+        yield name, RunSummary(page.table(folder), tuple(page.all_notes(folder)))
 
 
 def _environment(folder: RunFolder) -> dict[str, str]:

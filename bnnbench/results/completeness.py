@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -12,12 +13,28 @@ SPLIT_KEY = ["fingerprint", "training_fingerprint"]
 """Columns that identify the rows of a split."""
 
 
+CODE_VERSIONS = "code_versions"
+"""Column with the number of code versions that computed a run; missing for reference runs."""
+
+
+def code_counts(table: pd.DataFrame) -> pd.Series:
+    """Return the number of code versions that computed each run; 1 where it is unknown."""
+    return table.get(CODE_VERSIONS, pd.Series(1, table.index)).fillna(1)
+
+
+def mixed_code(run: Mapping[str, Any]) -> list[str]:
+    """Return `code of 2 versions` if several computed a run, as a list of one text."""
+    count = run.get(CODE_VERSIONS, 1)
+    return [f"code of {count:g} versions"] if count > 1 else []
+
+
 def with_incomplete(
     table: pd.DataFrame, splits: pd.DataFrame, by: Sequence[str] = ("dataset",)
 ) -> pd.DataFrame:
     """Add `incomplete`: why the mean of a run is not ranked among those on its data set, or empty.
 
-    A run is incomplete if it lacks a split of the largest set of splits that it shares some with.
+    A run is incomplete if it lacks a split of the largest set of splits that it shares some with,
+    or if several versions of the code computed it.
 
     Args:
         table: a row per run, index its digest.
@@ -30,6 +47,8 @@ def with_incomplete(
     keys = pd.Series([*splits[SPLIT_KEY].itertuples(index=False, name=None)], splits.index)
     tested = keys.groupby(splits["run"]).agg(frozenset).reindex(table.index)
     counts = splits.groupby("run").size()
+    codes = code_counts(table).items()
+    mixed = {run: ", ".join(mixed_code({CODE_VERSIONS: count})) for run, count in codes}
     found: dict[object, str] = {}
     for _, own in tested.groupby([table[name] for name in by]):
         leaders: list[object] = []
@@ -42,7 +61,7 @@ def with_incomplete(
                 found[run] = f"{counts[run]} of {counts[leader]} splits"
             elif own[leader] != own[run]:
                 found[run] = "other splits"
-    return table.assign(incomplete=[found.get(run, "") for run in table.index])
+    return table.assign(incomplete=[found.get(run) or mixed[run] for run in table.index])
 
 
 def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:

@@ -65,7 +65,7 @@ def without_duplicates(runs: Runs) -> Runs:
         runs,
         tables={**runs.tables, KIND: kept},
         splits=runs.splits[runs.splits["run"].isin(kept.index)],
-        notes=(*runs.notes, *_messages(runs.scored, chosen)),
+        left_out=(*runs.left_out, *_messages(runs.scored, chosen)),
         _cache={},
     )
 

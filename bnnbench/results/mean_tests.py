@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.saved_run import Sample
 from bnnbench.results.significance import holm
 
 LEVEL = 0.05

@@ -124,7 +124,7 @@ def without_trials(runs: Runs) -> Runs:
             "only_trials",
         )
     text = f"left out {quantity(trials, 'trial run')} (protocol=trial); --trials includes them"
-    return replace(with_tables(runs, tables), notes=(*runs.notes, text))
+    return replace(with_tables(runs, tables), left_out=(*runs.left_out, text))
 
 
 def with_tables(runs: Runs, tables: Mapping[str, pd.DataFrame]) -> Runs:

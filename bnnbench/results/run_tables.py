@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.find_runs import finished_runs
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
-from bnnbench.notes import one_line
-from bnnbench.results.completeness import with_incomplete
+from bnnbench.notes import join_words, one_line
+from bnnbench.results.completeness import CODE_VERSIONS, code_counts, mixed_code, with_incomplete
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
@@ -32,6 +33,9 @@ USER_PUBLISHED_COLUMNS = ("method", "dataset", "metric", "mean", "stderr", "n_sp
                           "source", "year", "splits")  # fmt: skip
 """Columns of the user's published values (`read_user_published`)."""
 
+MAX_NAMED = 3
+"""Runs that a message names; the others are counted."""
+
 T = TypeVar("T")
 
 
@@ -43,18 +47,19 @@ class Runs:
         path: the folder, the first if there are several.
         tables: by kind of experiment, one row per run, index `run` (the digest of its record),
             sorted by `SORT_COLUMNS`. Columns: the metadata of its record, `variant` (name of its
-            folder) and `settings` (by dotted name); for runs on splits also `splits` (how many),
-            `diverged` (how many of them diverged; left out of the means), `settings_differ`
-            (deviations from the published protocol in words, empty if none), `mark` (the same, but
-            empty if all runs share one other noise model), `incomplete` (`with_incomplete`), and
-            for each metric and diagnostic `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
+            folder), `settings` (by dotted name) and `code_versions` (how many computed it); for
+            runs on splits also `splits` (how many), `diverged` (how many of them diverged; left out
+            of the means), `settings_differ` (deviations from the published protocol in words, empty
+            if none), `mark` (the same, but empty if all runs share one other noise model),
+            `incomplete` (`with_incomplete`), and for each metric and diagnostic `<metric>_mean`,
+            `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: folder of each run.
         calibrations: calibration table of each run that has one (`read_calibration`).
         skipped: a message for every run left out because a file of it is damaged.
         recomputed: a message for every damaged file whose numbers were recomputed.
         user_published: published values given by the user (`read_user_published`).
-        notes: messages about runs that were left out on purpose.
+        left_out: messages about runs that were left out on purpose.
     """
 
     path: Path
@@ -67,7 +72,7 @@ class Runs:
     user_published: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=list(USER_PUBLISHED_COLUMNS))
     )
-    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     _cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -79,6 +84,23 @@ class Runs:
     def experiments(self) -> set[str]:
         """The kinds and the labels of the runs' experiments."""
         return {*self.tables}.union(*(table["experiment"] for table in self.tables.values()))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages about runs that were left out on purpose, or mix several code versions."""
+        mixed = [
+            str(self.folders[str(run)].root)
+            for table in self.tables.values()
+            for run in table.index[code_counts(table) > 1]
+        ]
+        if not mixed:
+            return self.left_out
+        more = f" and {len(mixed) - MAX_NAMED} more" if len(mixed) > MAX_NAMED else ""
+        text = (
+            f"several versions of the code computed {join_words(mixed[:MAX_NAMED])}{more}, so the "
+            "means are results of none of them; run all of it again with resume=false"
+        )
+        return (*self.left_out, text)
 
     def cached(self, make: Callable[[Runs], T]) -> T:
         """Return `make(self)`, computed on first use, so that sections can share tables."""
@@ -190,13 +212,15 @@ def metadata_row(folder: RunFolder, record: Record) -> dict[str, Any]:
     """Return the first cells of a run's row in `Runs.tables`."""
     settings = flatten(record.identity)
     variant = one_line(folder.root.resolve().name)
-    return {"run": record.digest, **record.metadata, "variant": variant, "settings": settings}
+    own: dict[str, Any] = {"variant": variant, "settings": settings}
+    own[CODE_VERSIONS] = len(distinct_versions(record.code_versions))
+    return {"run": record.digest, **record.metadata, **own}
 
 
 def with_differences(table: pd.DataFrame) -> pd.DataFrame:
     """Add the columns `settings_differ` and `mark`."""
     rows = table.to_dict("records")
-    differences = [", ".join(protocol_differences(run)) for run in rows]
+    differences = [", ".join([*protocol_differences(run), *mixed_code(run)]) for run in rows]
     other = len(set(differences)) == 1 and all(map(noise_differences, rows))
     return table.assign(settings_differ=differences, mark="" if other else differences)
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.semi_supervised.claims import unit_of
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS

@@ -21,6 +21,7 @@ from published_scores import MAX_Z
 from stored_results import RESULTS
 
 from bnnbench.discovery import plugins
+from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING, format_z, plus_minus
@@ -28,7 +29,7 @@ from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims import OTHER_DATA
 from bnnbench.results.published.counterparts import z_score
-from bnnbench.results.saved_run import ANSWERS, CLAIMS, CURVES, SCORES, read_answers
+from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
     TABLES,

@@ -2,85 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 from support.tiny_runs import Planner, finished
 
-from bnnbench.experiment import provenance
-from bnnbench.experiment.provenance import code_version_of, describe_other_code
+from bnnbench.experiment import code_version
+from bnnbench.experiment.code_version import describe_other_code
 from bnnbench.experiment.record import read_record, updated_record, write_record
+from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_status import run_status
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
-
-METHOD = """
-from dataclasses import dataclass
-from bnnbench.methods.map import MAP
-
-@dataclass(frozen=True, kw_only=True)
-class Mine(MAP):
-    def complexity(self, posterior, streams):
-        return {factor} * super().complexity(posterior, streams)
-"""
-
-DERIVED = """
-from dataclasses import dataclass
-from my_base import Mine
-
-@dataclass(frozen=True, kw_only=True)
-class Derived(Mine):
-    pass
-"""
-
-
-@dataclass(frozen=True)
-class Holder:
-    part: Any = field(default=None)
-
-
-def written(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> Any:
-    """A module of this text, imported as another process would."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    provenance._source.cache_clear()
-    return __import__(name)
-
-
-def test_the_code_version_covers_the_users_classes_and_their_bases(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def one(factor: int, folder: str) -> dict[str, Any]:
-        base = METHOD.format(factor=factor)
-        written(tmp_path / folder, monkeypatch, "my_base", base)
-        module = written(tmp_path / folder, monkeypatch, "my_method", DERIVED)
-        return code_version_of(Holder(module.Derived(label="mine")))
-
-    first, same, other = one(1, "a"), one(1, "b"), one(2, "c")
-    assert first == same and first["own"] is not None
-    assert describe_other_code(first, same) == ""
-    assert describe_other_code(first, other) == "another version of your own code"
-
-
-def test_the_package_has_one_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("cpp/a.cpp", "cpp/a.h", "nn.py", "methods/vi/bbb.py", "cli/main.py", "forks.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
-    monkeypatch.setattr(provenance, "PACKAGE", tmp_path)
-    monkeypatch.setattr(provenance, "NUMERIC", ("methods", "nn"))
-
-    def edited(name: str) -> bool:
-        before = provenance._package_digest.__wrapped__()
-        (tmp_path / name).write_text("edited")
-        return bool(before != provenance._package_digest.__wrapped__())
-
-    assert all(map(edited, ("cpp/a.cpp", "cpp/a.h", "nn.py", "methods/vi/bbb.py")))
-    assert not edited("cli/main.py") and not edited("forks.py")
+from bnnbench.experiment.split_search import TRIALS
+from bnnbench.experiment.unit_store import CODE
+from bnnbench.results.completeness import CODE_VERSIONS
+from bnnbench.results.run_tables import read_runs
 
 
 def test_descriptions_of_code_versions() -> None:
@@ -102,7 +39,9 @@ def test_the_status_of_a_finished_run_reports_changed_code(
     assert status.intact and len(status.messages) == 1
     (before,) = read_record(folder).code_versions
     edited = {**before, "digest": "0"}
-    monkeypatch.setattr("bnnbench.experiment.run.code_version_of", lambda experiment: edited)
+    for module in ("run", "base"):
+        target = f"bnnbench.experiment.{module}.code_version_of"
+        monkeypatch.setattr(target, lambda experiment: edited)
     status = run_status(tiny("splits=1"))
     (other,) = status.other_code
     assert other.startswith("another version of the code (bnnbench ")
@@ -135,7 +74,7 @@ def test_another_commit_of_the_same_code_is_not_reported(
 ) -> None:
     folder, _ = finished(tiny("splits=1"))
     (before,) = read_record(folder).code_versions
-    monkeypatch.setattr(provenance, "_commit", lambda: "0123")
+    monkeypatch.setattr(code_version, "source_commit", lambda: "0123")
     assert tiny("splits=2").record.code_versions[0]["commit"] == "0123"
     assert run_status(tiny("splits=2")).other_code == ()
     finished(tiny("splits=2"))
@@ -148,8 +87,9 @@ def test_records_of_older_code_are_read(tiny: Planner) -> None:
     folder, _ = finished(run)
     older = {"version": "0.1.0", "modules": {"bnnbench.nn": "0123"}}
     write_record(folder, replace(read_record(folder), code_versions=[older]))
+    run.store.file("split-00", CODE).unlink()
     assert run_status(run).other_code == ("another version of the code (bnnbench 0.1.0)",)
-    assert updated_record(run.record, run.store).code_versions == (older, *run.record.code_versions)
+    assert updated_record(run.record, run.store).code_versions == (older,)
 
 
 @pytest.mark.parametrize(
@@ -164,3 +104,79 @@ def test_a_run_with_units_of_another_protocol_is_no_trial(
     now = tiny(*linear, f"protocol={then}")
     assert now.folder.root == folder.root
     assert updated_record(now.record, now.store).metadata["protocol"] == expected
+
+
+def use_code(monkeypatch: pytest.MonkeyPatch, digest: str) -> None:
+    """Let this process compute with another version of the code."""
+    code = {"version": "0.1.0", "commit": None, "digest": digest, "own": None}
+    for module in ("run", "base"):
+        target = f"bnnbench.experiment.{module}.code_version_of"
+        monkeypatch.setattr(target, lambda experiment: code)
+
+
+def recorded(run: Run) -> list[str]:
+    return [code["digest"] for code in read_record(run.folder).code_versions]
+
+
+QUICK = ("method=map", "training.epochs=1", "training.final_epochs=1", "search.iterations=2")
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([("old", "splits=2")], ["old"]),
+        ([("old", "splits=1"), ("new", "splits=2")], ["old", "new"]),
+        ([("old", "splits=[1]"), ("new", "splits=2")], ["new", "old"]),
+        ([("old", "splits=2"), ("new", "splits=2")], ["old"]),
+        ([("old", "splits=2"), ("new", "splits=2 resume=false")], ["new"]),
+        ([("old", "splits=2"), ("new", "splits=1 resume=false")], ["new", "old"]),
+        ([("old", "splits=1"), ("new", "splits=2"), ("new", "splits=1 resume=false")], ["new"]),
+        ([("old", "splits=1"), ("new", "splits=2"), ("old", "splits=3")], ["old", "new"]),
+    ],
+)
+def test_the_record_lists_the_code_of_the_units_in_the_tables(
+    tiny: Planner,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: list[tuple[str, str]],
+    expected: list[str],
+) -> None:
+    for digest, words in steps:
+        use_code(monkeypatch, digest)
+        run = tiny(*QUICK, *words.split())
+        finished(run)
+    assert recorded(run) == expected
+    (table,) = read_runs(run.folder.root).tables.values()
+    assert table[CODE_VERSIONS].tolist() == [len(expected)]
+
+
+def test_files_of_an_unfinished_unit_count(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that was interrupted goes on from the evaluations of the old code."""
+    use_code(monkeypatch, "old")
+    run = tiny(*QUICK, "splits=1")
+    run.folder.create()
+    write_record(run.folder, run.record)
+    run.store.add_code("split-00", run.record.code_versions[0])
+    run.store.file("split-00", TRIALS).write_text("")
+    use_code(monkeypatch, "new")
+    later = tiny(*QUICK, "splits=1")
+    assert run_status(later).code_message.startswith("part of this run was computed with another")
+    finished(later)
+    assert recorded(later) == ["old", "new"]
+    use_code(monkeypatch, "new")
+    again = tiny(*QUICK, "splits=1", "resume=false")
+    finished(again)
+    assert recorded(again) == ["new"]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '"old"', "null", "[" * 5000])
+def test_a_damaged_list_of_codes_is_that_of_the_record(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    use_code(monkeypatch, "old")
+    run = tiny(*QUICK, "splits=1")
+    finished(run)
+    run.store.file("split-00", CODE).write_text(content)
+    use_code(monkeypatch, "new")
+    later = tiny(*QUICK, "splits=2")
+    finished(later)
+    assert recorded(later) == ["old", "new"]

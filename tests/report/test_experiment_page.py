@@ -10,6 +10,7 @@ from support.blocks import blocks, figures
 from support.runs import make_folder
 
 from bnnbench.discovery import plugins
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, FigureBlock, Heading, TableBlock
 from bnnbench.report.experiment_page import (
@@ -23,7 +24,7 @@ from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import ANSWERS, CLAIMS, Answer, read_answers
+from bnnbench.results.saved_run import CLAIMS, read_answers
 
 KIND = "dice"
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.mean_tests import (
     MeanTest,
@@ -17,7 +18,7 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
-from bnnbench.results.saved_run import Sample, summarise
+from bnnbench.results.saved_run import summarise
 
 
 def test_tests_of_samples_agree_with_scipy() -> None:

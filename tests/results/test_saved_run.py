@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
+from bnnbench.experiment.answer_tables import ANSWERS, COLUMNS, Answer
 from bnnbench.experiment.record import Record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.saved_run import ANSWERS, COLUMNS, Answer, images_of, read_answers, run_reader
+from bnnbench.results.saved_run import images_of, read_answers, run_reader
 
 ROWS = [Answer("mean", "EP", 1.5, "K = 2"), Answer("mean", "EP", 2.5, "K = 3")]
 

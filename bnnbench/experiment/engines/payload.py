@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.experiment.base import Task
-from bnnbench.experiment.provenance import code_version_of, describe_other_code
+from bnnbench.experiment.code_version import code_version_of, describe_other_code
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.files import checksum, write_bytes

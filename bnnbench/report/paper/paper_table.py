@@ -196,7 +196,9 @@ def runs_on_other_splits(runs: Runs, table: pd.DataFrame) -> set[str]:
     found = set()
     for _, group in table.groupby("dataset", sort=False):
         sets, complete = tested[group.index], tested[group.index[group["incomplete"] == ""]]
-        usual = max(complete, key=lambda one: (sum(complete == one), len(one)))
+        usual = max(
+            complete if len(complete) else sets, key=lambda one: (sum(complete == one), len(one))
+        )
         found |= {str(run) for run, own in sets.items() if own != usual}
     return found
 

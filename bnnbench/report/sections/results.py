@@ -10,6 +10,7 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import MISSING, describe_scores, format_z, plus_minus
+from bnnbench.results.completeness import CODE_VERSIONS
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import COLUMNS as PUBLISHED_COLUMNS
@@ -56,7 +57,8 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     if theirs:
         yield blocks.Heading("How to read the comparison", 3)
         yield blocks.Paragraph(COMPARISON_STATEMENT)
-    full = table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
+    plain = table.drop(columns=["settings", "mark", CODE_VERSIONS])
+    full = plain.join(differing_columns(table)).reset_index()
     yield blocks.DataFile("results", full, "All metrics of all runs at full precision:")
 
 

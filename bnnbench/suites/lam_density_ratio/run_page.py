@@ -8,6 +8,7 @@ from math import nan
 
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report.blocks import (
@@ -21,7 +22,7 @@ from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import verdict
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import VERDICTS, Claim
-from bnnbench.results.saved_run import ANSWERS, CLAIMS, Answer
+from bnnbench.results.saved_run import CLAIMS
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,

@@ -14,9 +14,9 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
+from bnnbench.experiment.answer_tables import Answer, mean_answer, repetition_tables
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.unit_store import Arrays, UnitResults
-from bnnbench.results.saved_run import Answer, mean_answer, repetition_tables
 from bnnbench.suites.latent_models.names import QUANTITIES
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import HIDDEN, published_value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.claims import CheckResult
 from bnnbench.results.mean_tests import LEVEL, UNDECIDED, are_within, one_sample
-from bnnbench.results.saved_run import Sample
 
 EQUAL = (
     f"(one-sided t-tests over repetitions against the margin, p below {LEVEL} after Holm's "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from bnnbench.experiment.answer_tables import CURVES
 from bnnbench.report.figures.plotting import PALETTE
-from bnnbench.results.saved_run import CURVES, SavedRun
+from bnnbench.results.saved_run import SavedRun
 
 COLOURS = (*PALETTE, "#000000", "#6A0DAD")
 """Colours of ten lines or classes."""

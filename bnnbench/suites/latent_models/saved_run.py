@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bnnbench.experiment.answer_tables import CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.saved_run import CURVES, SCORES, run_reader
+from bnnbench.results.saved_run import run_reader
 from bnnbench.suites.latent_models.names import IMAGES_OF_BOOK
 from bnnbench.suites.latent_models.published import HIDDEN, SETTINGS, TRAINING
 

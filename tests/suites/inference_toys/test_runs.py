@@ -18,11 +18,12 @@ from support.tiny_runs import no_page
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims import check_claims
-from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.clutter import experiment as clutter
 from bnnbench.suites.inference_toys.conjugate_pairs import model as pairs
 from bnnbench.suites.inference_toys.em_factory import experiment as factory

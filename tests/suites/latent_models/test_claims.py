@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.saved_run import SCORES, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.planar_flows.claims import flows_beat_vae, short_flows_are_equal
 from bnnbench.suites.latent_models.published import ACCURACY, LABELS
 from bnnbench.suites.latent_models.semi_supervised.claims import fewer_labels_gain_more, unit_of

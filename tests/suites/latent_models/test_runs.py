@@ -18,13 +18,14 @@ from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment import resumable_stack, state_file
+from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.results.claims import check_claims
-from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, read_answers
+from bnnbench.results.saved_run import SavedRun, read_answers
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.plots import COLOURS

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, Finite, ListOf, Whole
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
-from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun, run_reader
 from bnnbench.suites.inference_toys.clutter import baselines
 from bnnbench.suites.inference_toys.clutter.message_passing import expectation_propagation
 from bnnbench.suites.inference_toys.clutter.model import (
@@ -44,7 +44,6 @@ NUMBERS = {
     DATA_SETS: ("observations", "data_seed", "exact", "adf", "ep", "deviating_orders"),
 }
 
-read_run = run_reader(NUMBERS)
 
 ADF, EP, VB, GAUSSIAN_VI = "ADF", "EP", "variational Bayes", "Gaussian VI"
 LAPLACE, IMPORTANCE = "Laplace", "importance sampling"
@@ -159,17 +158,6 @@ class ClutterExperiment(TableExperiment):
 def setting_of(observations: int) -> str:
     """Return the `setting` of answers for this number of observations."""
     return f"{observations} observations"
-
-
-def data_sets(run: SavedRun) -> list[SavedRun]:
-    """Return the tables of each data set, by increasing number of observations."""
-    return [
-        SavedRun(run.folder, {
-            ANSWERS: run.rows(ANSWERS, setting=setting_of(size)),
-            **{name: run.rows(name, observations=size) for name in NUMBERS},
-        })
-        for size in sorted(run[POINTS]["observations"].unique())
-    ]  # fmt: skip
 
 
 def answers(

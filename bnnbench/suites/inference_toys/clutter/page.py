@@ -8,13 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import ANSWERS, SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.clutter import experiment as tables
-from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE, data_sets
+from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE
 from bnnbench.suites.inference_toys.maths import normal_density
 
 PLOT_OPTIONS: dict[str, PlotOptions] = {
@@ -49,7 +50,21 @@ EXCEEDS = (
 )
 
 claims = Claims()
-figures = Figures(tables.read_run)
+read_run = run_reader(tables.NUMBERS)
+
+
+def data_sets(run: SavedRun) -> list[SavedRun]:
+    """Return the tables of each data set, by increasing number of observations."""
+    return [
+        SavedRun(run.folder, {
+            ANSWERS: run.rows(ANSWERS, setting=tables.setting_of(size)),
+            **{name: run.rows(name, observations=size) for name in tables.NUMBERS},
+        })
+        for size in sorted(run[tables.POINTS]["observations"].unique())
+    ]  # fmt: skip
+
+
+figures = Figures(read_run)
 
 
 def panel_rows(
@@ -162,7 +177,7 @@ def plot_densities(axes: Axes, data: SavedRun) -> None:
     axes.set(xlabel="theta", ylabel="density", xlim=(low, high))
 
 
-on_every_data_set = for_every(lambda run: zip(tables.data_sets(run), strict=True))
+on_every_data_set = for_every(lambda run: zip(data_sets(run), strict=True))
 
 
 def size_of(run: SavedRun) -> str:
@@ -252,9 +267,7 @@ def has_improper_sites(run: SavedRun) -> CheckResult:
     rule="in some random order, a pass of EP decreases its log evidence",
 )
 def energy_can_increase(run: SavedRun) -> CheckResult:
-    decreases = {
-        size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in tables.data_sets(run)
-    }
+    decreases = {size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in data_sets(run)}
     evidence = (f"in {n.sum()} of {len(n)} orders {size}" for size, n in decreases.items())
     return any(n.any() for n in decreases.values()), "; ".join(evidence)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
-from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.conjugate_pairs.model import (
     AS_PRINTED,
     CLOSED_FORM,
@@ -25,7 +25,6 @@ from bnnbench.suites.inference_toys.conjugate_pairs.model import (
 DENSITIES = "densities"
 """Prior, likelihood (scaled to integrate to 1) and posterior of each pair on a grid."""
 
-read_run = run_reader({DENSITIES: ("observations", "value", "prior", "likelihood", "posterior")})
 
 N_CURVE_POINTS = 241
 

@@ -8,16 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import ANSWERS, SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK, for_every
 from bnnbench.suites.inference_toys.conjugate_pairs import model
 from bnnbench.suites.inference_toys.conjugate_pairs.experiment import (
     DENSITIES,
     ConjugatePairs,
-    read_run,
     setting,
 )
 from bnnbench.suites.inference_toys.maths import normal_density
@@ -36,6 +36,8 @@ ESTIMATES = {model.MLE: PALETTE[0], model.MAP: PALETTE[5]}
 
 RELATIVE_TOLERANCE = 1e-5
 """Relative error within which an equation is correct."""
+
+read_run = run_reader({DENSITIES: ("observations", "value", "prior", "likelihood", "posterior")})
 
 figures = Figures(read_run)
 

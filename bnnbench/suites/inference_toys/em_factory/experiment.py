@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, Whole
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
-from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.em_factory import factory as model
 from bnnbench.suites.inference_toys.em_factory.factory import Factory
 from bnnbench.types import UserError
@@ -28,13 +28,6 @@ EM, LBFGS, PRINTED = "EM", "L-BFGS", "(2.63)-(2.66) as printed"
 
 PARAMETERS = ("beta", "tau_1", "tau_n")
 RATE = "rate of convergence"
-
-read_run = run_reader(
-    {
-        ITERATES: ("start", "iteration", *PARAMETERS, "log_likelihood", "error"),
-        COUNTS: ("product", "impure", "faulty"),
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)

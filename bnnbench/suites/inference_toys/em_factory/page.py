@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import ANSWERS, SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.em_factory import experiment as tables
 from bnnbench.suites.inference_toys.em_factory.experiment import (
@@ -41,7 +42,14 @@ LABELS = {
 CONVERGES = "converges to beta, tau_1 and tau_n of (2.63)-(2.65) within a relative"
 
 claims = Claims()
-figures = Figures(tables.read_run)
+read_run = run_reader(
+    {
+        tables.ITERATES: ("start", "iteration", *tables.PARAMETERS, "log_likelihood", "error"),
+        tables.COUNTS: ("product", "impure", "faulty"),
+    }
+)
+
+figures = Figures(read_run)
 
 
 @figures(

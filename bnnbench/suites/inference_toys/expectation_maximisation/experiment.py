@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.expectation_maximisation import model
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 
@@ -45,14 +45,6 @@ ESTIMATES = {
 """Row and column of theta by quantity."""
 
 Fit = Ascent[np.ndarray]
-
-read_run = run_reader(
-    {
-        STARTS: ("start", "log_likelihood"),
-        TRACE: ("start", "iteration", "log_likelihood"),
-        BOUNDS: ("iteration", "current_mean", "mean", "log_likelihood", "bound"),
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import LECTURE
 from bnnbench.suites.inference_toys.expectation_maximisation.experiment import (
     BOUNDS,
@@ -19,11 +19,18 @@ from bnnbench.suites.inference_toys.expectation_maximisation.experiment import (
     STARTS,
     TRACE,
     ExpectationMaximisation,
-    read_run,
 )
 from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 claims = Claims()
+read_run = run_reader(
+    {
+        STARTS: ("start", "log_likelihood"),
+        TRACE: ("start", "iteration", "log_likelihood"),
+        BOUNDS: ("iteration", "current_mean", "mean", "log_likelihood", "bound"),
+    }
+)
+
 figures = Figures(read_run)
 
 

@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.special import gammaln
 
 from bnnbench.constraints import Between, ListOf, Whole
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.gaussian_mixture import model, variational
 from bnnbench.suites.inference_toys.gaussian_mixture.model import MixtureFactors
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
@@ -51,12 +51,6 @@ PASSES = "passes until within 0.1 of CAVI's fixed point"
 CLOSE_DISTANCE = 0.1
 """Distance from CAVI's fixed point for `PASSES`."""
 
-read_run = run_reader(
-    {
-        TRACE: ("start", "iteration", "elbo"),
-        STOCHASTIC: ("repetition", "passes", "distance"),
-    }
-)
 
 Means = Annotated[tuple[float, ...], ListOf(Between(-1e4, 1e4), minimum=2)]
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gaussian_mixture import experiment as tables
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (
@@ -37,7 +37,14 @@ DISTANCE = "the mean distance to CAVI's fixed point in the last tenth of the pas
 IN_SECOND_TENTH = f"{MAX_DISTANCE_RATIO:g} of that in the second tenth"
 
 claims = Claims()
-figures = Figures(tables.read_run)
+read_run = run_reader(
+    {
+        tables.TRACE: ("start", "iteration", "elbo"),
+        tables.STOCHASTIC: ("repetition", "passes", "distance"),
+    }
+)
+
+figures = Figures(read_run)
 
 
 @figures(

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, Finite, ListOf, Whole
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     ESTIMATORS,
     SCORE,
@@ -46,14 +46,6 @@ VARIANCES, BIAS, CONVERGENCE = "variances", "bias", "convergence"
 
 MOMENTS = ("mean", "mean_error", "variance", "variance_error")
 
-read_run = run_reader(
-    {
-        # One row per objective, q, estimator and parameter.
-        VARIANCES: ("scale", "gradient", *MOMENTS, "exact"),
-        # KL to the exact posterior during gradient ascent, one row per estimator and step.
-        CONVERGENCE: ("step", "samples", "low", "median", "high"),
-    }
-)
 
 PARAMETERS = ("mean", "log std")
 """Parameters of `q = Normal(loc, scale^2)`, in the order of the last axis of every gradient."""

@@ -9,10 +9,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims
-from bnnbench.results.saved_run import ANSWERS, SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gradient_variance import experiment as tables
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
@@ -46,7 +47,16 @@ RELATIVE_TOLERANCE = 1e-9
 PATHWISE_IS_CLOSER = f"the median KL(q || posterior) is lower with the {PATHWISE} gradient than"
 
 claims = Claims()
-figures = Figures(tables.read_run)
+read_run = run_reader(
+    {
+        # One row per objective, q, estimator and parameter.
+        tables.VARIANCES: ("scale", "gradient", *tables.MOMENTS, "exact"),
+        # KL to the exact posterior during gradient ascent, one row per estimator and step.
+        tables.CONVERGENCE: ("step", "samples", "low", "median", "high"),
+    }
+)
+
+figures = Figures(read_run)
 
 
 @figures(

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf
+from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.results.saved_run import ANSWERS, Answer, run_reader
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     HELLINGER,
@@ -33,15 +33,6 @@ from bnnbench.suites.inference_toys.kl_shapes.fitting import (
 
 FITS, FACTORISED = "fits", "factorised"
 
-read_run = run_reader(
-    {
-        # The local optima, one row per mixture, order and optimum; rank 0 is the best.
-        FITS: ("separation", "weight", "component_scale", "order", "rank", "loc", "scale",
-               "divergence", "mass_outside", "min_component_mass"),
-        # The variance of the optimal factors, one row per direction of the KL divergence.
-        FACTORISED: ("correlation", "variance"),
-    }
-)  # fmt: skip
 
 ORDER_NAMES = {REVERSE: "reverse KL", HELLINGER: "Hellinger", FORWARD: "forward KL"}
 

@@ -20,7 +20,7 @@ from bnnbench.report.figures.plotting import (
     new_figure,
 )
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK, combine
 from bnnbench.suites.inference_toys.kl_shapes import experiment as tables
 from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLShapes
@@ -63,7 +63,17 @@ MEAN_IS_AT = (
 )
 
 claims = Claims()
-figures = Figures(tables.read_run)
+read_run = run_reader(
+    {
+        # The local optima, one row per mixture, order and optimum; rank 0 is the best.
+        tables.FITS: ("separation", "weight", "component_scale", "order", "rank", "loc", "scale",
+               "divergence", "mass_outside", "min_component_mass"),
+        # The variance of the optimal factors, one row per direction of the KL divergence.
+        tables.FACTORISED: ("correlation", "variance"),
+    }
+)  # fmt: skip
+
+figures = Figures(read_run)
 
 
 @figures(

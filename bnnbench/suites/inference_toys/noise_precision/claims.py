@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import ANSWERS, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.noise_precision import tables
-from bnnbench.suites.inference_toys.noise_precision.tables import exact_value
+from bnnbench.suites.inference_toys.noise_precision.saved_run import exact_value
 
 ROUNDING_TOLERANCE = 1e-9
 """Rounding error allowed in a bound, nats."""

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
+from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.results.saved_run import ANSWERS
 from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior

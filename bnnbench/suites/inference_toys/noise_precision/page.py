@@ -17,7 +17,7 @@ from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.maths import normal_density
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.claims import claims
-from bnnbench.suites.inference_toys.noise_precision.tables import exact_value, read_run
+from bnnbench.suites.inference_toys.noise_precision.saved_run import exact_value, read_run
 
 BLUE, YELLOW, GREEN, PINK, SKY, RED = PALETTE[:6]
 

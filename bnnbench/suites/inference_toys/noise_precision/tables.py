@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.saved_run import ANSWERS, Answer, SavedRun, run_reader
+from bnnbench.experiment.answer_tables import Answer
 from bnnbench.suites.inference_toys.maths import Array
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     GridPosterior,
@@ -22,24 +22,6 @@ from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 POINTS, DENSITIES, STEPS = "points", "densities", "steps"
 ORDERS, REPEATED, POWERS, SIZES = "orders", "repeated", "powers", "sizes"
 
-read_run = run_reader(
-    {
-        # The data.
-        POINTS: ("input", "target"),
-        # Densities of the noise precision.
-        DENSITIES: ("noise_precision", "density"),
-        # Steps of every algorithm; the objective is a bound or an estimate of the log evidence.
-        STEPS: ("step", "mean", "objective"),
-        # Results for every order of the data; order 0 is that of the data.
-        ORDERS: ("order", "mean", "std"),
-        # Repeated inclusion of the same factors: moments of the noise precision, or of the weight.
-        REPEATED: ("inclusions", "mean", "std"),
-        # Power EP and black-box alpha.
-        POWERS: ("power", "alpha", "mean", "std", "weight_std", "log_evidence"),
-        # Standard deviation of the weight by black-box alpha, with known noise precision.
-        SIZES: ("observations", "power", "weight_std", "exact"),
-    }
-)
 
 QUANTITIES = (
     MEAN := "mean of noise precision",
@@ -188,8 +170,3 @@ def order_answers(fit: AlgorithmResult, orders: Belief, exact: GridPosterior) ->
         for quantity, values, true in ((MEAN, mean, exact.mean), (STD, std, exact.std)):
             error = float(values.std(ddof=1) / np.sqrt(len(values)))
             yield replace(over_orders.answer(quantity, values.mean(), true), standard_error=error)
-
-
-def exact_value(run: SavedRun, quantity: str) -> float:
-    """Return the exact value of a quantity for the posterior."""
-    return float(run.rows(ANSWERS, quantity=quantity)["exact"].dropna().iloc[0])

@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.notes import quantity
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import (
@@ -23,7 +24,7 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
-from bnnbench.results.saved_run import CURVES, SCORES, Sample, summarise
+from bnnbench.results.saved_run import summarise
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     DATA,

@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import quantity
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.saved_run import CURVES, SCORES, Sample, SavedRun, run_reader, summarise
+from bnnbench.results.saved_run import SavedRun, run_reader, summarise
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, EstimatorSetting
 from bnnbench.suites.lam_density_ratio.names import OK
 

@@ -15,10 +15,10 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
+from bnnbench.experiment.answer_tables import Answer, Sample, mean_answer, repetition_tables
 from bnnbench.experiment.image_experiment import FORWARD, ImageExperiment, count_weights
 from bnnbench.experiment.unit_store import UnitResults
 from bnnbench.identity import no_identity
-from bnnbench.results.saved_run import Answer, Sample, mean_answer, repetition_tables
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import EstimatorSetting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks

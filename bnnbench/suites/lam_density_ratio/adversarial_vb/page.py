@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
-from bnnbench.results.saved_run import CURVES, SCORES, SavedRun, images_of
+from bnnbench.results.saved_run import SavedRun, images_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,

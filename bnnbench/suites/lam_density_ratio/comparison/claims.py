@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims import CheckResult, Claim, Claims, NotTestable, check_claims
 from bnnbench.results.mean_tests import (
@@ -23,7 +24,6 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
-from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     MIN_REPETITIONS,
     SprinklerEvidence,

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.run_files import damaged_file_error, load_arrays
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import Sample, read_saved_table, summarise
+from bnnbench.results.saved_run import read_saved_table, summarise
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.report.blocks import (
     Block,
     Cell,
@@ -23,7 +24,6 @@ from bnnbench.report.blocks import (
 )
 from bnnbench.results.mean_tests import welch
 from bnnbench.results.published.counterparts import z_score
-from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     EXACT_KL,

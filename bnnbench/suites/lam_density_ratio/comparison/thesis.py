@@ -25,7 +25,8 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.saved_run import Sample, summarise
+from bnnbench.experiment.answer_tables import Sample
+from bnnbench.results.saved_run import summarise
 from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label
 from bnnbench.suites.lam_density_ratio.schedule import SCHEDULES

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.answer_tables import SCORES, Sample
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive, one_sample
-from bnnbench.results.saved_run import SCORES, Sample, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import BOOK, IMAGES_OF_BOOK, OURS
 
 COLLAPSED_RATE = 0.01

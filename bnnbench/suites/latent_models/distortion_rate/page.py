@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import SCORES, SavedRun, images_of
+from bnnbench.results.saved_run import SavedRun, images_of
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
     beta_of,

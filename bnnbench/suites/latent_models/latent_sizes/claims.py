@@ -7,10 +7,11 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import binomtest
 
+from bnnbench.experiment.answer_tables import CURVES, Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import LEVEL, TOGETHER, all_positive
-from bnnbench.results.saved_run import CURVES, Sample, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.results.significance import holm
 from bnnbench.suites.latent_models.bounds import linear_probe
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin

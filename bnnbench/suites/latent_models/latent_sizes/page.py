@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import CURVES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
-from bnnbench.results.saved_run import CURVES, SavedRun, images_of
+from bnnbench.results.saved_run import SavedRun, images_of
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
 from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES, SHOWN_LATENTS

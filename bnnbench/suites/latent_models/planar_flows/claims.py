@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise
 
+from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.saved_run import SCORES, SavedRun
+from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import BOOK, IMAGES_OF_BOOK

@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import ANSWERS, SCORES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import ANSWERS, SCORES, SavedRun, images_of
+from bnnbench.results.saved_run import SavedRun, images_of
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.names import BINARISATION, IWAE, PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.planar_flows.claims import claims

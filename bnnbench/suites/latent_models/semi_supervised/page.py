@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import ANSWERS, CURVES, SCORES, SavedRun, images_of, run_reader
+from bnnbench.results.saved_run import SavedRun, images_of, run_reader
 from bnnbench.suites.latent_models.names import BINARISATION, QUANTITIES
 from bnnbench.suites.latent_models.saved_run import differences
 from bnnbench.suites.latent_models.semi_supervised.claims import claims

@@ -17,6 +17,7 @@ from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment import resumable_stack, state_file
+from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.record import read_record
@@ -25,7 +26,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.claims import check_claims
 from bnnbench.results.run_tables import read_runs
-from bnnbench.results.saved_run import CURVES, SCORES, Sample, read_answers
+from bnnbench.results.saved_run import read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     ImageEvidence,

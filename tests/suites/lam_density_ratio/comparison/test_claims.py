@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.claims import CheckResult, NotTestable
-from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison import claims, rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerEvidence,

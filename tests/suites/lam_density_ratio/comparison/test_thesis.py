@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.sprinkler_runs import sprinkler
 
+from bnnbench.experiment.answer_tables import Sample
 from bnnbench.report.blocks import Paragraph
 from bnnbench.results.mean_tests import welch
-from bnnbench.results.saved_run import Sample
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
