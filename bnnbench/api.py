@@ -20,6 +20,7 @@ from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import read_bytes
+from bnnbench.notes import note
 from bnnbench.paths import user_path
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.results.split_summary import summarise
@@ -175,13 +176,10 @@ def fit(
 
     Raises:
         UserError: if a setting or the frame is wrong, or the settings are those of several runs.
-
-    Warns if another version of the code computed the run, or a part of it.
     """
     from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
     from bnnbench.config.overrides import as_override
-    from bnnbench.experiment.run_status import run_status
     from bnnbench.run_all import run_all
 
     texts = settings if data is None or isinstance(data, pd.DataFrame) else (data, *settings)
@@ -198,10 +196,7 @@ def fit(
         job = _job_of_frame(data, target, words)
     else:
         job = single_job(words if target is None else [*words, f"dataset.target={target}"])
-    run = build_run(job)
-    if message := run_status(run).code_message:
-        warnings.warn(message, stacklevel=2)
-    (folder,) = run_all([run])
+    (folder,) = run_all([build_run(job)], say=note)
     return FinishedRun(folder)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
+from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
@@ -37,7 +38,7 @@ def run_all(
         runs: to execute, in this order; several share one engine.
         on_finished: called with the folder of each run that is complete.
         on_error: called with the error of a run; the others continue unless it raises.
-        say: called with messages about the status of a run and about slow preparations.
+        say: called with messages about native code and the status of a run.
 
     Returns:
         The folders of the runs without an error.
@@ -47,7 +48,8 @@ def run_all(
     """
     sweep = SweepProgress(runs) if len(runs) > 1 else None
     folders = []
-    with shared_engine(runs, say) as engine:
+    report_missing_library(runs, say)
+    with shared_engine(runs) as engine:
         for run in runs:
             try:
                 page = partial(_write_page, run, draw=sweep is None)
@@ -60,6 +62,17 @@ def run_all(
         for failed in _draw_figures(runs, say):
             on_error(failed)
     return folders
+
+
+def report_missing_library(runs: Sequence[Run], say: Callable[[str], object]) -> None:
+    """Compile the native code that unfinished runs use, or say how slow they are without it."""
+    unfinished = [run for run in runs if run.unfinished_units() or not run.resume]
+    here = [run for run in unfinished if not run.engine.remote]
+    loaded = library() if here else Library(enabled=False)
+    if loaded.enabled and not loaded.code:
+        from bnnbench.results.slowdown import describe_slowdown
+
+        say(describe_slowdown(loaded.reason))
 
 
 def _load_pages() -> None:

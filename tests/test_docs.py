@@ -91,8 +91,9 @@ def test_every_published_score_counts_once() -> None:
 @pytest.mark.ci
 @pytest.mark.usefixtures("tools")
 def test_generated_numbers_are_up_to_date() -> None:
-    from update_pages import PAGES, filled
+    from update_pages import MEASURED, PAGES, filled, slowdown
 
+    assert MEASURED.read_text() == slowdown()
     for page in PAGES:
         text = page.read_text()
         assert text == filled(text), f"{page.name}: run docs/tools/update_pages.py"

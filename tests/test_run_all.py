@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from support.tiny_runs import Planner
 
+from bnnbench.cpp.library import Library
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_status import run_status
+from bnnbench.results.slowdown import MEASURED
 from bnnbench.run_all import run_all
 from bnnbench.types import UserError
 
@@ -72,3 +75,17 @@ def test_an_interrupted_sweep_draws_its_figures_later(tiny: Planner) -> None:
     run_all(runs)
     assert all(run_status(run).intact for run in runs)
     assert before == [run.folder.table("splits").read_bytes() for run in runs], "nothing was run"
+
+
+@quick
+def test_missing_native_code_is_said_once(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = Library(reason="there is no compiler")
+    monkeypatch.setattr("bnnbench.run_all.library", lambda: missing)
+    runs, said = [tiny("splits=1"), tiny("splits=1", "seed=1")], list[str]()
+    run_all(runs, say=said.append)
+    (sentence,) = (text for text in said if "there is no compiler" in text)
+    factors = pd.read_csv(MEASURED, index_col="method")["factor"]
+    assert f"{factors['vadam']:.2g} times" in sentence
+    said.clear()
+    run_all(runs, say=said.append)
+    assert not [text for text in said if "compiler" in text], "nothing is trained"

@@ -2,8 +2,9 @@
 
 A wheel may contain it for several variants of x86-64 processors; the best one that this processor
 supports is used. Otherwise, the system's compiler compiles it once per machine, into the user's
-cache. The file name contains a hash of the sources, the compiler, its flags and the processor, so
-machines that share a home directory do not share a library unless their processors are the same.
+cache; other processes wait, however long that takes on a busy machine. The file name contains a
+hash of the sources, the compiler, its flags and the processor, so machines that share a home
+directory do not share a library unless their processors are the same.
 
 Set the environment variable `BNNBENCH_NATIVE=0` to disable it and use torch only.
 """
@@ -18,17 +19,20 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from bnnbench.environment import read_variable
 from bnnbench.files import cache_folders, is_private
+from bnnbench.notes import note, status_message
 
 if TYPE_CHECKING:
     import torch
@@ -52,8 +56,6 @@ VARIANTS = {
 PREBUILT = Path(__file__).with_name("prebuilt")
 """The folder of these variants, which exists only in such a wheel."""
 
-TIMEOUT = 120.0  # seconds; a build takes about five
-
 
 class LibraryUnavailable(Exception):
     """The library is not available; the message gives the reason."""
@@ -62,7 +64,7 @@ class LibraryUnavailable(Exception):
 def build_library(*sources: Path) -> Path:
     """Return the path of the library, after compiling it if necessary.
 
-    If several processes call this at the same time, one compiles and the others wait.
+    One process compiles at a time, whatever its sources; the others wait and say so.
 
     Args:
         sources: the C++ files, including headers.
@@ -80,12 +82,29 @@ def build_library(*sources: Path) -> Path:
         with suppress(OSError):
             target = folder / name
             if not _is_intact(target):
-                with FileLock(folder / f".{name}.lock", timeout=TIMEOUT):
+                with _compilation_lock(folder):
                     if not _is_intact(target):
-                        units = [str(one) for one in sources if one.suffix == ".cpp"]
-                        _compile([*command, *units], target)
+                        _compile(command, [s for s in sources if s.suffix == ".cpp"], target)
             return target
     raise LibraryUnavailable("no cache folder is writable")
+
+
+_one_thread = threading.Lock()
+
+
+@contextmanager
+def _compilation_lock(folder: Path) -> Iterator[None]:
+    lock = FileLock(folder / ".compilation.lock")
+    with _one_thread:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            note("waiting for another process, which compiles the native code")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 def prebuilt_library() -> Path | None:
@@ -112,32 +131,42 @@ def find_compiler() -> list[str]:
     )
 
 
-def _compile(command: list[str], target: Path) -> None:
-    """Compile to a temporary file and move it into place atomically."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    try:
-        done = subprocess.run(
-            [*command, "-o", temporary], capture_output=True, text=True, timeout=TIMEOUT
-        )
-        if done.returncode:
-            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            reason = next(
-                (line for line in lines if "error" in line), (lines or ["no error message"])[0]
-            )
-            raise LibraryUnavailable(f"{Path(command[0]).name} failed: {reason[:200]}")
-        os.chmod(temporary, 0o755)
+def _compile(command: Sequence[str], units: Sequence[Path], target: Path) -> None:
+    """Compile the units in parallel, link them, and move the library into place atomically.
+
+    Raises:
+        LibraryUnavailable: if the compiler fails.
+    """
+    with (
+        status_message("compiling the native code"),
+        tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder,
+    ):
+        objects = {unit: str(Path(folder, f"{unit.stem}.o")) for unit in units}
+        largest_first = sorted(units, key=lambda unit: -unit.stat().st_size)
+        compilations = [[*command, "-c", str(unit), "-o", objects[unit]] for unit in largest_first]
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            errors = [*threads.map(_error_of, compilations)]
+        # A second attempt, one after the other, if there was too little memory for all at once.
+        failed = [one for one, error in zip(compilations, errors, strict=True) if error]
+        library = str(Path(folder, target.name))
+        for one in (*failed, [*command, *(objects[unit] for unit in units), "-o", library]):
+            if error := _error_of(one):
+                raise LibraryUnavailable(f"{Path(command[0]).name} failed: {error[:200]}")
+        os.chmod(library, 0o755)
         digest = _digest_file(target)
         digest.unlink(missing_ok=True)
         digest.touch(mode=0o600)
-        digest.write_text(_digest(Path(temporary)))
-        os.replace(temporary, target)
-    except subprocess.TimeoutExpired:
-        raise LibraryUnavailable(
-            f"{Path(command[0]).name} did not finish within {TIMEOUT:.0f} s"
-        ) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        digest.write_text(_digest(Path(library)))
+        os.replace(library, target)
+
+
+def _error_of(command: Sequence[str]) -> str:
+    """Run a compiler; return the first line that names an error, empty if it succeeds."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if not done.returncode:
+        return ""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line), (lines or ["no error message"])[0])
 
 
 def _is_intact(target: Path) -> bool:
@@ -275,14 +304,6 @@ def _load(path: Path) -> ctypes.CDLL:
 def _check_memory(failed: int, function: Any, arguments: tuple[Any, ...]) -> None:
     if failed:
         raise MemoryError("native code ran out of memory")
-
-
-@cache
-def ensure_library(report: Callable[[str], object]) -> None:
-    """Compile the library before worker processes start; report once if that is not possible."""
-    loaded = library()
-    if loaded.enabled and not loaded.code:
-        report(f"training with torch only, at less than half the speed: {loaded.reason}")
 
 
 def has_native_code(like: Tensor, dtype: torch.dtype | None = None) -> bool:

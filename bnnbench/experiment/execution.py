@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 
-from bnnbench.cpp.library import ensure_library
 from bnnbench.experiment.base import Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine
 from bnnbench.experiment.lock import lock_tables, lock_units
@@ -45,7 +44,7 @@ def execute(
         run: the run.
         report: writes the page of the run, before it counts as complete.
         sweep: the sweep of this run, for its progress.
-        say: called with messages about the status of the run and about slow preparations.
+        say: called with messages about the status of the run.
         while_waiting: called in this process while others compute.
         engine: the engine shared by all runs of the command; by default the run starts its own.
 
@@ -60,7 +59,7 @@ def execute(
         with lock_tables(run.folder):
             run.folder.write_done(status.needs_only_figures, report(run.folder) or Page())
         return run.folder
-    work = plan_work(run, status, say)
+    work = plan_work(run, status)
     # The engine first: it forks, which would copy locks and threads.
     with started_engine(run, work.tasks, engine) as started, lock_units(run.store, work.units):
         prepare_folder(run, work)
@@ -106,17 +105,13 @@ def write_results(run: Run, report: Report) -> None:
 
 
 @contextmanager
-def shared_engine(
-    runs: Sequence[Run],
-    say: Callable[[str], object] = lambda sentence: None,
-) -> Iterator[Engine | None]:
+def shared_engine(runs: Sequence[Run]) -> Iterator[Engine | None]:
     """Start one engine for all runs of a command and hand out their unfinished units.
 
     Workers then go on with the next run instead of idling at the end of each one.
 
     Args:
         runs: the runs to execute.
-        say: called with a message before a slow preparation.
 
     Yields:
         The engine, or None if each run starts its own, as a single run on this machine does.
@@ -131,8 +126,6 @@ def shared_engine(
     # Before anything is written, so that a wrong address leaves no files behind.
     with closing(first.engine.create_engine(first.workers, first.outputs)) as engine:
         tasks = {task.key: task for run in early for task in _early_tasks(run)}
-        if tasks and not remote:
-            ensure_library(say)
         engine.start(list(tasks.values()))
         yield engine
 

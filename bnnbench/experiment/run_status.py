@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from bnnbench.cpp.library import ensure_library
+from bnnbench.cpp.library import library
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.code_version import describe_other_code
 from bnnbench.experiment.record import code_versions_of
@@ -81,16 +80,13 @@ class RunStatus:
             when = datetime.fromisoformat(self.done.finished).astimezone()
             drawn = f"; {', '.join(self.missing_figures)} drawn" if self.missing_figures else ""
             messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
-        return [*messages, *([self.code_message] if self.other_code else ())]
-
-    @property
-    def code_message(self) -> str:
-        """Say that other versions of the code computed the run; empty if none did."""
-        if not self.other_code:
-            return ""
-        what = "this run" if self.all_other else "part of this run"
-        others = join_words(self.other_code)
-        return f"{what} was computed with {others}; add resume=false to run it again"
+        if self.other_code:
+            what = "this run" if self.all_other else "part of this run"
+            messages.append(
+                f"{what} was computed with {join_words(self.other_code)}; add resume=false to run "
+                "it again"
+            )
+        return messages
 
 
 def run_status(run: Run) -> RunStatus:
@@ -141,10 +137,10 @@ class Work:
     tasks: tuple[Task, ...]
 
 
-def plan_work(run: Run, status: RunStatus, say: Callable[[str], object]) -> Work:
+def plan_work(run: Run, status: RunStatus) -> Work:
     """Return what a run still has to compute, after checking that its tables can be written."""
     check_can_add_units(run)
-    ensure_library(say)
+    library()  # compiled before processes are forked
     discarded = status.units if run.resume else run.experiment.units()
     units = tuple(dict.fromkeys([*run.unfinished_units(), *discarded]))
     return Work(units, discarded, tuple(run.tasks(units)))

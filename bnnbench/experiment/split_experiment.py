@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from bnnbench.cpp.library import library
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import HasGroups
 from bnnbench.experiment.fitting import FitSettings
@@ -84,6 +85,7 @@ class SplitExperiment(SplitPlan, HasGroups):
             "reference_seconds": reference_seconds(),
             **hardware(self.device),
             "bits": bits_depend_on(fitting),
+            "native_code": native_code(self),
         }
         for s, (unit, result, history) in enumerate(zip(units, results, histories, strict=True)):
             if not store.finished(unit):
@@ -100,6 +102,13 @@ def bits_depend_on(fitting: FitSettings) -> str:
     """Return `program` if every processor gives the same bits, else `processor`."""
     on_cpu = fitting.device == "cpu" and fitting.training.dtype == "float32"
     return "program" if on_cpu and fitting.method.portable else "processor"
+
+
+def native_code(plan: SplitPlan) -> str:
+    """Return `used`, `missing` if it would be used with a compiler, or `none` if there is none."""
+    if not plan.uses_native:
+        return "none"
+    return "used" if library().code else "missing"
 
 
 def _row(

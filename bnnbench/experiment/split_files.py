@@ -22,8 +22,10 @@ MACHINE_COLUMNS = [
     "host",
     "device",
     "bits",
+    "native_code",
 ]
-"""Columns of `SPLITS` that depend on the machine: times, hardware, and whether bits do."""
+"""Columns of `SPLITS` that depend on the machine: times, hardware, whether bits do, and whether
+native code was used (`used`, `missing` or `none`)."""
 
 SEARCH = "search"
 """Table with a row per evaluation of the search."""

@@ -290,6 +290,12 @@ class SplitPlan(HasSteps, HasPlan):
         final, whole = self._seconds(0), self._seconds(self.iterations)
         return (1 - final / whole) * done / max(1, self.iterations)
 
+    @property
+    def uses_native(self) -> bool:
+        """Whether native code computes parts of a fit, if it is available."""
+        on_cpu = self.device == "cpu" and self.training.dtype == "float32"
+        return on_cpu and self.method.trains_network
+
     def _seconds(self, iterations: int) -> float:
         """Estimate the seconds of a group of splits with this many evaluations each, on a CPU."""
         if not self.method.trains_network:

@@ -13,7 +13,7 @@ SPLIT_KEY = ["fingerprint", "training_fingerprint"]
 """Columns that identify the rows of a split."""
 
 
-CODE_VERSIONS = "code_versions"
+CODE_VERSIONS = "n_code_versions"
 """Column with the number of code versions that computed a run; missing for reference runs."""
 
 

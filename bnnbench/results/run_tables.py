@@ -47,7 +47,7 @@ class Runs:
         path: the folder, the first if there are several.
         tables: by kind of experiment, one row per run, index `run` (the digest of its record),
             sorted by `SORT_COLUMNS`. Columns: the metadata of its record, `variant` (name of its
-            folder), `settings` (by dotted name) and `code_versions` (how many computed it); for
+            folder), `settings` (by dotted name) and `n_code_versions` (how many computed it); for
             runs on splits also `splits` (how many), `diverged` (how many of them diverged; left out
             of the means), `settings_differ` (deviations from the published protocol in words, empty
             if none), `mark` (the same, but empty if all runs share one other noise model),

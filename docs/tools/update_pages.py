@@ -1,6 +1,7 @@
 """Put generated numbers into README and pages: `python docs/tools/update_pages.py`.
 
-Two kinds of marks are filled from the tables in `docs/results`:
+It also writes the slowdowns without native code, which a message names. Two kinds of marks are
+filled from the tables in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
   `page_blocks.py`, `image_runs.py` or `sprinkler_runs.py`;
@@ -17,12 +18,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import image_runs
 import page_blocks
+import pandas as pd
 import sprinkler_runs
 from downstream import repetitions
 from peers import peer_ratios
 from published_scores import compared, verdicts
 from scores import share_in_band
-from stored_results import VALUES
+from stored_results import VALUES, table
+
+from bnnbench.results.slowdown import MEASURED
 
 BLOCKS = page_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
 
@@ -37,6 +41,9 @@ INLINE = VALUES | {
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+
+BOSTON_SPLIT = "one Boston split, "
+"""Start of measurements whose ratio is the slowdown without native code."""
 
 BLOCK = re.compile(r"^<!-- (\w+) -->\n.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
 VALUE = re.compile(r"<!-- value (.*?) -->.*?<!-- /value -->", re.DOTALL)
@@ -58,6 +65,17 @@ def filled(text: str) -> str:
     return VALUE.sub(value, BLOCK.sub(block, text))
 
 
+def slowdown() -> str:
+    """Return the CSV file of slowdowns without native code that the package contains."""
+    rows = table(".", "speed")
+    found = rows[rows["measurement"].str.startswith(BOSTON_SPLIT)]
+    methods = found["measurement"].str.removeprefix(BOSTON_SPLIT)
+    plain = ~methods.str.contains(" ")
+    shown = {"method": methods[plain], "factor": found["ratio"][plain].round(2)}
+    return pd.DataFrame(shown).to_csv(index=False)
+
+
 if __name__ == "__main__":
+    MEASURED.write_text(slowdown())
     for page in PAGES:
         page.write_text(filled(page.read_text()))

@@ -10,40 +10,29 @@ import pytest
 import torch
 
 from bnnbench.cpp import library as module
-from bnnbench.cpp.library import ensure_library, has_native_code, library
+from bnnbench.cpp.library import has_native_code, library
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     """Clear the caches before and after each test."""
     library.cache_clear()
-    ensure_library.cache_clear()
     yield
     library.cache_clear()
-    ensure_library.cache_clear()
 
 
-def test_disabled_without_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNBENCH_NATIVE", "0")
-    messages: list[str] = []
-    ensure_library(messages.append)
-    assert messages == []
+    assert not library().enabled
     assert library().status == "not in use: BNNBENCH_NATIVE=0"
     assert not has_native_code(torch.zeros(1))
 
 
-def test_a_missing_compiler_is_reported_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("BNNBENCH_NATIVE", raising=False)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    messages: list[str] = []
-    report = messages.append
-    ensure_library(report)
-    ensure_library(report)
-    assert len(messages) == 1 and messages[0].endswith("there is no compiler")
-    assert library().status == "not in use: there is no compiler"
+    assert library().enabled and library().status == "not in use: there is no compiler"
     assert not has_native_code(torch.zeros(1))
 
 

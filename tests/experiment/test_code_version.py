@@ -159,7 +159,8 @@ def test_files_of_an_unfinished_unit_count(tiny: Planner, monkeypatch: pytest.Mo
     run.store.file("split-00", TRIALS).write_text("")
     use_code(monkeypatch, "new")
     later = tiny(*QUICK, "splits=1")
-    assert run_status(later).code_message.startswith("part of this run was computed with another")
+    (message,) = run_status(later).messages
+    assert message.startswith("part of this run was computed with another")
     finished(later)
     assert recorded(later) == ["old", "new"]
     use_code(monkeypatch, "new")

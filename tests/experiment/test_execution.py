@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_cost import reference_seconds
+from bnnbench.experiment.split_experiment import native_code
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 
@@ -88,7 +90,7 @@ def test_output_contract(tiny: Planner) -> None:
         "test_rows,fingerprint,training_fingerprint,parameters,"
         "rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
         "search_seconds,fit_seconds,predict_seconds,total_seconds,cpu_seconds,reference_seconds,"
-        "host,device,bits,diverged,at_bound,hp.noise_precision,hp.prior_precision"
+        "host,device,bits,native_code,diverged,at_bound,hp.noise_precision,hp.prior_precision"
     )
     assert table.columns.tolist() == columns.split(",")
     assert table["split"].tolist() == [0, 1] and not table["diverged"].any()
@@ -234,16 +236,18 @@ def test_every_process_records_its_environment(tiny: Planner) -> None:
     assert facts["native"] == library().status
 
 
-def test_missing_native_code_is_reported_once(
-    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "device", "expected"),
+    [(None, "cpu", "missing"), (None, "cuda", "none"), (object(), "cpu", "used")],
+)
+def test_a_split_records_whether_native_code_was_missing(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, code: Any, device: str, expected: str
 ) -> None:
-    missing = Library(reason="there is no compiler")
-    monkeypatch.setattr("bnnbench.cpp.library.library", lambda: missing)
-    messages: list[str] = []
-    say = messages.append
-    for splits in (1, 2):
-        execute(tiny(f"splits={splits}"), no_page, say=say)
-    assert sum("there is no compiler" in message for message in messages) == 1
+    found = Library(code=code)
+    monkeypatch.setattr("bnnbench.experiment.split_experiment.library", lambda: found)
+    plan = replace(tiny().experiment, device=device)  # type: ignore[type-var]
+    assert native_code(plan) == expected  # type: ignore[arg-type]
+    assert native_code(tiny("method=gp").experiment) == "none"  # type: ignore[arg-type]
 
 
 def test_other_files_of_an_experiment_are_not_units(tiny: Planner) -> None:

@@ -81,7 +81,7 @@ def line_of(run: VerifiedRun) -> dict[str, Any]:
     """Return the line of a finished run.
 
     Raises:
-        UserError: if its code changed while it ran.
+        UserError: if its code changed while it ran, or native code was missing.
     """
     record, root = run.record, run.folder.root
     if len(record.code_versions) != 1:
@@ -90,6 +90,15 @@ def line_of(run: VerifiedRun) -> dict[str, Any]:
             "again in a new folder.",
             "code_versions",
             "several_codes",
+        )
+    missing = run.splits.get("native_code", pd.Series(dtype=object)) == "missing"
+    if missing.any():
+        numbers = ", ".join(map(str, run.splits.loc[missing, "split"]))
+        raise UserError(
+            f"{root}: split {numbers} was computed in torch, since there was no native code; run "
+            "it again with resume=false where there is a C++ compiler.",
+            "native_code",
+            "no_native_code",
         )
     described = metadata_row(run.folder, record)
     tuning = tuning_of(described)

@@ -1,0 +1,25 @@
+"""How much slower training is without native code, as `tests/benchmarks/speed.py` measured it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+MEASURED = Path(__file__).with_name("slowdown.csv")
+"""How many times as long one split of boston takes, by method; `docs/tools/update_pages.py` writes
+it from the benchmark's table."""
+
+
+def describe_slowdown(reason: str) -> str:
+    """Say that there is no native code, and how much slower training is.
+
+    Args:
+        reason: why there is none.
+    """
+    factors = pd.read_csv(MEASURED, index_col="method")["factor"]
+    return (
+        f"there is no native code ({reason}), so training runs in torch: one split of boston takes "
+        f"{factors['vadam']:.2g} times as long with vadam, {factors.min():.2g} to "
+        f"{factors.max():.3g} times with other methods"
+    )
