@@ -24,7 +24,6 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import (
     READ_ERRORS,
     checksum,
-    raise_disk_error,
     read_text,
     write_text,
 )
@@ -196,6 +195,5 @@ def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
         return dict(json.loads(read_text(folder.environment)))
-    except READ_ERRORS as error:
-        raise_disk_error(error)
+    except READ_ERRORS:
         return {}

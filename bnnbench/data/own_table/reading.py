@@ -258,7 +258,7 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
         from pyarrow.dataset import dataset
 
         found = dataset(path, format="feather" if feather else "parquet")
-        check_size(8 * found.count_rows() * len(found.schema))
+        check_size(8 * found.count_rows() * len(found.schema), path)
     read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
     frame = read(path).reset_index(drop=True)
     return with_names(path, frame, list(frame.columns))

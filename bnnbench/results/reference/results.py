@@ -147,7 +147,7 @@ def read_lines(content: bytes) -> list[dict[str, Any]]:
 
 def unpack_text(content: bytes) -> str:
     """Return a gzipped text whose unpacked size is limited."""
-    with unpack(io.BytesIO(content), ".gz") as unpacked:
+    with unpack(io.BytesIO(content), Path(RUNS)) as unpacked:
         return unpacked.read().decode()
 
 
