@@ -17,6 +17,7 @@ import pandas as pd
 from bnnbench.constraints import check_folder
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import read_bytes
+from bnnbench.near_names import with_known
 from bnnbench.paths import user_path
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.results.split_summary import summarise
@@ -78,8 +79,8 @@ class FinishedRun:
         """
         path = self.folder.figure(name, "png")
         if not path.is_file():
-            names = ", ".join(sorted(other.stem for other in path.parent.glob("*.png"))) or "none"
-            raise UserError(f"unknown figure {name!r} (available as PNG: {names}).", "name")
+            names = sorted(other.stem for other in path.parent.glob("*.png"))
+            raise UserError(f"unknown figure of type PNG {with_known(name, names)}.", "name")
         return Picture(path)
 
     def predict(

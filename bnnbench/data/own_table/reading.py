@@ -34,6 +34,7 @@ from bnnbench.data.own_table.text_file import (
 )
 from bnnbench.data.own_table.text_rows import read_text
 from bnnbench.files import check_archive, check_size, open_file
+from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -226,8 +227,8 @@ def _workbook(
         raise invalid("path", "invalid_table", f"{path} is not an Excel workbook.") from None
     with opened as book:
         if sheet is not None and sheet not in book.sheet_names:
-            sheets = ", ".join(map(str, book.sheet_names))
-            raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {sheets}).")
+            found = with_known(sheet, book.sheet_names)
+            raise invalid("sheet", None, f"{path} has no sheet {found}.")
         read = partial(pd.read_excel, book, sheet or 0, header=None)
         top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
         start, names = find_header(top or [[""]], header)
