@@ -20,6 +20,7 @@ from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import read_bytes
+from bnnbench.near_names import with_known
 from bnnbench.notes import note
 from bnnbench.paths import user_path
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
@@ -88,8 +89,8 @@ class FinishedRun:
         """
         path = self.folder.figure(name, "png")
         if not path.is_file():
-            names = ", ".join(sorted(other.stem for other in path.parent.glob("*.png"))) or "none"
-            raise UserError(f"unknown figure {name!r} (available as PNG: {names}).", "name")
+            names = sorted(other.stem for other in path.parent.glob("*.png"))
+            raise UserError(f"unknown figure of type PNG {with_known(name, names)}.", "name")
         return Picture(path)
 
     def predict(

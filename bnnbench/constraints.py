@@ -27,6 +27,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
+from bnnbench.near_names import list_names
+from bnnbench.notes import shorten
 from bnnbench.paths import user_path
 from bnnbench.types import UserError
 
@@ -39,7 +41,9 @@ def check_int(key: str, value: Any, minimum: int = 1) -> None:
     if isinstance(value, int) and value > MAX_INTEGER:
         raise UserError(f"{key} must be a whole number of at most {MAX_INTEGER:.0e}.", key)
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise UserError(f"{key} must be a whole number of at least {minimum}, not {value!r}.", key)
+        raise UserError(
+            f"{key} must be a whole number of at least {minimum}, not {shorten(repr(value))}.", key
+        )
 
 
 def check_between(
@@ -57,13 +61,18 @@ def check_between(
         edge = "of at least" if low_included else "greater than"
         limit = "at most" if high_included else "less than"
         top = "" if high == math.inf else f" and {limit} {high:g}"
-        raise UserError(f"{key} must be a number {edge} {low:g}{top}, not {value!r}.", key)
+        raise UserError(
+            f"{key} must be a number {edge} {low:g}{top}, not {shorten(repr(value))}.", key
+        )
 
 
 def check_choice(key: str, value: Any, options: tuple[str, ...]) -> None:
     """Raise `UserError` unless `value` is one of `options`."""
     if value not in options:
-        raise UserError(f"{key} must be one of {', '.join(options)}, not {value!r}.", key)
+        raise UserError(
+            f"{key} must be one of {list_names(options, str(value))}, not {shorten(repr(value))}.",
+            key,
+        )
 
 
 def check_name(key: str, value: Any) -> None:
@@ -71,7 +80,7 @@ def check_name(key: str, value: Any) -> None:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", value):
         raise UserError(
             f"{key} must be a name of at most 100 letters, digits, hyphens, underscores and dots "
-            f"that does not start with a dot, not {value!r}.",
+            f"that does not start with a dot, not {shorten(repr(value))}.",
             key,
         )
 
@@ -83,7 +92,7 @@ def check_folder(key: str, value: Any) -> Path:
         UserError: if `value` cannot be that of one.
     """
     if not isinstance(value, str) or not value.strip():
-        raise UserError(f"{key} must be the name of a folder, not {value!r}.", key)
+        raise UserError(f"{key} must be the name of a folder, not {shorten(repr(value))}.", key)
     path = user_path(key, value)
     if path.is_file():
         raise UserError(f"{key} must be the name of a folder, but {value} is a file.", key)
@@ -129,7 +138,7 @@ class Finite:
     def __call__(self, key: str, value: Any) -> None:
         real = isinstance(value, Real) and not isinstance(value, bool)
         if not real or not math.isfinite(value):
-            raise UserError(f"{key} must be a finite number, not {value!r}.", key)
+            raise UserError(f"{key} must be a finite number, not {shorten(repr(value))}.", key)
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,7 @@ class TrueOrFalse:
 
     def __call__(self, key: str, value: Any) -> None:
         if not isinstance(value, bool):
-            raise UserError(f"{key} must be true or false, not {value!r}.", key)
+            raise UserError(f"{key} must be true or false, not {shorten(repr(value))}.", key)
 
 
 @dataclass(frozen=True, init=False)
@@ -196,12 +205,16 @@ class ListOf:
         size = f"{self.minimum} or more values" if self.length is None else f"{self.length} values"
         count = len(value) if isinstance(value, tuple) else -1
         if count < 0 or (count < self.minimum if self.length is None else count != self.length):
-            raise UserError(f"{key} must be a list of {size}, not {value!r}.", key, "not_a_list")
+            raise UserError(
+                f"{key} must be a list of {size}, not {shorten(repr(value))}.", key, "not_a_list"
+            )
         for one in value:
             self.each(key, one)
         if self.broken[self.order](value):
             raise UserError(
-                f"{key} must be {self.order}, not {list(value)}.", key, f"not_{self.order}"
+                f"{key} must be {self.order}, not {shorten(str(list(value)))}.",
+                key,
+                f"not_{self.order}",
             )
 
 

@@ -36,6 +36,7 @@ from types import ModuleType
 from typing import Any
 
 from bnnbench.files import read_text
+from bnnbench.near_names import with_known
 from bnnbench.paths import expand, real_path, user_path
 from bnnbench.types import UserError
 
@@ -158,9 +159,7 @@ def read_project(file: Path) -> Project:
     content = _parsed(file)
     for key, value in content.items():
         if key not in DEFAULTS:
-            raise UserError(
-                f"{file}: unknown key {key} (available: {', '.join(DEFAULTS)}).", key, "unknown"
-            )
+            raise UserError(f"{file}: unknown key {with_known(key, DEFAULTS)}.", key, "unknown")
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
             raise UserError(
                 f'{file}: {key} must be a list of strings such as ["{_example(key)}"].', key, "type"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from bnnbench.notes import note
+from bnnbench.notes import note, shorten
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def read_variable(name: str, parse: Callable[[str], T], default: T) -> T:
     try:
         return parse(text) if text.strip() else default
     except ValueError as error:
-        _note_once(f"the environment variable {name}={text} is ignored: {error}.")
+        _note_once(f"the environment variable {name}={shorten(text)} is ignored: {error}.")
         return default
 
 

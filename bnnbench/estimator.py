@@ -16,9 +16,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnbench.config.overrides import as_override
-from bnnbench.data.own_table.columns import excerpt
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
+from bnnbench.notes import shorten
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
 from bnnbench.types import UserError
@@ -239,7 +239,7 @@ def _check_cells(name: str, cells: Any) -> None:
 def _kind_of_cell(cell: Any) -> tuple[str, str]:
     """Return why a cell is no number and what it is; empty texts if it is one, or has no value."""
     if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
-        return "text", f"the text {excerpt(cell)!r}"
+        return "text", f"the text {shorten(cell)!r}"
     if isinstance(cell, date | timedelta) and not pd.isna(cell):
         return "date", f"the date or time {cell}"
     if isinstance(cell, float) and np.isinf(cell):

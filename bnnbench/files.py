@@ -8,7 +8,9 @@ import gzip
 import hashlib
 import io
 import lzma
+import math
 import os
+import re
 import stat
 import tempfile
 import zipfile
@@ -16,10 +18,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from bnnbench.environment import positive_number, read_variable
 from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SIZE_VARIABLE, DEFAULT_SIZE_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
 """Limit of the unpacked size of a file: one of a few kilobytes may fill the memory."""
@@ -32,10 +37,15 @@ DECOMPRESSORS: Mapping[str, Callable[..., IO[bytes]]] = {
 """By suffix of a file."""
 
 READ_ERRORS = (
-    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(FileNotFoundError, NotADirectoryError, IsADirectoryError, gzip.BadGzipFile, EOFError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
 )
-"""Errors raised when a damaged file is read and its content is used."""
+"""Errors raised when a missing or damaged file is read and its content is used.
+
+Any other `OSError` means that an intact file could not be read: it exceeds the limit of sizes, its
+permissions do not allow it, too many files are open, or the disk fails.
+"""
 
 
 def shipped_folder(name: str) -> Path:
@@ -45,14 +55,18 @@ def shipped_folder(name: str) -> Path:
     return inside if inside.is_dir() else package.parent / name
 
 
-def raise_disk_error(error: BaseException) -> None:
-    """Raise an input/output error of the disk again: the file itself may be intact."""
-    if isinstance(error, OSError) and error.errno == errno.EIO:
-        raise error
-
-
 class RefusedFile(OSError):
     """The error for a file that is too large, or is none."""
+
+    def __str__(self) -> str:
+        """Return a sentence."""
+        return f"{self.filename}: {self.strerror}."
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, which may be that of torch, means that memory ran out."""
+    torch = isinstance(error, RuntimeError) and re.search("(allocate|out of) memory", str(error))
+    return isinstance(error, MemoryError) or bool(torch)
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -63,7 +77,12 @@ def open_file(path: Path) -> BinaryIO:
             of sizes.
         OSError: if it cannot be read.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its writer
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its writer
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise FileNotFoundError(errno.ELOOP, "a link to itself", str(path)) from None
     try:
         status = os.fstat(handle)
         if stat.S_ISDIR(status.st_mode):
@@ -90,26 +109,27 @@ def read_text(path: Path) -> str:
 
 def open_unpacked(path: Path) -> IO[bytes]:
     """Open a regular file, which may be compressed; `OSError` as in `open_file`."""
-    return unpack(open_file(path), path.suffix.lower())
+    return unpack(open_file(path), path)
 
 
-def unpack(file: BinaryIO, suffix: str) -> IO[bytes]:
+def unpack(file: BinaryIO, path: Path) -> IO[bytes]:
     """Return a file that decompresses another one, up to the limit of sizes.
 
     Args:
         file: closed together with the result.
-        suffix: of its name, which determines the compression; any other means none.
+        path: its suffix determines the compression; any other means none.
     """
-    if suffix not in DECOMPRESSORS:
+    decompress = DECOMPRESSORS.get(path.suffix.lower())
+    if decompress is None:
         return file
-    return io.BufferedReader(_LimitedFile(file, DECOMPRESSORS[suffix](file)))
+    return io.BufferedReader(_LimitedFile(file, decompress(file), path))
 
 
 class _LimitedFile(io.RawIOBase):
     """A decompressing file that raises `RefusedFile` beyond the limit of sizes."""
 
-    def __init__(self, packed: BinaryIO, file: IO[bytes]) -> None:
-        self._packed, self._file, self._total = packed, file, 0
+    def __init__(self, packed: BinaryIO, file: IO[bytes], path: Path) -> None:
+        self._packed, self._file, self._path, self._total = packed, file, path, 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -120,7 +140,7 @@ class _LimitedFile(io.RawIOBase):
         content = self._file.read(len(buffer))
         buffer[: len(content)] = content
         self._total += len(content)
-        check_size(self._total)
+        check_size(self._total, self._path)
         return len(content)
 
     def close(self) -> None:
@@ -130,18 +150,41 @@ class _LimitedFile(io.RawIOBase):
         super().close()
 
 
-def check_size(size: int, path: Path | None = None) -> None:
+def check_size(size: float, path: Path) -> None:
     """Raise `RefusedFile` if a number of bytes, unpacked, exceeds the limit of sizes."""
     limit = read_variable(SIZE_VARIABLE, positive_number, DEFAULT_SIZE_GB)
     if size > limit * 1e9:
         text = f"it has more than {limit:g} GB, unpacked; {SIZE_VARIABLE} sets the limit"
-        raise RefusedFile(errno.EFBIG, text, None if path is None else str(path))
+        raise RefusedFile(errno.EFBIG, text, str(path))
 
 
 def check_archive(path: Path) -> None:
     """Raise `RefusedFile` if the members of a zip archive exceed the limit of sizes."""
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
         check_size(sum(member.file_size for member in archive.infolist()), path)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an `.npz` file; `OSError` as in `open_file`.
+
+    Raises:
+        ValueError: if it is damaged, or an array has more values than it has bytes in the file.
+    """
+    import numpy as np
+
+    check_archive(path)
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as array:
+                is_old = np.lib.format.read_magic(array) == (1, 0)
+                form = np.lib.format
+                read = form.read_array_header_1_0 if is_old else form.read_array_header_2_0
+                shape, _, dtype = read(array)
+            if math.prod(shape) * max(dtype.itemsize, 1) > member.file_size:
+                raise ValueError(f"{member.filename} is truncated")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
 
 
 def check_regular_files(root: Path) -> None:

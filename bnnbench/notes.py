@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+MAX_NAME, MAX_WORD, MAX_MESSAGE = 60, 255, 2000
+"""Characters of a name in a list, of a word in a message (no name in a path is longer), and of a
+message."""
 
 DELAY = 0.7  # seconds before the message is printed where there is no terminal
 
@@ -15,6 +20,20 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shorten(text: str, limit: int = MAX_NAME) -> str:
+    """Return the beginning of a text, for messages."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def message_text(text: str) -> str:
+    """Return a message on one line, without the middle of what users or files made too long."""
+    text = re.sub(rf"[^\s/]{{{MAX_WORD + 1},}}", lambda found: shorten(found[0]), one_line(text))
+    if len(text) <= MAX_MESSAGE:
+        return text
+    half = MAX_MESSAGE // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 def join_words(words: Iterable[str]) -> str:
@@ -30,7 +49,7 @@ def quantity(count: int, noun: str, plural: str = "") -> str:
 
 def note(text: str) -> None:
     """Print a message to standard error."""
-    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
+    print(f"bnnbench: {message_text(text)}", file=sys.stderr)
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.notes import message_text
+
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
@@ -31,7 +33,7 @@ class UserError(ValueError):
     """
 
     def __init__(self, message: str, setting: str | None = None, code: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message_text(message))
         self.setting = setting
         self.code = code
 

@@ -1,4 +1,4 @@
-"""Writing to links, devices, pipes and failing disks, and who may write to a file."""
+"""Writing to links, devices, pipes and failing disks; files that cannot be read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ import lzma
 import os
 import socket
 import stat
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+import numpy as np
 import pytest
+from support.runs import add_arrays, make_run
+from support.user_errors import raises_user_error
 
+from bnnbench.experiment import state_file
+from bnnbench.experiment.provenance import read_environment
+from bnnbench.experiment.record import read_record, stored_record
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.files import (
     RefusedFile,
     check_archive,
@@ -22,11 +31,16 @@ from bnnbench.files import (
     is_private,
     open_file,
     open_unpacked,
+    read_arrays,
     read_bytes,
     read_text,
     write_atomically,
     write_text,
 )
+from bnnbench.prediction.final_model import reading_settings
+from bnnbench.results.reference.files import read_files
+from bnnbench.results.run_files import read_predictions, read_splits, read_verified
+from bnnbench.results.run_tables import read_runs
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
@@ -131,3 +145,106 @@ def test_unpacking_is_limited(
 def test_private_folders(tmp_path: Path, mode: int, expected: bool) -> None:
     tmp_path.chmod(mode)
     assert is_private(tmp_path) == expected
+
+
+UNIT = "split-00"
+
+READERS: dict[str, Callable[[RunFolder], object]] = {
+    "record": read_record,
+    "stored record": stored_record,
+    "mark": RunFolder.finished,
+    "checksums": lambda folder: folder.damaged({"record.json": "0"}),
+    "environment": read_environment,
+    "scores": read_splits,
+    "arrays": read_predictions,
+    "configuration": reading_settings,
+    "rows of a unit": lambda folder: UnitStore(folder).rows(UNIT, "splits"),
+    "unit": lambda folder: UnitStore(folder).intact(UNIT),
+    "steps": lambda folder: state_file.steps(folder.record),
+    "state": lambda folder: state_file.read(folder.record),
+    "reference results": lambda folder: read_files(folder.root),
+}
+"""Functions that call a damaged file damaged, or replace it."""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = make_run(tmp_path)
+    add_arrays(folder)
+    (folder.root / "SHA256SUMS").touch()
+    return folder
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE, errno.ENOMEM, errno.EIO])
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str, number: int
+) -> None:
+    def fail(path: Path, *_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr("bnnbench.files.os.open", fail)
+    with pytest.raises(OSError, match=os.strerror(number)):
+        READERS[name](run)
+
+
+@pytest.mark.parametrize("name", [n for n in READERS if n not in ("configuration", "environment")])
+def test_a_file_above_the_limit_is_not_called_damaged(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (run.work).mkdir()
+    UnitStore(run).save(UNIT, {"splits": [{"split": 0}]}, {})
+    (run.root / "SHA256SUMS").write_text("digest name" * 10)
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1e-8")
+    with pytest.raises(RefusedFile, match="BNNBENCH_MAX_UNPACKED_GB"):
+        READERS[name](run)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EFBIG])
+def test_a_run_that_cannot_be_read_is_left_out_with_the_reason(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    other = make_run(run.root.parent, "other")
+    opened = os.open
+
+    def fail(path: Path, *others: int) -> int:
+        if Path(path) == run.record:
+            error = RefusedFile if number == errno.EFBIG else OSError
+            raise error(number, "a reason", str(path))
+        return opened(path, *others)
+
+    monkeypatch.setattr("bnnbench.files.os.open", fail)
+    with raises_user_error("record.json", "unreadable", mentions=["a reason", run.record]):
+        read_verified(run)
+    runs = read_runs(run.root.parents[2])
+    assert list(runs.folders.values()) == [other] and "a reason" in runs.skipped[0]
+
+
+def saved(path: Path, array: np.ndarray, **claims: object) -> Path:
+    """Write an archive with an array, and other claims about it in its header."""
+    form = np.lib.format
+    header = form.header_data_from_array_1_0(array) | claims
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.npy", "w") as member,
+    ):
+        form.write_array_header_1_0(member, header)
+        member.write(array.tobytes())
+    return path
+
+
+FALSE_CLAIMS: dict[str, dict[str, object]] = {
+    "rows": {"shape": (2**40,)},
+    "columns": {"shape": (10, 2**36)},
+    "empty texts": {"shape": (2**40,), "descr": "|S0"},
+    "wide texts": {"descr": "<U1000000000"},
+    "objects": {"descr": "|O"},
+}
+
+
+@pytest.mark.parametrize("claim", FALSE_CLAIMS)
+def test_the_claims_of_an_array_file_are_checked(tmp_path: Path, claim: str) -> None:
+    path, array = tmp_path / "a.npz", np.arange(10.0)
+    np.testing.assert_array_equal(read_arrays(saved(path, array))["a"], array)
+    with pytest.raises(ValueError):
+        read_arrays(saved(path, array, **FALSE_CLAIMS[claim]))

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from bnnbench.files import RefusedFile
+from bnnbench.files import RefusedFile, is_out_of_memory
 from bnnbench.paths import expand
 from bnnbench.types import UserError
 
@@ -156,17 +156,14 @@ def suppress_closed_pipe() -> Iterator[None]:
 def describe_failure(error: BaseException) -> tuple[str, int] | None:
     """Return the message and exit code for a machine failure; None for any other error."""
     if isinstance(error, RefusedFile):
-        return f"{error.filename}: {error.strerror}.", 2
+        return str(error), 2
     if isinstance(error, OSError) and error.errno is not None:
         place = f" ({error.filename})" if error.filename else ""
         if error.errno in PATH_ERRORS:
             return f"{os.strerror(error.errno).lower()}{place}.", 2
         reason = OS_ERROR_REASONS.get(error.errno, os.strerror(error.errno).lower())
         return f"{reason}{place}; {RESUME_HINT} once this is fixed.", 1
-    text = str(error)
-    if isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and ("allocate memory" in text or "out of memory" in text)
-    ):
+    if is_out_of_memory(error):
         return f"out of memory; {RESUME_HINT}, if necessary with fewer workers.", 1
     # Raised by our own pool and by joblib's, both too slow to import here.
     if type(error).__name__ in ("BrokenProcessPool", "TerminatedWorkerError"):
@@ -176,7 +173,7 @@ def describe_failure(error: BaseException) -> tuple[str, int] | None:
             1,
         )
     if name := _environment_variable(error):
-        reason = " ".join(text.split())[:200]
+        reason = " ".join(str(error).split())[:200]
         return f"the environment variable {name} cannot be used ({reason}); correct or unset it.", 2
     return None
 

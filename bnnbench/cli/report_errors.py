@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.files import check_regular_files
 from bnnbench.notes import note
+from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -55,15 +56,22 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        target = output_dir or ReportFolder.below(path).root
         with suppress(OSError):  # remove it if it is empty
-            (output_dir or ReportFolder.below(path).root).rmdir()
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            target.rmdir()
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or _is_elsewhere(error, target):
             raise
         raise UserError(
             f"cannot write the report to {output_dir or path} ({error.strerror}); choose a "
             "writable folder with --output-dir DIR.",
             "--output-dir",
         ) from None
+
+
+def _is_elsewhere(error: OSError, folder: Path) -> bool:
+    """Whether an error is about a file that is not in a folder: one of the runs."""
+    file, folder = real_path(Path(error.filename or folder)), real_path(folder)
+    return not (file.is_relative_to(folder) or folder.is_relative_to(file))
 
 
 def _check_links(folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
 RESOLVER = "auto"
@@ -44,7 +45,7 @@ def auto_setting(name: str, rows: int) -> int:
     }
     if name not in settings:
         raise UserError(
-            f"${{{RESOLVER}:{name}}}: unknown setting {name} (available: {', '.join(settings)}).",
+            f"${{{RESOLVER}:{name}}}: unknown setting {with_known(name, settings)}.",
             RESOLVER,
         )
     return settings[name]

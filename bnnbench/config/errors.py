@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +16,8 @@ from yaml import MarkedYAMLError, YAMLError
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
 from bnnbench.config.suggestions import unknown_option
 from bnnbench.files import read_text
-from bnnbench.notes import one_line
+from bnnbench.near_names import closest_match
+from bnnbench.notes import one_line, shorten
 from bnnbench.types import UserError
 
 CONFIG_ERRORS = (
@@ -109,7 +109,7 @@ def _unknown_option(text: str, group: str, choice: str) -> UserError:
     if group == "dataset" and "." in choice:
         own = f"dataset=csv dataset.path={choice} dataset.target=COLUMN"
         return UserError(
-            f"unknown dataset {choice!r}; for your own table, write {own}.", group, "file"
+            f"unknown dataset {shorten(choice)!r}; for your own table, write {own}.", group, "file"
         )
     found = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
     has_config_dir = "provider=command-line" in text  # in Hydra's list of folders
@@ -126,7 +126,7 @@ def _unknown_setting(text: str, key: str) -> UserError:
         siblings = [
             known.rpartition(".")[2] for known in keys if known.rpartition(".")[0] == parent
         ]
-        close = [parent + dot + one for one in difflib.get_close_matches(name, siblings, n=1)]
+        close = [parent + dot + one for one in filter(None, [closest_match(name, siblings)])]
     known = bool(close) and key not in close
     hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
     return UserError(f"unknown setting {key}; {hint}", key, "unknown_setting")

@@ -13,6 +13,7 @@ import yaml
 from bnnbench.config.configs import find_options
 from bnnbench.discovery import FILE, is_own_module
 from bnnbench.files import read_bytes
+from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
 Config = dict[str, Any]
@@ -173,7 +174,7 @@ def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
     known = {f.name: f for f in fields(cls) if f.init}
     for unknown in settings.keys() - known.keys():
         raise UserError(
-            f"unknown setting {key}.{unknown} (available: {', '.join(known)}).",
+            f"{key}: unknown setting {with_known(unknown, known)}.",
             f"{key}.{unknown}",
             "unknown_setting",
         )

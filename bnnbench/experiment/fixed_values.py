@@ -7,6 +7,7 @@ from typing import Any
 
 from bnnbench.constraints import check_between
 from bnnbench.methods.shared.contract import Method
+from bnnbench.near_names import with_known
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 
@@ -51,8 +52,8 @@ def fixed_original_units(method: Method, fixed: Mapping[str, Any]) -> dict[str, 
     key = "protocol.fixed_original_units"
     for name in fixed:
         if name not in (*PRECISIONS, NOISE_STD):
-            available = ", ".join((*PRECISIONS, NOISE_STD))
-            raise UserError(f"{key}: unknown name {name!r} (available: {available}).", key)
+            known = with_known(name, (*PRECISIONS, NOISE_STD))
+            raise UserError(f"{key}: unknown name {known}.", key)
     values = _checked(key, fixed)
     if NOISE_STD in values:
         values = {"noise_precision": values.pop(NOISE_STD) ** -2, **values}

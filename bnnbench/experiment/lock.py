@@ -115,5 +115,5 @@ def _holder(note: Path) -> str:
     """Return the text of a note."""
     try:
         return one_line(read_text(note))
-    except READ_ERRORS:
+    except (OSError, *READ_ERRORS):
         return "an unknown process"

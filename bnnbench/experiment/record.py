@@ -12,7 +12,7 @@ from typing import Any
 from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
-from bnnbench.files import READ_ERRORS, check_regular_files, raise_disk_error, read_text, write_text
+from bnnbench.files import READ_ERRORS, check_regular_files, read_text, write_text
 from bnnbench.types import UserError
 
 NAME = re.compile(r"[\w.+-]{1,100}")
@@ -51,6 +51,7 @@ def read_record(folder: RunFolder) -> Record:
 
     Raises:
         UserError: if the file is missing or damaged.
+        OSError: if it cannot be read.
     """
     try:
         check_regular_files(folder.root)
@@ -64,8 +65,8 @@ def read_record(folder: RunFolder) -> Record:
             return record
     except UserError:
         raise
-    except READ_ERRORS as error:
-        raise_disk_error(error)
+    except READ_ERRORS:
+        pass
     raise UserError(
         f"{folder.record} is missing or damaged although the run is marked {folder.done.name}; "
         "delete the folder and repeat the run.",

@@ -130,7 +130,7 @@ class RunFolder:
         write_text(self.done, json.dumps(asdict(marked)) + "\n")
 
     def checksums(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the checksums of these files by name, without unreadable files."""
+        """Return the checksums of these files by name, without missing files."""
         checksums = {name: self._checksum(name) for name in names}
         return {name: checked for name, checked in checksums.items() if checked}
 
@@ -141,7 +141,7 @@ class RunFolder:
     def _checksum(self, name: str) -> str | None:
         try:
             return checksum(read_bytes(self.root / name))
-        except OSError:
+        except READ_ERRORS:
             return None
 
     def create(self) -> None:

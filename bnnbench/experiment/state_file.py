@@ -12,7 +12,14 @@ from typing import Any
 
 import torch
 
-from bnnbench.files import READ_ERRORS, checksum, open_file, read_bytes, write_bytes
+from bnnbench.files import (
+    READ_ERRORS,
+    checksum,
+    is_out_of_memory,
+    open_file,
+    read_bytes,
+    write_bytes,
+)
 
 SUFFIX = "state"
 """File suffix of a unit's state."""
@@ -48,7 +55,8 @@ def read(path: Path) -> tuple[int, list[Any]]:
         if json.loads(line)["checksum"] == checksum(content):
             state = torch.load(io.BytesIO(content), weights_only=True)
             return state["steps"], state["replicas"]
-    except (RuntimeError, pickle.UnpicklingError, *READ_ERRORS):
-        pass
+    except (RuntimeError, pickle.UnpicklingError, *READ_ERRORS) as error:
+        if is_out_of_memory(error):
+            raise
     print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)
     return 0, []

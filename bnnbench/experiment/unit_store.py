@@ -16,6 +16,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import (
     READ_ERRORS,
     checksum,
+    read_arrays,
     read_bytes,
     read_text,
     remove,
@@ -161,10 +162,7 @@ def _seal(piece: Mapping[str, Any]) -> str:
 
 
 def _joined(parts: Sequence[Path]) -> Arrays:
-    pieces = []
-    for path in parts:
-        with np.load(path) as piece:
-            pieces.append({name: piece[name] for name in piece.files})
+    pieces = [*map(read_arrays, parts)]
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
 DEFAULT_SECTIONS = ("verdict", "scores", "differences", "results", "time", "calibration")
@@ -28,7 +29,7 @@ def check_sections(names: Collection[str]) -> None:
     for name in names:
         if name not in available:
             raise UserError(
-                f"--sections: unknown section {name!r} (available: {', '.join(available)}).",
+                f"--sections: unknown section {with_known(name, available)}.",
                 "--sections",
                 "unknown_name",
             )

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from bnnbench import files
 from bnnbench.experiment import split_files
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import Done, RunFolder
-from bnnbench.files import READ_ERRORS, check_archive, raise_disk_error, read_bytes
+from bnnbench.files import READ_ERRORS, RefusedFile, open_file, read_bytes
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
@@ -87,9 +88,9 @@ def read_table(
     """
     path = folder.table(name)
     try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(text, object)).rename(columns=one_line)
-    except (OSError, ValueError) as error:
-        raise_disk_error(error)
+        with open_file(path) as file:
+            table = pd.read_csv(file, dtype=dict.fromkeys(text, object)).rename(columns=one_line)
+    except READ_ERRORS as error:
         if optional and isinstance(error, FileNotFoundError | pd.errors.EmptyDataError):
             return pd.DataFrame(columns=[*text, *numeric])
         table = pd.DataFrame()
@@ -133,11 +134,8 @@ def load_arrays(folder: RunFolder, name: str) -> dict[str, np.ndarray]:
     """
     path = folder.arrays(name)
     try:
-        check_archive(path)
-        with np.load(path) as arrays:
-            return {key: arrays[key] for key in arrays.files}
-    except READ_ERRORS as error:
-        raise_disk_error(error)
+        return files.read_arrays(path)
+    except READ_ERRORS:
         raise damaged_file_error(path) from None
 
 
@@ -216,8 +214,16 @@ def read_verified(folder: RunFolder) -> VerifiedRun:
     """Read the files that every report needs, and verify the others.
 
     Raises:
-        UserError: naming the damaged file.
+        UserError: naming the file that is damaged, refused, or not readable by this user.
     """
+    try:
+        return _read_verified(folder)
+    except (RefusedFile, PermissionError) as error:
+        text = f"{error.filename} cannot be read: {error.strerror}."
+        raise UserError(text, Path(error.filename).name, "unreadable") from None
+
+
+def _read_verified(folder: RunFolder) -> VerifiedRun:
     record = read_record(folder)
     check_metadata(folder, record)
     done = folder.finished()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
+from bnnbench.near_names import with_known
 from bnnbench.notes import quantity
 from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.metrics import BY_KEY, COMPUTED, Metric
@@ -25,9 +26,8 @@ def check_known_names(option: str, names: Sequence[str], known: Mapping[str, obj
     """
     for name in names:
         if name not in known:
-            available = ", ".join(map(str, known)) or "none"
             raise UserError(
-                f"{option}: unknown name {name!r} (available: {available}).",
+                f"{option}: unknown name {with_known(name, known)}.",
                 setting=option.partition(":")[0],
                 code="unknown_name",
             )

@@ -56,7 +56,7 @@ class Runs:
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: folder of each run.
         calibrations: calibration table of each run that has one (`read_calibration`).
-        skipped: a message for every run left out because a file of it is damaged.
+        skipped: a message for every run left out because a file of it cannot be read.
         recomputed: a message for every damaged file whose numbers were recomputed.
         user_published: published values given by the user (`read_user_published`).
         left_out: messages about runs that were left out on purpose.
@@ -148,10 +148,10 @@ def read_runs(
 def read_verified_runs(
     paths: Sequence[Path], labels: Collection[str] | None = None
 ) -> tuple[dict[str, VerifiedRun], tuple[str, ...]]:
-    """Return the finished runs by digest, and a sentence on each damaged one.
+    """Return the finished runs by digest, and a sentence on each that cannot be read.
 
     Raises:
-        UserError: if all are damaged.
+        UserError: if none can be read.
     """
     verified: dict[str, VerifiedRun] = {}
     errors: list[UserError] = []
@@ -165,7 +165,7 @@ def read_verified_runs(
         if known is None or len(run.splits) > len(known.splits):
             verified[run.record.digest] = run
     if not verified:
-        rest = f" Damaged runs in addition to this one: {len(errors) - 1}."
+        rest = f" Unreadable runs in addition to this one: {len(errors) - 1}."
         message = f"{errors[0]}{rest if len(errors) > 1 else ''}"
         raise UserError(message, errors[0].setting, errors[0].code)
     return verified, tuple(map(str, errors))

@@ -59,7 +59,7 @@ def _read_entry(entry: Path, key: str) -> str | None:
     try:
         seal, _, text = read_text(entry).partition("\n")
         return text if is_private(entry) and seal == _seal(key, text) else None
-    except READ_ERRORS:
+    except (OSError, *READ_ERRORS):
         return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.record import TRIAL
+from bnnbench.near_names import closest_match, list_names
 from bnnbench.results.published.protocol import with_search
 from bnnbench.results.settings import format_value
 from bnnbench.types import UserError
@@ -21,9 +21,6 @@ OPTION = "--where"
 
 PROTOCOL = "protocol"
 """Column with the label of the chosen protocol."""
-
-MIN_SIMILARITY = 0.7
-"""Of a suggested name."""
 
 STATISTIC_ENDS = ("_mean", "_std", "_stderr")
 """Ends of the columns that are scores."""
@@ -143,15 +140,14 @@ def _no_run(tables: Mapping[str, pd.DataFrame], condition: Condition) -> UserErr
     if found:
         return UserError(
             f"{OPTION}: no run has {condition.name}={condition.value} (found: "
-            f"{', '.join(sorted(found))}).",
+            f"{list_names(sorted(found), str(condition.value))}).",
             OPTION,
             "no_run",
         )
     names = sorted({name for run in rows for name in run["settings"]})
-    close = difflib.get_close_matches(condition.name, names, n=1, cutoff=MIN_SIMILARITY) or [
-        name for name in names if name.rpartition(".")[2] == condition.name
-    ]
-    hint = f"; did you mean {close[0]!r}?" if close else "; see `bnnbench run --help`."
+    ends = (name for name in names if name.rpartition(".")[2] == condition.name)
+    close = closest_match(condition.name, names) or next(ends, None)
+    hint = f"; did you mean {close!r}?" if close else "; see `bnnbench run --help`."
     return UserError(
         f"{OPTION}: no run has the setting {condition.name!r}{hint}", OPTION, "unknown_name"
     )

@@ -24,11 +24,12 @@ from support.command import Command
 from support.models import seal_model
 from support.runs import add_arrays, add_checksums, make_points, make_run
 from support.tiny_runs import finished, tiny_run
-from support.user_errors import assert_user_error, raises_user_error
+from support.user_errors import assert_user_error
 
 from bnnbench.experiment.find_runs import find_run
 from bnnbench.experiment.model_file import TENSOR_FILE
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import RefusedFile
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.results.run_files import read_predictions
 from bnnbench.results.run_tables import read_runs
@@ -290,5 +291,5 @@ def test_the_unpacked_size_of_arrays_is_limited(
     folder = make_run(tmp_path)
     add_arrays(folder)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.000001")
-    with raises_user_error("predictions.npz", "damaged"):
+    with pytest.raises(RefusedFile, match="BNNBENCH_MAX_UNPACKED_GB"):
         read_predictions(folder)

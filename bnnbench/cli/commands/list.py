@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from bnnbench.cli.describe_option import base_options, describe_option
 from bnnbench.config.configs import GROUPS, Option, find_options
-from bnnbench.config.suggestions import closest_match
 from bnnbench.discovery import suites
+from bnnbench.near_names import closest_match
+from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
 SUITES, METRICS = "suite", "metric"
@@ -110,7 +111,7 @@ def _find_everywhere(word: str) -> list[tuple[str, str]]:
     if not found:
         close = closest_match(word, [*all_names(), *PLURALS])
         hint = f"did you mean {close}?" if close else f"the groups are {', '.join(LISTABLE)}."
-        raise UserError(f"unknown group or option {word!r}; {hint}", "list")
+        raise UserError(f"unknown group or option {shorten(word)!r}; {hint}", "list")
     return found
 
 

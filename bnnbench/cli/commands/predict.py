@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_options import NAMES
 from bnnbench.constraints import check_between, check_choice
+from bnnbench.near_names import with_known
 from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError
@@ -133,8 +134,7 @@ def run(arguments: Namespace) -> int:
     for name in arguments.id_columns or ():
         if name not in frame:
             raise UserError(
-                f"--id-columns: {arguments.file} has no column {name!r} (available: "
-                f"{', '.join(map(str, frame))}).",
+                f"--id-columns: {arguments.file} has no column {with_known(name, frame)}.",
                 "--id-columns",
             )
     writing = format_of(arguments.file, how)

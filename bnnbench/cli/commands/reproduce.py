@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bnnbench.discovery import SIZES, Sweep, built_in_suites, suites
+from bnnbench.near_names import with_known
 from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
@@ -74,8 +75,8 @@ def find_sweeps(name: str) -> list[Sweep]:
             f"{name} is a setting: write `bnnbench reproduce {SMALL} {name}`.", "NAME", "setting"
         )
     if name not in (SMALL, ALL, *known):
-        names = ", ".join((SMALL, ALL, *known))
-        raise UserError(f"unknown suite {name!r} (available: {names}).", "NAME", "unknown_suite")
+        names = with_known(name, (SMALL, ALL, *known))
+        raise UserError(f"unknown suite {names}.", "NAME", "unknown_suite")
     chosen = [known[name]] if name in known else list(known.values())
     size = SIZES[0] if name == SMALL else SIZES[1]
     return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]

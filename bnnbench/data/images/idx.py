@@ -7,7 +7,6 @@ same content differ in their gzip headers. The digest covers the IDX header, whi
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +21,7 @@ from bnnbench.constraints import OneOf, check_folder
 from bnnbench.data.download import download_files
 from bnnbench.data.images.base import GreyImages, ImageSource
 from bnnbench.data.images.errors import damaged_file
-from bnnbench.files import open_unpacked
+from bnnbench.files import READ_ERRORS, open_unpacked
 from bnnbench.identity import no_identity
 
 MIRRORS = {
@@ -119,11 +118,8 @@ class IdxImages(ImageSource):
         try:
             with open_unpacked(path) as file:
                 content = file.read()
-        except EOFError:
-            raise damaged_file(self.name, path, "is truncated") from None
-        except (OSError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise damaged_file(self.name, path, f"cannot be read ({reason})") from None
+        except READ_ERRORS as error:
+            raise damaged_file(self.name, path, f"cannot be unpacked ({error})") from None
         digest = hashlib.sha256(content).hexdigest()
         if digest == published_files()[self.name][name].sha256:
             return content

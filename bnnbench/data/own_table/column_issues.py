@@ -16,11 +16,12 @@ from bnnbench.data.own_table.columns import (
     DATES,
     Encoding,
     as_strings,
-    excerpt,
     infer_encoding,
     is_typed_text,
     odd_cells,
 )
+from bnnbench.near_names import MAX_LISTED
+from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,7 @@ def check_columns(
         policy: the decisions made so far.
     """
     found = [issue for e in encodings for issue in _issues(frame[e.column], e, policy)]
-    issues = _with_one_split_column(found)
+    issues, rest = _with_one_split_column(found[:MAX_LISTED]), len(found[MAX_LISTED:])
     if not issues:
         return
     hints = [text for i in issues for text in (i.hint, i.split_hint) if text]
@@ -146,15 +147,17 @@ def check_columns(
         raise invalid(
             "path",
             "column_issue",
-            f"column {issue.column!r} of {path} {issue.problem}; "
+            f"column {shorten(issue.column)!r} of {path} {issue.problem}; "
             f"{', or '.join(issue.remedies)}{hint}.",
         )
-    problems = ", ".join(f"{issue.column!r} {issue.problem}" for issue in issues)
+    problems = ", ".join(f"{shorten(issue.column)!r} {issue.problem}" for issue in issues)
+    others = f", and {quantity(rest, 'other column')}" if rest else ""
     raise invalid(
         "path",
         "column_issues",
-        f"some columns of {path} cannot be used as they are: {problems}; to resolve "
-        f"all of these, add {policy.advice(_merged(issues))}{hint}.",
+        f"some columns of {path} cannot be used as they are: {problems}{others}; to "
+        f"resolve {'the first' if rest else 'all of these'}, add "
+        f"{policy.advice(_merged(issues))}{hint}.",
     )
 
 
@@ -261,7 +264,7 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
 def _first_text(strings: pd.Series, odd: pd.Series) -> str:
     """Describe the first of some cells, and its data row."""
     first = int(np.flatnonzero(odd)[0])
-    return f"the text {excerpt(strings.iloc[first])!r} in data row {first + 1}"
+    return f"the text {shorten(strings.iloc[first])!r} in data row {first + 1}"
 
 
 def _code_issue(
@@ -287,7 +290,7 @@ def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
 
 
 def _can_be_typed(word: str) -> bool:
-    return word.isprintable() and excerpt(word) == word
+    return word.isprintable() and shorten(word) == word
 
 
 def _numeric_issues(name: str, numbers: np.ndarray, policy: Policy) -> list[ColumnIssue]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.names import header_hint
+from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
 
@@ -81,12 +81,10 @@ class ColumnRoles:
 def _check_exists(key: str, path: Path, name: str, names: Sequence[str]) -> None:
     if name in names:
         return
-    close = get_close_matches(name, names, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    if without_names := header_hint(names):
-        hint = f" ({without_names})"
+    without_names = header_hint(names)
+    hint = f"; {without_names}" if without_names else ""
     raise UserError(
-        f"{key}: {path} has no column {name!r}{hint}; its columns are {', '.join(names)}.",
+        f"{key}: {path} has no column {with_known(name, names)}{hint}.",
         setting=key,
         code="unknown_column",
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MARKS
+from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 
 ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?", re.ASCII)
 """A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
-
-MAX_EXCERPT = 60
-"""Characters of a cell in a message."""
 
 ONE_DAY = np.timedelta64(1, "D")
 
@@ -75,7 +73,7 @@ class Encoding:
             row, text = next(iter(texts[texts.notna() & read.isna()].items()), (0, texts[0]))
             raise UserError(
                 f"column {self.column!r} must hold {what} in every row, but it holds "
-                f"{excerpt(str(text))!r} in data row {row + 1}.",
+                f"{shorten(str(text))!r} in data row {row + 1}.",
                 setting=self.column,
             )
         return (numbers,)
@@ -192,11 +190,6 @@ def as_strings(column: pd.Series, known: Sequence[str] = ()) -> pd.Series:
         return text.removesuffix(".0") if is_code else text
 
     return column.astype(object).map(as_string, na_action="ignore")
-
-
-def excerpt(cell: str) -> str:
-    """Return the beginning of a cell, for messages."""
-    return cell if len(cell) <= MAX_EXCERPT else f"{cell[:MAX_EXCERPT]}..."
 
 
 def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:

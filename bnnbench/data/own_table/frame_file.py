@@ -14,7 +14,7 @@ import numpy as np
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.files import check_archive, checksum, open_file, write_atomically
+from bnnbench.files import checksum, read_arrays, write_atomically
 from bnnbench.notes import one_line
 
 if TYPE_CHECKING:
@@ -62,13 +62,12 @@ def read_frame_file(path: Path) -> tuple[pd.DataFrame, list[str]]:
     """
     import pandas as pd
 
-    check_archive(path)
-    with open_file(path) as file, np.load(file, allow_pickle=False) as arrays:
-        try:
-            names = _from_json(arrays["names"])
-            columns = {k: _column_of(arrays, k) for k in range(len(names))}
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"damaged: {error}") from None
+    arrays = read_arrays(path)
+    try:
+        names = _from_json(arrays["names"])
+        columns = {k: _column_of(arrays, k) for k in range(len(names))}
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"damaged: {error}") from None
     return pd.DataFrame(columns), names
 
 

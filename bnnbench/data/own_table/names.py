@@ -12,6 +12,8 @@ import numpy as np
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING
+from bnnbench.near_names import list_names
+from bnnbench.notes import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +102,7 @@ def with_names(
     clean, notes = [clean_name(name) for name in names], []
     broken = [name for name, old in zip(clean, names, strict=True) if _has_break(old)]
     if broken:
-        notes.append(f"replaced line breaks in the names {', '.join(broken)}")
+        notes.append(f"replaced line breaks in the names {list_names(broken)}")
     unnamed = [k for k, name in enumerate(clean) if not name]
     empty = [k for k in unnamed if _is_empty(frame.iloc[:, k])]
     if empty:
@@ -108,7 +110,7 @@ def with_names(
     by_position = name_by_position(clean)
     called = [k for k in unnamed if k not in empty]
     if called:
-        new = ", ".join(by_position[k] for k in called)
+        new = list_names(by_position[k] for k in called)
         notes.append(f"{_columns(called)} without a name became {new}")
     kept = [k for k in range(len(clean)) if k not in empty]
     named = frame.iloc[:, kept].set_axis([by_position[k] for k in kept], axis=1)
@@ -118,7 +120,7 @@ def with_names(
         raise invalid(
             "path",
             "duplicate_column",
-            f"{path} has more than one column {repeated[0]!r}; column names must be "
+            f"{path} has more than one column {shorten(repeated[0])!r}; column names must be "
             f"unique{hint and f' ({hint})'}.",
         )
     return named, notes
@@ -129,7 +131,7 @@ def _has_break(name: object) -> bool:
 
 
 def _columns(positions: Sequence[int]) -> str:
-    numbers = ", ".join(str(k + 1) for k in positions)
+    numbers = list_names(k + 1 for k in positions)
     return f"column{'s' * (len(positions) > 1)} {numbers}"
 
 
@@ -182,4 +184,4 @@ def header_note(frame: pd.DataFrame) -> list[str]:
     if not header_hint(names):
         return []
     alike = (is_number(name) or (frame[name].astype(str) == name).any() for name in names)
-    return [f"the names are {', '.join(names)}: {header_hint(names)}"] if all(alike) else []
+    return [f"the names are {list_names(names)}: {header_hint(names)}"] if all(alike) else []

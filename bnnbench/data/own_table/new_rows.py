@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bnnbench.data.own_table.cells import MissingCodes, read_cells
-from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings, excerpt
+from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
+from bnnbench.near_names import closest_match, list_names
+from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def encode_rows(
     """
     missing = [one.column for one in encodings if one.column not in frame]
     if missing:
-        close = get_close_matches(missing[0], [str(column) for column in frame], n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        close = closest_match(missing[0], frame)
+        hint = f" (it has {shorten(close)!r})" if close else ""
         several = len(missing) > 1
         raise UserError(
-            f"{name} lacks the column{'s' * several} {', '.join(missing)}{hint}; the model was "
+            f"{name} lacks the column{'s' * several} {list_names(missing)}{hint}; the model was "
             f"fitted with {'them' if several else 'it'}.",
             setting=missing[0],
             code="missing_column",
@@ -72,7 +73,7 @@ def _unknown_words(
         unknown[new.index] = True
         first = new.drop_duplicates()
         if len(first):
-            listed = [f"{excerpt(word)} (row {k + 1})" for k, word in first.head(3).items()]
+            listed = [f"{shorten(word)} (row {k + 1})" for k, word in first.head(3).items()]
             warnings.append(
                 f"{name}: {one.column} holds {', '.join(listed)}{' and others' * (len(first) > 3)}"
                 ", which the original table does not contain; they are encoded as zeros"

@@ -23,6 +23,12 @@ from bnnbench.data.own_table.names import (
     with_names,
     without_empty_end,
 )
+from bnnbench.data.own_table.sizes import (
+    check_categories,
+    check_columns_of,
+    check_sheet,
+    check_workbook,
+)
 from bnnbench.data.own_table.text_file import (
     AUTO,
     FALLBACK_ENCODING,
@@ -33,7 +39,8 @@ from bnnbench.data.own_table.text_file import (
     unsupported,
 )
 from bnnbench.data.own_table.text_rows import read_text
-from bnnbench.files import check_archive, check_size, open_file
+from bnnbench.files import open_file
+from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -219,15 +226,16 @@ def _workbook(
 ) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
-    check_archive(path)
+    check_workbook(path)
     try:
         opened = pd.ExcelFile(path, engine="openpyxl")
     except KeyError:  # an archive without sheets
         raise invalid("path", "invalid_table", f"{path} is not an Excel workbook.") from None
     with opened as book:
         if sheet is not None and sheet not in book.sheet_names:
-            sheets = ", ".join(map(str, book.sheet_names))
-            raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {sheets}).")
+            found = with_known(sheet, book.sheet_names)
+            raise invalid("sheet", None, f"{path} has no sheet {found}.")
+        check_sheet(book.book[sheet or book.sheet_names[0]], path)
         read = partial(pd.read_excel, book, sheet or 0, header=None)
         top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
         start, names = find_header(top or [[""]], header)
@@ -250,17 +258,16 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
 
     if kind == SUFFIX:
         frame, names = read_frame_file(path)
+        check_categories(frame, path)
         return with_names(path, frame, names)
     feather = kind in (".feather", ".arrow")
     with open_file(path) as file:
         compressible = file.read(4) != b"FEA1"  # the first version of feather
     if compressible:
-        from pyarrow.dataset import dataset
-
-        found = dataset(path, format="feather" if feather else "parquet")
-        check_size(8 * found.count_rows() * len(found.schema))
+        check_columns_of(path, feather)
     read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
     frame = read(path).reset_index(drop=True)
+    check_categories(frame, path)
     return with_names(path, frame, list(frame.columns))
 
 

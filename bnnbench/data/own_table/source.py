@@ -35,6 +35,7 @@ from bnnbench.data.own_table.columns import (
 )
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
+from bnnbench.data.own_table.sizes import NUMBER_BYTES
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
     grouped_splits,
@@ -44,6 +45,7 @@ from bnnbench.data.own_table.splitting import (
 from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
+from bnnbench.files import check_size
 from bnnbench.identity import no_identity
 from bnnbench.paths import user_path
 from bnnbench.types import Split, Table, UserError
@@ -199,6 +201,8 @@ class OwnTable(Checked):
                 f"{len(frame)}, and at least {MIN_ROWS} are needed.",
             )
         encodings = self._encodings(path, frame, roles.not_inputs)
+        features = sum(len(one.features) for one in encodings)
+        check_size(NUMBER_BYTES * len(frame) * features, path)
         columns = self._numbers(path, frame, encodings)
         targets = columns.pop(target)
         if is_constant(targets):
@@ -333,6 +337,8 @@ class OwnTable(Checked):
 
 def _numbered(path: Path, column: pd.Series) -> np.ndarray:
     """Return the group index of each row, `[N]`."""
+    import pandas as pd
+
     if column.isna().any():
         raise invalid(
             "group",
@@ -340,7 +346,7 @@ def _numbered(path: Path, column: pd.Series) -> np.ndarray:
             f"column {column.name!r} of {path} has no value in data row "
             f"{int(np.flatnonzero(column.isna())[0]) + 1}.",
         )
-    return np.asarray(np.unique(as_strings(column).to_numpy(str), return_inverse=True)[1])
+    return pd.factorize(as_strings(column), sort=True)[0]
 
 
 def _label(text: str) -> str:

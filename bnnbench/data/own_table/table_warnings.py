@@ -10,6 +10,7 @@ import numpy as np
 from bnnbench.data.checks import is_constant
 from bnnbench.data.errors import override
 from bnnbench.data.own_table.column_issues import MIN_GROUPS, Policy
+from bnnbench.near_names import list_names
 from bnnbench.types import Split
 
 MIN_RECOMMENDED_ROWS = 100
@@ -273,4 +274,4 @@ def _few_rows(targets: np.ndarray) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"{names[0]} is" if len(names) == 1 else f"{', '.join(names)} are"
+    return f"{names[0]} is" if len(names) == 1 else f"{list_names(names)} are"

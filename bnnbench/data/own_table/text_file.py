@@ -16,6 +16,7 @@ from typing import IO
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import THOUSANDS, grouped_number, other_marks
 from bnnbench.data.own_table.names import find_header, usual_length
+from bnnbench.data.own_table.sizes import limited_lines
 from bnnbench.files import check_archive, open_unpacked
 from bnnbench.types import UserError
 
@@ -96,7 +97,7 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
     """
     encoding = detect_encoding(path) if encoding == AUTO else encoding
     with open_text(path, encoding) as file:
-        lines = [line for line in islice(file, SAMPLE_LINES) if line.strip()]
+        lines = [line for line in islice(limited_lines(file, path), SAMPLE_LINES) if line.strip()]
     if not lines:
         raise invalid("path", "empty_file", f"{path} is empty; it must contain a table.")
     if any(line.lower().startswith("@relation") for line in lines):

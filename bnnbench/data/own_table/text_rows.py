@@ -19,6 +19,7 @@ from bnnbench.data.own_table.names import (
     with_names,
     without_empty_end,
 )
+from bnnbench.data.own_table.sizes import LimitedRows, limited_lines
 from bnnbench.data.own_table.text_file import (
     SAMPLE_LINES,
     SEPARATORS,
@@ -52,7 +53,7 @@ class _Heading:
 def _heading(path: Path, text_format: TextFormat, header: bool) -> _Heading:
     rows, ends = [], [0]
     with open_text(path, text_format.encoding) as file:
-        reader = CellReader(file, text_format.separator)
+        reader = CellReader(limited_lines(file, path), text_format.separator)
         for row in islice(reader, SAMPLE_LINES):
             rows.append(row)
             ends.append(reader.last)
@@ -113,10 +114,12 @@ def _rows(
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a long first row
         for _ in range(heading.lines):
             next(file)
+        separator = SEPARATORS[text_format.separator]
         try:
+            rows = LimitedRows(file, path, separator, heading.width)
             return pd.read_csv(
-                file, header=None, names=columns, index_col=False, dtype=dtype, low_memory=False,
-                sep=SEPARATORS[text_format.separator], decimal=text_format.decimal,
+                rows, header=None, names=columns, index_col=False, dtype=dtype, low_memory=False,
+                sep=separator, decimal=text_format.decimal,
                 na_values=[*SPELLINGS, *codes], keep_default_na=False, na_filter=not exact,
                 skipinitialspace=not exact,
             )  # fmt: skip

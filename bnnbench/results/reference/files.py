@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bnnbench.files import READ_ERRORS, raise_disk_error, read_bytes, write_bytes, write_text
+from bnnbench.files import READ_ERRORS, read_bytes, write_bytes, write_text
 from bnnbench.types import UserError
 
 RUNS, SPLITS, FINGERPRINTS, SUMS = (
@@ -48,7 +48,6 @@ def read_files(folder: Path) -> dict[str, bytes]:
             found = {name: _find(folder, name, digests[name]) for name in NAMES}
             after = (folder / SUMS).stat()
         except READ_ERRORS as error:
-            raise_disk_error(error)
             raise damaged(folder, f"cannot be verified ({error})") from None
         contents = {name: content for name, content in found.items() if content is not None}
         if len(contents) == len(NAMES):

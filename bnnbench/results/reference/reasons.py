@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.near_names import list_names
 from bnnbench.notes import quantity
 from bnnbench.results.completeness import SPLIT_KEY
 from bnnbench.results.labels import full_name
@@ -40,7 +41,7 @@ def _reason(
 ) -> str:
     there = reference[reference["dataset"] == run["dataset"]]
     if there.empty:
-        available = ", ".join(reference["dataset"].unique())
+        available = list_names(reference["dataset"].unique(), str(run["dataset"]))
         return f"not compared, since there are no reference results on it (available: {available})"
     if shared < MIN_COMMON_SPLITS:
         return (

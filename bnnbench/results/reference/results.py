@@ -23,6 +23,7 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, unpack
+from bnnbench.near_names import with_known
 from bnnbench.paths import user_path
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
@@ -147,7 +148,7 @@ def read_lines(content: bytes) -> list[dict[str, Any]]:
 
 def unpack_text(content: bytes) -> str:
     """Return a gzipped text whose unpacked size is limited."""
-    with unpack(io.BytesIO(content), ".gz") as unpacked:
+    with unpack(io.BytesIO(content), Path(RUNS)) as unpacked:
         return unpacked.read().decode()
 
 
@@ -246,8 +247,5 @@ def check_track(track: str | None) -> str:
     if track is None:
         return next(iter(TRACKS))
     if track not in TRACKS:
-        available = ", ".join(TRACKS)
-        raise UserError(
-            f"unknown track {track!r} (available: {available}).", "track", "unknown_track"
-        )
+        raise UserError(f"unknown track {with_known(track, TRACKS)}.", "track", "unknown_track")
     return track

@@ -15,6 +15,7 @@ from support.user_errors import raises_user_error
 from bnnbench.data.images import idx
 from bnnbench.data.images.idx import IdxFile, IdxImages
 from bnnbench.data.images.small_sets import Digits, Mnist5000
+from bnnbench.files import RefusedFile
 from bnnbench.identity import identity_of
 
 IMAGES = {"train": [[0, 127, 128, 255]] * 3, "t10k": [[255, 0, 128, 64]] * 2}
@@ -52,23 +53,29 @@ def test_idx_files_are_read_and_binarised(folder: Path) -> None:
     np.testing.assert_array_equal(drawn, load(folder, "stochastic"))
 
 
-@pytest.mark.parametrize("damage", ["truncated", "other bytes", "not gzip", "swapped", "bomb"])
-def test_a_damaged_file_is_named(
-    folder: Path, damage: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.001")
+@pytest.mark.parametrize("damage", ["truncated", "other bytes", "not gzip", "swapped"])
+def test_a_damaged_file_is_named(folder: Path, damage: str) -> None:
     path = folder / "mnist" / "t10k-images-idx3-ubyte.gz"
     content = path.read_bytes()
     path.write_bytes({
         "truncated": content[: len(content) // 2],
         "other bytes": gzip.compress(bytes(24)),
         "not gzip": b"<html>",
-        "bomb": gzip.compress(bytes(2_000_000)),
         "swapped": (folder / "mnist" / "train-images-idx3-ubyte.gz").read_bytes(),
     }[damage])  # fmt: skip
     with raises_user_error("images", "corrupt_file", mentions=[path]) as raised:
         load(folder)
     assert ("train-images-idx3-ubyte of mnist" in str(raised.value)) == (damage == "swapped")
+
+
+def test_a_file_above_the_limit_of_sizes_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.001")
+    path = folder / "mnist" / "t10k-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(bytes(2_000_000)))
+    with pytest.raises(RefusedFile, match=str(path)):
+        load(folder)
 
 
 def test_missing_files_without_a_network_are_an_error(

@@ -180,7 +180,7 @@ def test_sheets(tmp_path: Path) -> None:
 def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with raises_user_error("dataset.path", "missing_library", mentions=["pyarrow", ".[tables]"]):
         OwnTable(path=str(path), target="ja").load()
 
