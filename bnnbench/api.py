@@ -87,7 +87,12 @@ class FinishedRun:
         Raises:
             UserError: if there is no such figure.
         """
+        from bnnbench.report.run_output import write_page
+
         path = self.folder.figure(name, "png")
+        if not path.is_file():
+            for error in write_page(self.folder, "png"):
+                note(error)
         if not path.is_file():
             names = sorted(other.stem for other in path.parent.glob("*.png"))
             raise UserError(f"unknown figure of type PNG {with_known(name, names)}.", "name")

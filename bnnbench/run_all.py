@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
@@ -11,8 +10,7 @@ from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import Page, RunFolder
-from bnnbench.experiment.run_status import missing_figures
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.forks import stop_joblib
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
@@ -29,16 +27,16 @@ def run_all(
     on_error: Callable[[UserError], object] = _raise,
     say: Callable[[str], object] = lambda message: None,
 ) -> list[RunFolder]:
-    """Execute runs on the engine that they are configured with, and write their pages.
+    """Execute runs on the engine that they are configured with, then write their pages.
 
-    The figures of several runs are drawn in parallel when all runs are finished. If the command is
-    interrupted, the next one draws them.
+    A run is finished when its tables are. If the command is interrupted, the next one writes what
+    is missing of the pages. What cannot be written is a message, not an error.
 
     Args:
         runs: to execute, in this order; several share one engine.
         on_finished: called with the folder of each run that is complete.
         on_error: called with the error of a run; the others continue unless it raises.
-        say: called with messages about native code and the status of a run.
+        say: called with messages about native code, the status of a run and its page.
 
     Returns:
         The folders of the runs without an error.
@@ -47,21 +45,18 @@ def run_all(
         UserError: if the engine cannot be used.
     """
     sweep = SweepProgress(runs) if len(runs) > 1 else None
-    folders = []
+    finished: list[Run] = []
     report_missing_library(runs, say)
     with shared_engine(runs) as engine:
         for run in runs:
             try:
-                page = partial(_write_page, run, draw=sweep is None)
-                folder = execute(run, page, sweep, say, _load_pages, engine)
+                folder = execute(run, _derive, sweep, say, _load_pages, engine)
                 on_finished(folder)
-                folders.append(folder)
+                finished.append(run)
             except UserError as error:
                 on_error(error)
-    if sweep:
-        for failed in _draw_figures(runs, say):
-            on_error(failed)
-    return folders
+    _write_pages(finished, say)
+    return [run.folder for run in finished]
 
 
 def report_missing_library(runs: Sequence[Run], say: Callable[[str], object]) -> None:
@@ -80,19 +75,16 @@ def _load_pages() -> None:
     import_module("bnnbench.report.run_output")
 
 
-def _write_page(run: Run, folder: RunFolder, draw: bool) -> Page:
-    from bnnbench.report.run_output import run_output_writer
+def _derive(folder: RunFolder) -> Sequence[str]:
+    from bnnbench.results.derived_tables import write_derived_tables
 
-    return run_output_writer(run, draw)(folder)
+    return write_derived_tables(folder)
 
 
-def _draw_figures(runs: Sequence[Run], say: Callable[[str], object]) -> Sequence[UserError]:
-    """Draw the missing figures of a sweep, when its engine has stopped, and return the errors."""
-    lacking = [run for run in runs if missing_figures(run, run.folder.finished())]
-    if not lacking:
-        return []
-    from bnnbench.report.run_output import draw_missing_figures
+def _write_pages(runs: Sequence[Run], say: Callable[[str], object]) -> None:
+    """Write what is missing of the pages of finished runs, when their engine has stopped."""
+    from bnnbench.report.run_output import write_pages
 
     stop_joblib()  # which searches for lockstep experiments
-    say(f"drawing the figures of {len(lacking)} run{'s' * (len(lacking) > 1)}")
-    return draw_missing_figures(lacking)
+    for error in write_pages(runs):
+        say(error)

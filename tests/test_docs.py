@@ -23,7 +23,6 @@ from markdown_it.token import Token
 from PIL import Image
 from support.config import compose
 from support.runs import make_run
-from support.tiny_runs import no_page
 
 import bnnbench
 from bnnbench.config.assemble import build
@@ -395,7 +394,7 @@ def test_a_run_on_images_is_stored_with_its_figures(
     run = build(
         compose("experiment=planar_flows", *settings, "workers=1", f"outputs_dir={outputs}")
     )
-    execute(run, no_page)
+    execute(run)
     monkeypatch.setattr(gather_results, "check_committed", lambda folder: None)
     old = tmp_path / "figures" / "planar_flows_digits_old.png"
     old.touch()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.config import compose
 from support.tiny_runs import Planner
 
+from bnnbench.config.assemble import build
 from bnnbench.cpp.library import Library
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_status import run_status
+from bnnbench.report.run_output import write_page
 from bnnbench.results.slowdown import MEASURED
 from bnnbench.run_all import run_all
 from bnnbench.types import UserError
@@ -44,37 +52,97 @@ def test_an_error_of_one_run_does_not_stop_the_others(tiny: Planner) -> None:
     assert raised.value is error
 
 
-def test_figures_of_a_sweep_are_drawn_when_its_runs_are_finished(tiny: Planner) -> None:
-    runs = [tiny("splits=1"), tiny("splits=1", "seed=1")]
+FIGURES = {"calibration.png", "predictions.png", "search.png", "splits.png"}
+
+
+def drawn(run: Run) -> set[str]:
+    return {path.name for path in run.folder.root.glob("figures/*")}
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_figures_are_drawn_when_the_runs_are_finished(tiny: Planner, seeds: list[int]) -> None:
+    runs = [tiny("splits=1", f"seed={seed}") for seed in seeds]
 
     def no_figure(folder: RunFolder) -> None:
-        assert not list(folder.root.glob("figures/*"))
+        assert not list(folder.root.glob("figures/*")) and folder.finished()
 
     run_all(runs, no_figure)
-    assert all(run_status(run).intact for run in runs)
-    names = {path.name for run in runs for path in run.folder.root.glob("figures/*")}
-    assert names == {"calibration.png", "predictions.png", "search.png", "splits.png"}
-    more = [replace(run, experiment=tiny("splits=2").experiment) for run in runs[:1]] + runs[1:]
+    assert all(drawn(run) == FIGURES for run in runs)
+    more = [tiny("splits=2"), *runs[1:]]
     run_all(more, lambda folder: no_figure(folder) if folder == more[0].folder else None)
-    assert all(run_status(run).intact for run in more), "figures of fewer splits were replaced"
+    assert all(drawn(run) == FIGURES for run in more), "figures of fewer splits were replaced"
 
 
-def test_an_interrupted_sweep_draws_its_figures_later(tiny: Planner) -> None:
-    runs = [tiny("splits=1"), tiny("splits=1", "seed=1")]
+def kill_before_drawing(folder: RunFolder) -> None:
+    raise KeyboardInterrupt
 
-    def interrupt(folder: RunFolder) -> None:
-        if folder == runs[1].folder:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run_all(runs, interrupt)
-    before = [run.folder.table("splits").read_bytes() for run in runs]
-    assert all(run.complete() and run_status(run).missing_figures for run in runs)
-    run_all(runs[:1])
-    assert run_status(runs[0]).intact
-    run_all(runs)
-    assert all(run_status(run).intact for run in runs)
-    assert before == [run.folder.table("splits").read_bytes() for run in runs], "nothing was run"
+def lose_a_figure(folder: RunFolder) -> None:
+    folder.figure("splits", "png").unlink()
+
+
+@pytest.mark.parametrize("lose", [kill_before_drawing, lose_a_figure])
+def test_a_missing_figure_is_drawn_by_the_next_command(
+    tiny: Planner, lose: Callable[[RunFolder], None]
+) -> None:
+    run, said = tiny("splits=1"), list[str]()
+    if lose is kill_before_drawing:
+        with pytest.raises(KeyboardInterrupt):
+            run_all([run], lose)
+    else:
+        lose(run_all([run])[0])
+    before = run.folder.done.read_bytes(), run.folder.table("splits").read_bytes()
+    assert run_status(run).intact and drawn(run) < FIGURES
+    shutil.rmtree(run.folder.work)
+    run_all([run], say=said.append)
+    assert drawn(run) == FIGURES and len(said) == 1, "nothing was run"
+    assert before == (run.folder.done.read_bytes(), run.folder.table("splits").read_bytes())
+    run_all([replace(run, figures="pdf")])
+    assert drawn(run) == {name.replace("png", "pdf") for name in FIGURES}
+
+
+@pytest.mark.parametrize(
+    ("target", "sentences"),
+    [
+        ("bnnbench.report.split_run_page.splits_figure", 1),
+        ("bnnbench.report.split_run_page.search_figure", 1),
+        ("bnnbench.report.split_run_page.figure_functions", 0),
+        ("bnnbench.report.run_output.run_figures", 1),
+        ("bnnbench.report.run_output.save_figures", 1),
+    ],
+)
+@pytest.mark.parametrize("error", [ZeroDivisionError("of mine"), OSError(28, "disk full")])
+def test_a_figure_that_raises_is_one_sentence(
+    tiny: Planner,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    sentences: int,
+    error: Exception,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(target, fail)
+    run, said = tiny("splits=1", "search.iterations=2"), list[str]()
+    assert run_all([run], say=said.append) == [run.folder]
+    assert run_status(run).intact and len(said) == sentences
+    assert all(str(error) in text and str(run.folder.root) in text for text in said)
+    monkeypatch.undo()
+    run_all([run])
+    assert drawn(run) == FIGURES
+
+
+def test_tables_of_a_page_follow_new_results(tiny: Planner, tmp_path: Path) -> None:
+    """`claims.csv`, which no report reads."""
+    words = ["experiment=conjugate_pairs", "experiment.sizes=[1]", f"outputs_dir={tmp_path}"]
+    run = build(compose(*words, "workers=1"))
+    folder = execute(run)
+    assert write_page(folder) == []
+    claims = folder.table("claims")
+    before, _ = claims.read_text(), claims.write_text("old")
+    assert write_page(folder) == [] and claims.read_text() == "old"
+    folder.done.touch()
+    assert write_page(folder) == [] and claims.read_text() == before
 
 
 @quick

@@ -45,7 +45,7 @@ def test_cells_reproduce_the_stored_outputs(command: Command, name: str) -> None
             return subprocess.run(line, shell=True, capture_output=True, text=True).stdout
         with (
             no_figures(),
-            patch("bnnbench.report.paper.paper_writer.save_figures", lambda *_: None),
+            patch("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {}),
         ):
             code, out, errors = command(*first.split()[1:])
         assert code == 0, errors

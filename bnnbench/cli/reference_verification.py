@@ -64,7 +64,7 @@ def verify_run(results: ReferenceResults, run: str, splits: int) -> Verification
     chosen = sorted(np.random.default_rng().choice(rows.index, min(splits, len(rows)), False))
     with tempfile.TemporaryDirectory() as folder:
         again = same_run(results.runs.loc[run], run, chosen, Path(folder))
-        now = read_splits(execute(again, lambda folder: None)).set_index("split")
+        now = read_splits(execute(again)).set_index("split")
     table = pd.DataFrame([
         {"split": split, "score": score, "reference": before, "now": now.at[split, score]}
         for split in chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from bnnbench.experiment.progress import SweepProgress, watch
 from bnnbench.experiment.provenance import as_yaml, write_environment
 from bnnbench.experiment.record import updated_record, write_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import Done, Page, RunFolder
+from bnnbench.experiment.run_folder import Done, RunFolder
 from bnnbench.experiment.run_status import (
     RunStatus,
     Work,
@@ -25,14 +25,14 @@ from bnnbench.files import remove, write_text
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
 
-Report = Callable[[RunFolder], Page | None]
-"""Writes the page (summary, figures) of a run with complete tables; returns None for no page."""
+Derive = Callable[[RunFolder], Iterable[str]]
+"""Writes further tables from those of all units, and returns the names of their files."""
 
 
 @numpy_defaults()
 def execute(
     run: Run,
-    report: Report,
+    derive: Derive = lambda folder: (),
     sweep: SweepProgress | None = None,
     say: Callable[[str], object] = lambda sentence: None,
     while_waiting: Callable[[], object] = lambda: None,
@@ -42,7 +42,7 @@ def execute(
 
     Args:
         run: the run.
-        report: writes the page of the run, before it counts as complete.
+        derive: writes further tables, before the run counts as finished.
         sweep: the sweep of this run, for its progress.
         say: called with messages about the status of the run.
         while_waiting: called in this process while others compute.
@@ -55,10 +55,6 @@ def execute(
     if status.intact:
         return run.folder
     run.folder.create()
-    if status.needs_only_figures:
-        with lock_tables(run.folder):
-            run.folder.write_done(status.needs_only_figures, report(run.folder) or Page())
-        return run.folder
     work = plan_work(run, status)
     # The engine first: it forks, which would copy locks and threads.
     with started_engine(run, work.tasks, engine) as started, lock_units(run.store, work.units):
@@ -66,9 +62,7 @@ def execute(
         if work.tasks:
             with watch(run, sweep):
                 started.finish(work.tasks, while_waiting)
-        if started is not engine:
-            started.close()  # its threads would prevent the forks that draw figures
-        write_results(run, report)
+        write_results(run, derive)
     return run.folder
 
 
@@ -90,18 +84,21 @@ def prepare_folder(run: Run, work: Work) -> None:
         write_environment(folder, run.workers)
 
 
-def write_results(run: Run, report: Report) -> None:
-    """Write the tables of all finished units, of earlier commands too, and the page."""
+def write_results(run: Run, derive: Derive) -> None:
+    """Write the tables of all finished units, of earlier commands too, and `DONE`.
+
+    Figures of earlier tables are removed.
+    """
     folder = run.folder
     with lock_tables(folder):
         # The run is incomplete until all new tables are written.
         remove(folder.done)
         assembled = run.store.assemble()
         write_record(folder, updated_record(run.record, run.store))
+        folder.remove_figures()
+        files = {**assembled.files, **folder.checksums([folder.record.name, *derive(folder)])}
         finished = datetime.now(UTC).isoformat(timespec="seconds")
-        files = {**assembled.files, **folder.checksums([folder.record.name])}
-        done = Done(finished, tuple(assembled.units), files)
-        folder.write_done(done, report(folder) or Page())
+        folder.write_done(Done(finished, tuple(assembled.units), files))
 
 
 @contextmanager

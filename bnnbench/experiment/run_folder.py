@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from bnnbench.files import (
     READ_ERRORS,
@@ -16,6 +15,7 @@ from bnnbench.files import (
     checksum,
     read_bytes,
     read_text,
+    remove,
     write_text,
 )
 from bnnbench.types import UserError
@@ -36,28 +36,11 @@ class Done:
         finished: time, ISO 8601 in UTC.
         units: units in its tables, in order.
         files: checksums of its record and of every table and array file, by name.
-        page: checksums of files that its page wrote and reports read; their numbers are also in
-            other files.
-        figures: names of the figures of its page; some may not have been drawn yet.
     """
 
     finished: str
     units: tuple[str, ...]
     files: Mapping[str, str]
-    page: Mapping[str, str] = field(default_factory=dict)
-    figures: tuple[str, ...] = ()
-
-
-class Page(NamedTuple):
-    """What the page of a run consists of.
-
-    Attributes:
-        files: names of its files that a report over many runs reads.
-        figures: names of its figures; some may be drawn later.
-    """
-
-    files: Sequence[str] = ()
-    figures: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -112,22 +95,29 @@ class RunFolder:
         try:
             check_regular_files(self.root)
             mark = json.loads(read_text(self.done))
-            files, page = dict(mark["files"]), dict(mark.get("page", {}))
-            units, figures = tuple(mark["units"]), tuple(mark.get("figures", ()))
+            files, units = dict(mark["files"]), tuple(mark["units"])
             datetime.fromisoformat(mark["finished"])
         except READ_ERRORS:
             return None
-        names = (*files, *page, *units, *figures)
+        names = (*files, *units)
         plain = all(isinstance(name, str) and name.isprintable() for name in names)
         if not plain or any("/" in name or name == ".." for name in names):
             return None
-        return Done(mark["finished"], units, files, page, figures)
+        return Done(mark["finished"], units, files)
 
-    def write_done(self, done: Done, page: Page) -> None:
-        """Write `DONE`, with the files and figures of a page that has just been written."""
-        files = self.checksums(page.files)
-        marked = replace(done, page=files, figures=tuple(page.figures))
-        write_text(self.done, json.dumps(asdict(marked)) + "\n")
+    def write_done(self, done: Done) -> None:
+        """Write `DONE`."""
+        write_text(self.done, json.dumps(asdict(done)) + "\n")
+
+    def remove_figures(self) -> None:
+        """Remove all figures."""
+        for suffix in FIGURE_FORMATS["both"]:
+            for path in self.root.glob(f"figures/*.{suffix}"):
+                remove(path)
+
+    def is_outdated(self, path: Path) -> bool:
+        """Whether a file derived from the results is missing, or not newer than they are."""
+        return not path.exists() or path.stat().st_mtime_ns <= self.done.stat().st_mtime_ns
 
     def checksums(self, names: Iterable[str]) -> dict[str, str]:
         """Return the checksums of these files by name, without missing files."""

@@ -10,7 +10,7 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.code_version import describe_other_code
 from bnnbench.experiment.record import code_versions_of
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done
+from bnnbench.experiment.run_folder import Done
 from bnnbench.notes import join_words
 from bnnbench.types import UserError
 
@@ -43,7 +43,6 @@ class RunStatus:
         done: the mark of a run whose tables contain all requested units.
         files: damaged files of the run.
         units: finished units with damaged files.
-        missing_figures: requested figures of its page that are missing.
         other_code: descriptions of other code versions that worked on existing units.
         all_other: whether the run is finished and rests on none of this version.
     """
@@ -52,21 +51,13 @@ class RunStatus:
     done: Done | None = None
     files: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
-    missing_figures: tuple[str, ...] = ()
     other_code: tuple[str, ...] = ()
     all_other: bool = False
 
     @property
     def intact(self) -> bool:
         """Whether there is nothing to do."""
-        return (
-            self.done is not None and not self.files and not self.units and not self.missing_figures
-        )
-
-    @property
-    def needs_only_figures(self) -> Done | None:
-        """The mark of a run that lacks only figures; None for any other run."""
-        return self.done if self.missing_figures and not self.files and not self.units else None
+        return self.done is not None and not self.files and not self.units
 
     @property
     def messages(self) -> list[str]:
@@ -78,8 +69,7 @@ class RunStatus:
             messages.append(f"{self.run.folder.root} contains damaged files: {', '.join(repairs)}")
         elif self.done:
             when = datetime.fromisoformat(self.done.finished).astimezone()
-            drawn = f"; {', '.join(self.missing_figures)} drawn" if self.missing_figures else ""
-            messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
+            messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
         if self.other_code:
             what = "this run" if self.all_other else "part of this run"
             messages.append(
@@ -95,8 +85,7 @@ def run_status(run: Run) -> RunStatus:
         return RunStatus(run)
     mark, store = run.folder.finished(), run.store
     done = mark if run.complete() else None
-    missing = missing_figures(run, done)
-    files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
+    files = run.folder.damaged(mark.files) if mark else []
     finished = [unit for unit in run.experiment.units() if store.finished(unit)]
     units = tuple(unit for unit in finished if not store.intact(unit))
     (now,) = run.record.code_versions
@@ -104,22 +93,7 @@ def run_status(run: Run) -> RunStatus:
     codes = [describe_other_code(old, now) for old in code_versions_of(store, known)]
     other_code = tuple(dict.fromkeys(filter(None, codes)))
     whole = done is not None and all(codes)
-    return RunStatus(run, done, tuple(files), units, missing, other_code, whole)
-
-
-def missing_figures(run: Run, done: Done | None) -> tuple[str, ...]:
-    """Return the file names of the figures of a run's page that do not exist.
-
-    Args:
-        run: with the requested format.
-        done: its mark; None if it is not finished.
-    """
-    figures = (
-        run.folder.figure(name, suffix)
-        for name in (done.figures if done else ())
-        for suffix in FIGURE_FORMATS[run.figures]
-    )
-    return tuple(figure.name for figure in figures if not figure.exists())
+    return RunStatus(run, done, tuple(files), units, other_code, whole)
 
 
 @dataclass(frozen=True)

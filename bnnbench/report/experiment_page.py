@@ -106,6 +106,7 @@ def make_run_page(page: ExperimentPage) -> RunPage:
         page.kind,
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
         lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
+        (CLAIMS,) if page.statements else (),
         partial(_write, page),
         figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
         captions=page.figures.captions,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,9 @@ from rich.console import Console
 from bnnbench.discovery import plugins
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder
-from bnnbench.files import remove
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
 from bnnbench.forks import run_in_forks
-from bnnbench.report.figures.plotting import save_figures
+from bnnbench.report.figures.plotting import describe_error, save_figures
 from bnnbench.report.renderers import terminal
 from bnnbench.report.run_page import FigureFunctions, RunDetails, RunPage, RunSummary
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
@@ -59,51 +57,45 @@ def run_figures(folder: RunFolder) -> FigureFunctions:
     return run_page_for(folder).figures(folder)
 
 
-def write_run_output(
-    folder: RunFolder, figures: str = "both", processes: int = 1, draw: bool = True
-) -> Page:
-    """Write the summary tables and figures of a run into its folder.
+def write_page(
+    folder: RunFolder, figures: str = "both", processes: int = 1, again: bool = False
+) -> list[str]:
+    """Write what is missing of the page of a finished run: its tables and figures.
 
     Args:
         folder: of the run.
         figures: a key of `FIGURE_FORMATS`.
         processes: number of processes that draw.
-        draw: whether to draw the figures now; otherwise those of earlier results are removed.
-    """
-    page = run_page_for(folder)
-    page.write(folder)
-    functions = run_figures(folder)
-    if draw:
-        save_figures(functions, folder.figure, FIGURE_FORMATS[figures], processes)
-    else:
-        for name, suffix in product(functions, FIGURE_FORMATS["both"]):
-            remove(folder.figure(name, suffix))
-    return Page([folder.table(name).name for name in page.report_tables], sorted(functions))
-
-
-def run_output_writer(run: Run, draw: bool) -> Callable[[RunFolder], Page]:
-    """Return a function that writes the output of a run with the run's own options."""
-    return partial(write_run_output, figures=run.figures, processes=run.workers, draw=draw)
-
-
-def draw_missing_figures(runs: Sequence[Run]) -> list[UserError]:
-    """Draw the missing figures of finished runs, of each run in one process.
+        again: whether to write all of it.
 
     Returns:
-        The errors of runs whose figures cannot be drawn.
+        A sentence for everything that cannot be written. The run is finished nevertheless.
     """
-    functions = [partial(_draw_figures, run) for run in runs]
-    errors = run_in_forks(functions, max((run.workers for run in runs), default=1))
-    return [error for error in errors if error]
-
-
-def _draw_figures(run: Run) -> UserError | None:
-    folder = run.folder
     try:
-        save_figures(run_figures(folder), folder.figure, FIGURE_FORMATS[run.figures])
-    except UserError as error:
-        return error
-    return None
+        page = run_page_for(folder)
+        if again or any(folder.is_outdated(folder.table(name)) for name in page.tables):
+            page.write(folder)
+        functions = {
+            name: draw
+            for name, draw in run_figures(folder).items()
+            if again or not all(path.exists() for path in _files(folder, name, figures))
+        }
+        errors = save_figures(functions, folder.figure, FIGURE_FORMATS[figures], processes)
+    except Exception as error:
+        return [f"{folder.root}: its page cannot be written: {describe_error(error)}"]
+    return [f"{folder.root}: {error}" for error in errors.values()]
+
+
+def _files(folder: RunFolder, name: str, figures: str) -> list[Path]:
+    return [folder.figure(name, suffix) for suffix in FIGURE_FORMATS[figures]]
+
+
+def write_pages(runs: Sequence[Run]) -> list[str]:
+    """Write what is missing of the pages of finished runs, in parallel; return the errors."""
+    processes = max((run.workers for run in runs), default=1)
+    each = processes if len(runs) == 1 else 1
+    functions = [partial(write_page, run.folder, run.figures, each) for run in runs]
+    return [error for errors in run_in_forks(functions, processes) for error in errors]
 
 
 def print_run(folder: RunFolder, console: Console) -> None:

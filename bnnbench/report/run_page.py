@@ -108,8 +108,9 @@ class RunPage:
         kind: the kind of experiment, as in `record.json`.
         table: the main results of a run.
         notes: remarks to print below the table.
-        write: derives summary tables from the other files of a run folder and writes them there.
-        report_tables: names of the tables from `write` that the report over many runs reads.
+        tables: names of the tables that `write` writes.
+        write: derives tables from the other files of a run folder and writes them there. Reports do
+            not read them.
         figures: the figures that can be drawn from the files of a run.
         captions: captions of the figures, by figure name.
         summarise: returns the digest and summary of each run of a report, with or without charts,
@@ -119,8 +120,8 @@ class RunPage:
     kind: str
     table: Callable[[RunFolder], TableBlock]
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
+    tables: tuple[str, ...] = ()
     write: Callable[[RunFolder], None] = lambda folder: None
-    report_tables: tuple[str, ...] = ()
     figures: Callable[[RunFolder], FigureFunctions] = lambda folder: {}
     captions: Mapping[str, str] = field(default_factory=dict)
     summarise: Callable[[Runs, bool], Iterator[tuple[str, RunSummary]]] | None = None

@@ -18,7 +18,6 @@ from bnnbench.experiment.code_version import mixed_code_note
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import DIAGNOSIS, KIND
-from bnnbench.files import write_text
 from bnnbench.report.blocks import (
     Column,
     TableBlock,
@@ -42,7 +41,7 @@ from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
-from bnnbench.results.calibration import calibration_table, coverage_note, total_deviation
+from bnnbench.results.calibration import coverage_note, total_deviation
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.completeness import CODE_VERSIONS
 from bnnbench.results.curves import read_curve
@@ -270,9 +269,6 @@ def summarise_runs(runs: Runs, with_charts: bool) -> Iterator[tuple[str, RunSumm
         )
 
 
-SUMMARY = "summary"
-"""Name of the table with every metric averaged over the splits."""
-
 CAPTIONS = {
     "search": "Hyper-parameter search. First panel: best objective of each split (grey), median "
     "and quartiles over splits (blue line and band). Other panels: trials, coloured by objective; "
@@ -290,16 +286,6 @@ CAPTIONS = {
     "two terms",
 }
 """Captions of the figures, by name."""
-
-
-def write_split_tables(folder: RunFolder) -> None:
-    """Write `summary.csv` and `calibration.csv`, derived from the run's other files."""
-    splits = read_splits(folder)
-    write_text(folder.table(SUMMARY), summarise(splits).to_csv(index=False))
-    points = read_test_points(folder, splits)
-    if points is not None:
-        table = calibration_table(points, run_files.read_out_of_fold(folder))
-        write_text(folder.table(run_files.CALIBRATION), table.to_csv(index=False))
 
 
 def figure_functions(folder: RunFolder) -> FigureFunctions:
@@ -332,9 +318,7 @@ SPLIT_RUN_PAGE = RunPage(
     KIND,
     run_table,
     run_notes,
-    write_split_tables,
-    (run_files.CALIBRATION,),
-    figure_functions,
-    CAPTIONS,
-    summarise_runs,
+    figures=figure_functions,
+    captions=CAPTIONS,
+    summarise=summarise_runs,
 )

@@ -12,8 +12,8 @@ import pandas as pd
 from bnnbench import files
 from bnnbench.experiment import split_files
 from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import Done, RunFolder
-from bnnbench.files import READ_ERRORS, RefusedFile, open_file, read_bytes
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import READ_ERRORS, RefusedFile, open_file
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
@@ -198,16 +198,13 @@ class VerifiedRun(NamedTuple):
         folder: the run's folder.
         record: its record.
         splits: its `read_splits`; empty for other kinds of run.
-        calibration: calibration table of its page, by recalibration and split; None if missing
-            or damaged.
-        recomputed: a message about a damaged file that can be recomputed.
+        calibration: its calibration table, by recalibration and split; None without predictions.
     """
 
     folder: RunFolder
     record: Record
     splits: pd.DataFrame
     calibration: pd.DataFrame | None
-    recomputed: str = ""
 
 
 def read_verified(folder: RunFolder) -> VerifiedRun:
@@ -233,32 +230,15 @@ def _read_verified(folder: RunFolder) -> VerifiedRun:
         raise damaged_file_error(folder.root / wrong[0])
     if record.kind != split_files.KIND:
         return VerifiedRun(folder, record, pd.DataFrame(), None)
-    return VerifiedRun(folder, record, read_splits(folder), *read_calibration(folder, done))
-
-
-def read_calibration(folder: RunFolder, done: Done) -> tuple[pd.DataFrame | None, str]:
-    """Return the calibration table of the run's page, and a message if it is damaged.
-
-    The table can be recomputed from the predictions.
-    """
-    path = folder.table(CALIBRATION)
-    if not path.exists():
-        return None, ""
-    sums = {name: checksum for name, checksum in done.page.items() if name == path.name}
-    try:
-        table = read_table(folder, CALIBRATION, ("split", "calibration_error"), ("recalibration",))
-    except UserError:
-        table = None
-    if table is None or folder.damaged(sums) or not read_bytes(path).endswith(b"\n"):  # truncated
-        text = f"{path} is damaged; its numbers were recomputed (--refresh rewrites the file)."
-        return None, text
-    return table, ""
+    return VerifiedRun(folder, record, read_splits(folder), calibration_of(folder))
 
 
 def calibration_of(folder: RunFolder) -> pd.DataFrame | None:
     """Return the calibration table; None without a valid one."""
     try:
-        return read_table(folder, CALIBRATION, ("coverage_90",), ("recalibration",))
+        return read_table(
+            folder, CALIBRATION, ("split", "calibration_error", "coverage_90"), ("recalibration",)
+        )
     except UserError:  # a report recomputes it
         return None
 

@@ -55,9 +55,8 @@ class Runs:
             `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: folder of each run.
-        calibrations: calibration table of each run that has one (`read_calibration`).
+        calibrations: calibration table of each run that has one.
         skipped: a message for every run left out because a file of it cannot be read.
-        recomputed: a message for every damaged file whose numbers were recomputed.
         user_published: published values given by the user (`read_user_published`).
         left_out: messages about runs that were left out on purpose.
     """
@@ -68,7 +67,6 @@ class Runs:
     folders: Mapping[str, RunFolder]
     calibrations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
-    recomputed: tuple[str, ...] = ()
     user_published: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=list(USER_PUBLISHED_COLUMNS))
     )
@@ -141,8 +139,7 @@ def read_runs(
     calibrations = {
         n: run.calibration for n, run in verified.items() if run.calibration is not None
     }
-    recomputed = tuple(run.recomputed for run in verified.values() if run.recomputed)
-    return Runs(path, tables, splits, folders, calibrations, skipped, recomputed)
+    return Runs(path, tables, splits, folders, calibrations, skipped)
 
 
 def read_verified_runs(

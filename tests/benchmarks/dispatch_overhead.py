@@ -66,7 +66,7 @@ def seconds(runs: list[Run]) -> float:
     started, sweep = time.perf_counter(), SweepProgress(runs)
     with shared_engine(runs) as engine:
         for run in runs:
-            execute(run, lambda folder: None, sweep, engine=engine)
+            execute(run, sweep=sweep, engine=engine)
     return time.perf_counter() - started
 
 

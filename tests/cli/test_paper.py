@@ -111,7 +111,7 @@ def test_a_table_that_is_too_wide_is_written_with_a_note(
 ) -> None:
     monkeypatch.setattr("bnnbench.report.paper.layout.PAGE_WIDTH", 0.5)
     monkeypatch.setattr("bnnbench.report.paper.layout.COLUMN_WIDTH", 0.4)
-    monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: None)
+    monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
     code, _, errors = command("report", str(outputs), "--style", "paper")
     assert code == 0 and "inches wide" in errors and "--methods" in errors
 

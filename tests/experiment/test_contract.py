@@ -19,7 +19,6 @@ from support.config import compose
 from support.experiments import CASES, NAMES
 from support.quick import slow_except
 from support.refusals import assert_refused
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.constraints import constraints_of
@@ -61,7 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
     @cache
     def finished(name: str) -> Run:
         run = make_run(name, tmp_path_factory.mktemp(name))
-        execute(run, no_page)
+        execute(run)
         return run
 
     return finished
@@ -142,9 +141,9 @@ def test_a_killed_run_resumes_to_the_same_bits(
         raise KeyboardInterrupt
 
     with patch.object(UnitStore, "save", save_and_die), pytest.raises(KeyboardInterrupt):
-        execute(run, no_page)
+        execute(run)
     assert len(run.store.units()) == 1 and not run.complete()
-    folder = execute(make_run(name, tmp_path), no_page)
+    folder = execute(make_run(name, tmp_path))
     tables, arrays = tables_of(expected.folder), arrays_of(expected.folder)
     assert tables and tables.keys() == tables_of(folder).keys()
     for table, values in tables_of(folder).items():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +12,10 @@ from support.damage import clear, flip_bit, truncate
 from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Page, RunFolder
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_status import run_status
-from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
-from bnnbench.files import read_bytes, write_text
-from bnnbench.results.run_files import read_splits
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.files import read_bytes
 
 Damage = Callable[[Path], object]
 
@@ -109,20 +106,20 @@ def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("damage", [flip_bit, Path.unlink])
-def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage) -> None:
+def test_a_damaged_derived_table_is_written_again(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
 
-    def page(folder: RunFolder) -> Page:
-        folder.table("mine").write_text("found on the page\n")
-        return Page(["mine.csv", "not_there.csv"])
+    def derive(folder: RunFolder) -> list[str]:
+        folder.table("mine").write_text("derived\n")
+        return ["mine.csv", "not_there.csv"]
 
-    folder = execute(run, page)
+    folder = execute(run, derive)
     done = folder.finished()
-    assert done and done.page.keys() == {"mine.csv"} and "mine.csv" not in done.files
+    assert done and "mine.csv" in done.files and "not_there.csv" not in done.files
     damage(folder.table("mine"))
     assert run_status(run).files == ("mine.csv",)
-    execute(run, page)
-    assert run_status(run).intact and folder.table("mine").read_text() == "found on the page\n"
+    execute(run, derive)
+    assert run_status(run).intact and folder.table("mine").read_text() == "derived\n"
 
 
 @pytest.mark.slow
@@ -157,32 +154,3 @@ def test_a_search_resumes_before_the_damaged_line(tiny: Planner) -> None:
     _, again = finished(run)
     assert log.read_bytes().startswith(kept)
     np.testing.assert_array_equal(again["rmse"], table["rmse"])
-
-
-def test_missing_figures_are_drawn(tiny: Planner) -> None:
-    run = tiny("splits=1", "search.iterations=2")
-    folder, table = finished(run)
-
-    def report(folder: RunFolder) -> Page:
-        for suffix in FIGURE_FORMATS[run.figures]:
-            write_text(folder.figure("search", suffix), "a curve")
-        return Page(figures=["search"])
-
-    assert run_status(run).missing_figures == (), "no figure was drawn before"
-    execute(replace(run, resume=False), report)
-    done = folder.finished()
-    assert run_status(run).intact and done is not None and done.figures == ("search",)
-    folder.figure("search", "png").unlink()
-    before = {path: path.read_bytes() for path in (folder.table(SPLITS), folder.record)}
-    shutil.rmtree(folder.work)
-    assert run_status(run).missing_figures == ("search.png",)
-    assert len(run_status(run).messages) == 1
-    execute(run, report)
-    assert run_status(run).intact and folder.figure("search", "png").exists()
-    run = replace(run, figures="both")
-    write_text(folder.figure("of_an_older_version", "png"), "a curve")
-    assert run_status(run).missing_figures == ("search.pdf",)
-    execute(run, report)
-    assert run_status(run).intact
-    assert before == {path: path.read_bytes() for path in before}, "nothing was run"
-    assert read_splits(folder)["rmse"].tolist() == table["rmse"].tolist()

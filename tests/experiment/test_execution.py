@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_runs import SCORES, Planner, finished, no_page
+from support.tiny_runs import SCORES, Planner, finished
 from support.user_errors import raises_user_error
 
 from bnnbench.cpp.library import Library, library
@@ -136,7 +136,7 @@ def test_splits_added_later_reuse_finished_ones(tiny: Planner) -> None:
     with np.load(folder.arrays("predictions")) as points:
         assert np.unique(points["split"]).tolist() == [0, 1]
     before = folder.done.stat().st_mtime_ns
-    assert execute(first, no_page) == folder and folder.done.stat().st_mtime_ns == before
+    assert execute(first) == folder and folder.done.stat().st_mtime_ns == before
 
 
 def test_two_processes_may_fill_one_run(tiny: Planner) -> None:
@@ -146,7 +146,7 @@ def test_two_processes_may_fill_one_run(tiny: Planner) -> None:
     with lock_units(other.store, other.experiment.units()):
         finished(ours)
         with raises_user_error(code="locked") as error:
-            execute(both, no_page)
+            execute(both)
         assert "split-00" in str(error.value)
     _, table = finished(both)
     assert table["split"].tolist() == [0, 1]

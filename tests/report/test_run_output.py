@@ -15,7 +15,7 @@ from support.runs import make_folder, make_run
 from support.user_errors import raises_user_error
 
 from bnnbench.discovery import plugins
-from bnnbench.report.run_output import find_run_page, print_run, run_page_for, write_run_output
+from bnnbench.report.run_output import find_run_page, print_run, run_page_for, write_page
 from bnnbench.report.run_page import RunPage
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 
@@ -27,7 +27,7 @@ import sys
 from bnnbench.cli.main import main
 from bnnbench.report import run_output
 
-run_output.save_figures = lambda *_: None
+run_output.save_figures = lambda *_: {}
 for line in (
     "method=linear dataset=diabetes search=none splits=1",
     "experiment=conjugate_pairs experiment.sizes=[1]",
@@ -82,7 +82,9 @@ def test_a_kind_without_a_page_is_refused(tmp_path: Path) -> None:
     names = {"experiment": "x", "dataset": "x", "method": "x"}
     folder = make_folder(tmp_path, names, "v1", "unheard_of")
     with raises_user_error("kind"):
-        write_run_output(folder)
+        run_page_for(folder)
+    (sentence,) = write_page(folder)
+    assert "unheard_of" in sentence
 
 
 @pytest.mark.parametrize("page", [SPLIT_RUN_PAGE, *OWN], ids=lambda page: page.kind)

@@ -15,7 +15,7 @@ from support.synthetic_data import make_curve_run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.report.split_run_page import (
     SPLIT_RUN_PAGE,
     Z_STATEMENT,
@@ -24,6 +24,7 @@ from bnnbench.report.split_run_page import (
     run_table,
 )
 from bnnbench.results.calibration import RECALIBRATIONS
+from bnnbench.results.derived_tables import write_derived_tables
 from bnnbench.results.run_files import (
     CALIBRATION,
     read_out_of_fold,
@@ -38,14 +39,13 @@ def figures_of(folder: RunFolder) -> dict[str, Any]:
 
 
 @pytest.mark.ci
-def test_the_page_holds_summary_calibration_and_figures(tmp_path: Path) -> None:
+def test_the_page_holds_figures_and_there_are_derived_tables(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     add_search(folder)
     add_arrays(folder)
     add_arrays(folder, OUT_OF_FOLD)
-    page = write_run_output(folder)
-    assert page.files == ["calibration.csv"]
-    assert page.figures == ["calibration", "predictions", "search", "splits"]
+    assert write_page(folder) == []
+    assert write_derived_tables(folder) == ["summary.csv", "calibration.csv"]
     assert pd.read_csv(folder.table("summary"))["mean"][0] == pytest.approx(5)
     table = pd.read_csv(folder.table(CALIBRATION))
     assert set(table["recalibration"]) == {"none", *RECALIBRATIONS}
@@ -132,7 +132,7 @@ def test_a_run_without_finite_scores_is_still_written(tmp_path: Path) -> None:
     folder = make_run(tmp_path, **lost, diverged=1)
     add_arrays(folder, PREDICTIONS, {**make_points(), "mean": np.full(40, np.nan)})
     make_search().assign(objective=math.nan).to_csv(folder.table(SEARCH), index=False)
-    write_run_output(folder)
+    assert write_page(folder) == []
     assert folder.figure("search", "png").stat().st_size > 5000
     assert len(run_table(folder).rows) == 9 and len(RMSE) == 4
 

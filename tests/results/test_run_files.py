@@ -7,18 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from support.command import Command
 from support.damage import clear, flip_bit, truncate
 from support.runs import add_arrays, add_checksums, add_search, make_run, metadata_of
+from support.tiny_runs import Planner
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS
-from bnnbench.report.split_run_page import write_split_tables
-from bnnbench.results.calibration import gather_calibration
 from bnnbench.results.run_tables import read_runs
+from bnnbench.run_all import run_all
 
 FILES = ("splits.csv", "predictions.npz", "out_of_fold.npz", "objective.npz", "record.json")
 
@@ -52,38 +51,17 @@ def test_a_damaged_file_is_reported_and_its_run_is_skipped(
     assert str(folder.root) in sentence and name in sentence and "damaged" in sentence
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", [truncate, clear, overwrite])
-def test_a_damaged_calibration_table_is_recomputed(
-    tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
-    folder = make_intact_run(tmp_path)
-    make_intact_run(tmp_path, "pbp")
-    write_split_tables(folder)
-    whole = read_runs(tmp_path)
-    assert len(whole.calibrations) == 1 and not whole.recomputed
-    damage(folder.table("calibration"))
-    runs = read_runs(tmp_path)
-    (sentence,) = runs.recomputed
-    assert "calibration.csv is damaged" in sentence and "--refresh" in sentence
-    assert not runs.skipped and not runs.calibrations
-    pd.testing.assert_frame_equal(gather_calibration(runs), gather_calibration(whole))
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
-def test_the_calibration_table_has_a_checksum(command: Command, tmp_path: Path) -> None:
-    folder = make_intact_run(tmp_path)
-    assert command("report", "--refresh", str(tmp_path))[0] == 0
-    path = folder.table("calibration")
-    before, digits = path.read_text(), path.read_bytes().replace(b"0.1", b"0.2")
-    done = folder.finished()
-    assert done and list(done.page) == ["calibration.csv"]
-    path.write_bytes(digits)  # still a valid table
-    code, _, errors = command("report", str(tmp_path))
-    assert code == 0 and "calibration.csv is damaged" in errors
-    code, _, errors = command("report", "--refresh", str(tmp_path))
-    assert code == 0 and errors == "" and path.read_text() == before
+def test_the_calibration_table_has_a_checksum(tiny: Planner) -> None:
+    (folder,) = run_all([tiny("splits=1", "search.iterations=2")])
+    done, path = folder.finished(), folder.table("calibration")
+    assert done and {"calibration.csv", "summary.csv"} < done.files.keys()
+    assert len(read_runs(folder.root).calibrations) == 1
+    path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))  # still a valid table
+    with raises_user_error("calibration.csv", "damaged"):
+        read_runs(folder.root)
+    run_all([tiny("splits=1", "search.iterations=2")])
+    assert len(read_runs(folder.root).calibrations) == 1
 
 
 def test_a_record_with_missing_metadata(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def run_case(case: str, outputs: Path) -> None:
     """Execute all runs of a case without writing pages."""
     for config in _configs([*CASES[case].split(), f"outputs_dir={outputs}"]):
         with suppress(DuplicateConfiguration):
-            execute(build(config), lambda folder: None)
+            execute(build(config))
 
 
 def _configs(words: list[str]) -> list[dict[str, Any]]:

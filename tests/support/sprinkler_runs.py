@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,11 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
 from support.config import compose
 from support.exact_draws import posterior_samples
-from support.tiny_runs import no_page
 
 EVALUATIONS = 9
 """Rows of `curves.csv` per repetition."""
@@ -83,4 +82,7 @@ def finished_run(
             {CURVES: curve if state == OK else [], REPETITIONS: [last]},
             {SAMPLES: {SAMPLES: draws().astype(np.float32)}},
         )
-    return execute(run, partial(write_run_output, figures="png") if page else no_page)
+    folder = execute(run)
+    if page:
+        assert not write_page(folder, "png")
+    return folder

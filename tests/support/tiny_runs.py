@@ -29,13 +29,9 @@ def tiny_run(table: Path, outputs: Path, *overrides: str) -> Run:
     return build(compose(*base, *TINY, f"outputs_dir={outputs}", *overrides))
 
 
-def no_page(folder: RunFolder) -> None:
-    """Write no page."""
-
-
 def finished(run: Run) -> tuple[RunFolder, pd.DataFrame]:
     """Execute a run and return its folder and `splits.csv`."""
-    folder = execute(run, no_page)
+    folder = execute(run)
     return folder, pd.read_csv(folder.table(SPLITS))
 
 

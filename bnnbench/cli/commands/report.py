@@ -166,17 +166,12 @@ def run(given: Namespace) -> int:
 
 
 def refresh_runs(runs: Runs, processes: int) -> None:
-    """Rewrite the summary and the figures of every run; print a note if that is impossible."""
-    from bnnbench.report.run_output import write_run_output
+    """Rewrite the page of every run; print a note if that is impossible."""
+    from bnnbench.report.run_output import write_page
 
     for folder in runs.folders.values():
-        try:
-            page, done = write_run_output(folder, processes=processes), folder.finished()
-        except UserError as error:
+        for error in write_page(folder, processes=processes, again=True):
             note(f"not refreshed: {error}")
-        else:
-            if done:
-                folder.write_done(done, page)
 
 
 def describe_suites() -> str:
@@ -229,8 +224,6 @@ def write_and_show(
         if refresh:
             refresh_runs(runs, available_cores())
             runs = read()
-        for message in runs.recomputed:
-            note(message)
         report = write_report(runs, style, output_dir, available_cores())
     if len(runs.scored):
         console = stdout()

@@ -9,7 +9,9 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from html import escape
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import matplotlib
@@ -21,7 +23,9 @@ from matplotlib.textpath import text_to_path
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
 from bnnbench.files import remove, write_atomically, write_text
 from bnnbench.forks import run_in_forks
+from bnnbench.notes import note
 from bnnbench.report.figures.inline_svg import inline_svg
+from bnnbench.types import UserError
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe & Ito (2008): eight colours that are distinct with any colour vision."""
@@ -236,7 +240,7 @@ def save_figures(
     path_of: Callable[[str, str], Path],
     suffixes: Sequence[str] = FIGURE_FORMATS["both"],
     processes: int = 1,
-) -> None:
+) -> dict[str, str]:
     """Draw and save figures.
 
     Args:
@@ -245,16 +249,26 @@ def save_figures(
         suffixes: of the files to write, as for `plotting.save_figure`.
         processes: number of processes, including this one.
 
+    Returns:
+        A sentence for each figure that cannot be drawn, by name.
+
     Raises:
-        Exception: the exception of a drawing function, from whichever process.
+        OSError: if a file cannot be written.
     """
-    run_in_forks(
-        [
-            partial(_save, draw, partial(path_of, name), suffixes)
-            for name, draw in functions.items()
-        ],
-        processes,
-    )
+    calls = [
+        partial(_save, name, draw, partial(path_of, name), suffixes)
+        for name, draw in functions.items()
+    ]
+    errors = zip(functions, run_in_forks(calls, processes), strict=True)
+    return {name: error for name, error in errors if error}
+
+
+def describe_error(error: Exception) -> str:
+    """Return an error in words, with its place in the code unless it is one of the user."""
+    if isinstance(error, UserError | OSError):
+        return str(error)
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}"
 
 
 def save_and_inline(
@@ -268,7 +282,7 @@ def save_and_inline(
     The arguments are those of `save_figures`; without `path_of` no files are saved.
 
     Returns:
-        The `<svg>` elements by name.
+        The `<svg>` elements by name, or a paragraph that says why a figure cannot be drawn.
     """
     with tempfile.TemporaryDirectory() as temporary:
 
@@ -277,9 +291,22 @@ def save_and_inline(
                 return Path(temporary) / f"{name}.{suffix}"
             return path_of(name, suffix)
 
-        save_figures(functions, path, (*suffixes, "svg"), processes)
-        return {name: path(name, "svg").read_text("utf-8") for name in functions}
+        errors = save_figures(functions, path, (*suffixes, "svg"), processes)
+        for error in errors.values():
+            note(error)
+        return {
+            name: f"<p>{escape(errors[name])}</p>"
+            if name in errors
+            else path(name, "svg").read_text("utf-8")
+            for name in functions
+        }
 
 
-def _save(draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> None:
-    save_figure(draw(), path_of, suffixes)
+def _save(name: str, draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> str:
+    try:
+        save_figure(draw(), path_of, suffixes)
+    except OSError:  # the disk is full, or the folder is not writable
+        raise
+    except Exception as error:
+        return f"the figure {name} cannot be drawn: {describe_error(error)}"
+    return ""

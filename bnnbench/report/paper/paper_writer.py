@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.files import write_text
+from bnnbench.notes import note
 from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.latex import latex_document
@@ -32,7 +33,8 @@ def write_paper(
         f"{FILE_STEM}_{metric.key}": partial(paper_figure, table, metric, error)
         for metric in table.metrics
     }
-    save_figures(figures, report.figure, ("pdf",), processes)
+    for error in save_figures(figures, report.figure, ("pdf",), processes).values():
+        note(error)
     return layout
 
 

@@ -154,4 +154,4 @@ def failures(run: SprinklerRun) -> Iterator[str]:
         )
 
 
-PAGE = RunPage(KIND, run_table, run_notes, write_run_page, figures=run_figures, captions=CAPTIONS)
+PAGE = RunPage(KIND, run_table, run_notes, (ANSWERS, CLAIMS), write_run_page, run_figures, CAPTIONS)

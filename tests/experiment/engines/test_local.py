@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.tiny_runs import SCORES, Planner, finished, no_page
+from support.tiny_runs import SCORES, Planner, finished
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine
@@ -61,7 +61,7 @@ def test_an_error_ends_all_workers(tiny: Planner, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Task, "run", fail_or_wait)
     began = time.monotonic()
     with pytest.raises(ValueError, match="a mistake of ours"):
-        execute(replace(tiny("splits=2"), workers=2), no_page)
+        execute(replace(tiny("splits=2"), workers=2))
     assert not multiprocessing.active_children() and time.monotonic() - began < 30
 
 
@@ -95,7 +95,7 @@ def test_all_runs_of_a_sweep_share_processes(tiny: Planner) -> None:
     with shared_engine(runs) as engine:
         children = {child.pid for child in multiprocessing.active_children()}
         for run in runs:
-            execute(run, no_page, engine=engine)
+            execute(run, engine=engine)
             assert {child.pid for child in multiprocessing.active_children()} == children
     assert len(children) == 2 and not multiprocessing.active_children()
     assert all(run.complete() for run in runs)
@@ -105,13 +105,13 @@ def test_all_runs_of_a_sweep_share_processes(tiny: Planner) -> None:
 def test_later_runs_start_early_and_record_their_code_version(tiny: Planner) -> None:
     first, later = a_sweep(tiny)[:2]
     with shared_engine([first, later]) as engine:
-        execute(first, no_page, engine=engine)
+        execute(first, engine=engine)
         until = time.monotonic() + 30
         while later.unfinished_units() and time.monotonic() < until:
             time.sleep(0.02)
         assert not later.unfinished_units() and not later.complete()
         assert read_record(later.folder).code_versions == list(later.record.code_versions)
-        execute(later, no_page, engine=engine)
+        execute(later, engine=engine)
     alone = replace(later, outputs=later.outputs / "alone")
     assert finished(later)[1][SCORES].equals(finished(alone)[1][SCORES])
 
@@ -123,7 +123,7 @@ def test_a_damaged_unit_is_run_again_in_a_sweep(tiny: Planner) -> None:
     runs[1].store.file("split-00", "npz").write_bytes(b"damaged")
     with shared_engine(runs) as engine:
         for run in runs:
-            execute(run, no_page, engine=engine)
+            execute(run, engine=engine)
     assert run_status(runs[1]).units == ()
     assert finished(runs[1])[1][SCORES].equals(before[SCORES])
 

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
-from bnnbench.report.figures.plotting import save_figures
+from bnnbench.report.figures.plotting import save_and_inline, save_figures
 from bnnbench.types import UserError
 
 
@@ -61,29 +61,47 @@ def test_old_files_of_other_formats_are_removed(tmp_path: Path) -> None:
     assert {*contents(tmp_path)} == {"line.png"}
 
 
+class OfThisTestError(Exception):
+    """Cannot be pickled if it is raised in another process."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError
+
+
 @pytest.mark.usefixtures("forks_allowed")
 @pytest.mark.parametrize("place_of_error", [0, 1])
-def test_an_error_in_any_process_is_raised(tmp_path: Path, place_of_error: int) -> None:
+@pytest.mark.parametrize(
+    "error", [UserError("of mine"), OfThisTestError("of mine"), KeyError("of mine")]
+)
+def test_the_other_figures_are_drawn_if_one_raises(
+    tmp_path: Path, place_of_error: int, kind: type[Exception]
+) -> None:
     def fail() -> NoReturn:
-        raise UserError("damaged table", setting="table")
+        raise kind("of mine")
 
-    drawings = dict(LINES)
-    drawings[f"line_{place_of_error}"] = fail
-    with pytest.raises(UserError) as error:
-        save_figures(drawings, place(tmp_path), ("png",), 2)
-    assert error.value.setting == "table"
+    name = f"line_{place_of_error}"
+    errors = save_figures({**LINES, name: fail}, place(tmp_path), ("png",), 2)
+    assert errors.keys() == {name} and "of mine" in errors[name] and name in errors[name]
+    assert {*contents(tmp_path)} == {f"{other}.png" for other in LINES if other != name}
 
 
 @pytest.mark.usefixtures("forks_allowed")
-def test_an_error_that_cannot_be_pickled_is_raised(tmp_path: Path) -> None:
-    class OfThisTestError(Exception):
-        pass
+@pytest.mark.parametrize("place_of_error", [0, 1])
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path, place_of_error: int) -> None:
+    (tmp_path / f"line_{place_of_error}.png").mkdir()
+    (tmp_path / f"line_{place_of_error}.png" / "file").touch()
+    with pytest.raises(OSError, match="directory"):
+        save_figures(LINES, place(tmp_path), ("png",), 2)
 
+
+@pytest.mark.parametrize("name", ["line_0", "line_1"])
+def test_a_page_says_which_figure_is_missing(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     def fail() -> NoReturn:
-        raise OfThisTestError("message")
+        raise ValueError("<of mine>")
 
-    with pytest.raises(OfThisTestError, match="message"):
-        save_figures({**LINES, "line_1": fail}, place(tmp_path), ("png",), 2)
+    inline = save_and_inline({**LINES, name: fail})
+    assert "&lt;of mine&gt;" in inline[name] and "<of mine>" in capsys.readouterr().err
+    assert all("<svg" in text for other, text in inline.items() if other != name)
 
 
 @pytest.mark.usefixtures("forks_allowed")

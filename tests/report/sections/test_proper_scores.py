@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from support.blocks import blocks, data_files
 from support.config import TINY, compose
-from support.tiny_runs import no_page
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
@@ -56,7 +55,7 @@ def test_the_section_of_a_run(tmp_path: Path) -> None:
     words = ["dataset=diabetes", "method=bbb", "method.prior_precision=1", "search=none", *TINY]
     words += ["method.noise_precision=5", "workers=1"]
     words += [f"evaluation.save_{name}=true" for name in ("predictive_mixture", "fold_predictions")]
-    folder = execute(build(compose(*words, f"outputs_dir={tmp_path}")), no_page)
+    folder = execute(build(compose(*words, f"outputs_dir={tmp_path}")))
     for one in split_predictions(folder):
         mean, total = one.mixture.loc.mean(1), one.mixture.epistemic_deviation() ** 2
         assert mean == pytest.approx(one.points["mean"].to_numpy(), rel=1e-4)

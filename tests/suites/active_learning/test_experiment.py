@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 from support.blocks import blocks, data_files
 from support.config import TINY, compose
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.suites.active_learning.experiment import ARMS, ActiveLearning, Choice, label_rows
 from bnnbench.suites.active_learning.page import read_labels, run_table, section, summarise_arms
 from bnnbench.types import Table
@@ -107,8 +106,8 @@ def test_summary_of_known_curves() -> None:
 
 
 def test_pages_and_reports(tmp_path: Path) -> None:
-    folder = execute(small_run(tmp_path, "method=linear"), no_page)
-    write_run_output(folder, figures="png")
+    folder = execute(small_run(tmp_path, "method=linear"))
+    assert write_page(folder, "png") == []
     assert folder.figure("curves", "png").exists()
     assert [row[0] for row in run_table(folder).rows] == ["random", "variance", "distance"]
     table = data_files(blocks(section, tmp_path))["labels"]

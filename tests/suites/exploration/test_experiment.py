@@ -14,14 +14,13 @@ from scipy.linalg import sqrtm
 from sklearn.linear_model import BayesianRidge
 from support.blocks import blocks, data_files
 from support.config import TINY, compose
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.repetitions import Fits
 from bnnbench.experiment.run import Run
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.results.claims import check_claims
 from bnnbench.suites.exploration import experiment
 from bnnbench.suites.exploration.experiment import (
@@ -147,8 +146,8 @@ def test_summary_and_claims_of_known_regrets() -> None:
 
 
 def test_pages_and_reports(tmp_path: Path) -> None:
-    folder = execute(small_run(tmp_path, "method=pbp"), no_page)
-    write_run_output(folder, figures="png")
+    folder = execute(small_run(tmp_path, "method=pbp"))
+    assert write_page(folder, "png") == []
     assert folder.figure("curves", "png").exists()
     rules = ["uniform", "greedy", "thompson, marginals"]
     assert [row[0] for row in run_table(folder).rows] == rules

@@ -14,7 +14,6 @@ import pytest
 from support.config import compose
 from support.quick import slow_except
 from support.runs import with_columns
-from support.tiny_runs import no_page
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
@@ -61,7 +60,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
         outputs: Path = tmp_path_factory.mktemp("outputs")
         words = [f"experiment.{word}" for word in SETTINGS.get(name, "").split()]
         words += [f"experiment={kind_of(name)}", "workers=1", f"outputs_dir={outputs}"]
-        return execute(build(compose(*words)), no_page)
+        return execute(build(compose(*words)))
 
     return folder_of
 
@@ -310,4 +309,4 @@ def test_numbers_out_of_range_are_an_error(tmp_path: Path) -> None:
     words = ["experiment=clutter", "experiment.theta=1e300", "experiment.sizes=[20]"]
     run = build(compose(*words, f"outputs_dir={tmp_path}", "workers=1"))
     with raises_user_error("experiment", "out_of_range"):
-        execute(run, no_page)
+        execute(run)

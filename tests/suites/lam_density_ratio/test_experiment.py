@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.config import job_overrides
 from support.sprinkler_runs import sprinkler
-from support.tiny_runs import no_page, with_experiment
+from support.tiny_runs import with_experiment
 
 from bnnbench.experiment import resumable_stack, state_file
 from bnnbench.experiment.base import Task
@@ -47,7 +47,7 @@ def assert_same_tables(ours: RunFolder, theirs: RunFolder) -> None:
 
 
 def test_a_run_writes_the_tables_that_pages_read(tmp_path: Path) -> None:
-    folder = execute(run_of(tmp_path), no_page)
+    folder = execute(run_of(tmp_path))
     curves, ends = (pd.read_csv(folder.table(name)) for name in (CURVES, REPETITIONS))
     assert list(curves) == ["repetition", "iteration", "average_kl", "estimator_loss", "nelbo"]
     assert curves[["repetition", "iteration"]].to_numpy().tolist() == [
@@ -74,7 +74,7 @@ class Killed(Exception):
 def test_a_killed_repetition_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = execute(run_of(tmp_path / "whole"), no_page)
+    whole = execute(run_of(tmp_path / "whole"))
     monkeypatch.setattr(resumable_stack, "SAVE_SECONDS", 0.0)
     run = run_of(tmp_path / "killed")
     take_step, done = DensityRatioStack.take_step, []
@@ -88,7 +88,7 @@ def test_a_killed_repetition_is_resumed(
     with monkeypatch.context() as patch:
         patch.setattr(DensityRatioStack, "take_step", killed_after_five)
         with pytest.raises(Killed):
-            execute(run, no_page)
+            execute(run)
     unit, state = "repetition-00", run.store.file("repetition-00", state_file.SUFFIX)
     assert state_file.steps(state) == 5
     assert run.experiment.count_steps(unit, run.store) == (5, 7)
@@ -98,7 +98,7 @@ def test_a_killed_repetition_is_resumed(
     monkeypatch.setattr(
         DensityRatioStack, "take_step", lambda s: (restarted.append(s.steps), take_step(s))[1]
     )
-    assert_same_tables(execute(run, no_page), whole)
+    assert_same_tables(execute(run), whole)
     assert restarted == [5, 6, *range(7)]  # the second repetition from its start
     assert run.experiment.count_steps(unit, run.store) == (7, 7)
     assert "damaged" not in capsys.readouterr().err
@@ -107,10 +107,10 @@ def test_a_killed_repetition_is_resumed(
 @pytest.mark.slow
 def test_stacked_repetitions_give_the_results_of_separate_ones(tmp_path: Path) -> None:
     """As on a GPU, where all repetitions of a run form one stack."""
-    curves, ends = tables(execute(run_of(tmp_path / "alone"), no_page))
+    curves, ends = tables(execute(run_of(tmp_path / "alone")))
     run = run_of(tmp_path / "together")
     Task(run.experiment, run.store, run.experiment.units()).run()
-    ours = tables(execute(run, no_page))
+    ours = tables(execute(run))
     pd.testing.assert_frame_equal(ours[0], curves, rtol=1e-3)
     np.testing.assert_allclose(ours[1]["average_kl"], ends["average_kl"], rtol=1e-3)
 
@@ -120,7 +120,7 @@ def test_a_repetition_that_fails_in_pretraining_has_a_row(
 ) -> None:
     original = stack.initial_weights
     monkeypatch.setattr(stack, "initial_weights", lambda a, seed: original(a, seed) * float("inf"))
-    folder = execute(run_of(tmp_path, repetitions=1), no_page)
+    folder = execute(run_of(tmp_path, repetitions=1))
     ends = pd.read_csv(folder.table(REPETITIONS)).iloc[0]
     assert (ends["status"], ends["failed_at"]) == ("not finite", 0)
     scores = ["average_kl", "kl", "nelbo"]

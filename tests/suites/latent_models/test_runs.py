@@ -14,7 +14,6 @@ import pytest
 from matplotlib.colors import to_rgb
 from support.config import compose
 from support.runs import with_columns
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment import resumable_stack, state_file
@@ -64,7 +63,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 
     @cache
     def folder_of(kind: str) -> RunFolder:
-        return execute(make_run(kind, tmp_path_factory.mktemp("outputs")), no_page)
+        return execute(make_run(kind, tmp_path_factory.mktemp("outputs")))
 
     return folder_of
 
@@ -125,7 +124,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
         train_epoch(self, epoch)
 
     with patch.object(stack, "train_epoch", train_or_die), pytest.raises(KeyboardInterrupt):
-        execute(run, no_page)
+        execute(run)
     unit = run.experiment.units()[0]
     assert run.experiment.count_steps(unit, run.store) == (2, 4)
 
@@ -134,7 +133,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
         train_epoch(self, epoch)
 
     with patch.object(stack, "train_epoch", record):
-        folder = execute(make_run(kind, tmp_path), no_page)
+        folder = execute(make_run(kind, tmp_path))
     assert trained[:2] == [3, 4] and not list(folder.work.glob(f"*.{state_file.SUFFIX}"))
     for table in (ANSWERS, CURVES):
         ours, expected = (pd.read_csv(f.table(table)) for f in (folder, folders(kind)))

@@ -10,7 +10,6 @@ import pytest
 import torch
 from support.command import Command, result_folder
 from support.config import compose
-from support.tiny_runs import no_page
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from bnnbench.config.assemble import build
@@ -39,7 +38,7 @@ def posterior() -> MultivariateNormal:
 def run_posteriors(outputs: Path, *overrides: str) -> pd.DataFrame:
     """Execute a run and return its table, by posterior and weight."""
     run = build(compose(EXPERIMENT, *overrides, f"outputs_dir={outputs}"))
-    folder = execute(run, no_page)
+    folder = execute(run)
     assert len(pd.read_csv(folder.table(POINTS))) == 100
     return pd.read_csv(folder.table(POSTERIOR)).set_index(["posterior", "weight"])
 

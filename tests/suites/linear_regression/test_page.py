@@ -12,7 +12,7 @@ from support.runs import make_folder
 from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.suites.linear_regression.experiment import (
     diagonal,
     mean_field,
@@ -73,7 +73,7 @@ def test_a_distance_from_the_optimum_is_noted(tmp_path: Path, shift: float) -> N
 @pytest.mark.slow
 def test_the_figure_is_written(tmp_path: Path) -> None:
     folder = make_line_run(tmp_path)
-    write_run_output(folder)
+    assert write_page(folder) == []
     assert set(PAGES[0].figures(folder)) == set(PAGES[0].captions)
     for suffix in ("png", "pdf"):
         assert folder.figure("posterior", suffix).stat().st_size > 5000

@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 from support.blocks import blocks, data_files
 from support.config import TINY, compose
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.renderers import markdown
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.suites.regions.experiment import RegionExperiment, region_row
 from bnnbench.suites.regions.page import run_notes, run_table, section
 from bnnbench.suites.regions.summary import paired_with_pbp, published_regions, read_regions
@@ -34,7 +33,7 @@ def region_run(outputs: Path, *overrides: str) -> Run:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, RunFolder, Path]:
     outputs = tmp_path_factory.mktemp("regions")
     run = region_run(outputs, "method=bbb", *FIXED)
-    return run, execute(run, no_page), outputs
+    return run, execute(run), outputs
 
 
 def test_regions_and_other_rows_add_up_to_the_test_part(
@@ -52,7 +51,7 @@ def test_regions_and_other_rows_add_up_to_the_test_part(
 
 
 def test_a_constant_variance_recognises_nothing(tmp_path: Path) -> None:
-    folder = execute(region_run(tmp_path, "method=map", *FIXED), no_page)
+    folder = execute(region_run(tmp_path, "method=map", *FIXED))
     areas = read_regions(folder)[["auroc.epistemic", "auroc.total"]]
     assert (areas == 0.5).all(axis=None)
 
@@ -78,13 +77,13 @@ def test_shuffled_test_targets_change_no_area(finished: tuple[Run, RunFolder, Pa
 
 def test_pages_and_reports(finished: tuple[Run, RunFolder, Path]) -> None:
     _, folder, outputs = finished
-    write_run_output(folder, figures="png")
+    assert write_page(folder, "png") == []
     assert folder.figure("features", "png").exists()
     rows = {row[0] for row in run_table(folder).rows}
     assert {"RMSE, in the gap", "Log-likelihood, outside", "AUROC, epistemic variance"} <= rows
     assert any("SEX" in note.upper() for note in run_notes(folder))  # a binary feature
     tail = region_run(outputs, "method=linear", "experiment.region=tail", "experiment.inside=0")
-    assert "No AUROC" in " ".join(run_notes(execute(tail, no_page)))
+    assert "No AUROC" in " ".join(run_notes(execute(tail)))
     found = blocks(section, outputs)
     (table,) = data_files(found).values()
     assert set(table["kind"]) == {"gap", "tail"} and len(table) == 6
@@ -127,9 +126,7 @@ def test_pbp_agrees_with_published_splits(name: str, kind: str, tmp_path: Path) 
     words = ("experiment=region_uci", f"dataset={name}", f"experiment.region={kind}", "method=pbp")
     rest = ("search=none", "experiment.inside=0", "evaluation.out_of_fold=false", "workers=1")
     run = build(compose(*words, *rest, f"outputs_dir={tmp_path}"))
-    table = read_regions(execute(run, no_page)).assign(
-        label="pbp", family="pbp", source=name, kind=kind
-    )
+    table = read_regions(execute(run)).assign(label="pbp", family="pbp", source=name, kind=kind)
     for row in paired_with_pbp(table).to_dict("records"):
         assert row["correlation"] > 0.95
         limit = 0.02 * row["theirs"] if row["metric"] == "RMSE" else 0.03

@@ -14,12 +14,11 @@ from scipy.integrate import quad
 from scipy.stats import chi2, ncx2
 from support.blocks import blocks, data_files
 from support.config import TINY, compose
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.report.renderers import markdown
-from bnnbench.report.run_output import write_run_output
+from bnnbench.report.run_output import write_page
 from bnnbench.suites.shifts.experiment import detect, row_scores
 from bnnbench.suites.shifts.made_rows import Shifts
 from bnnbench.suites.shifts.page import mean_areas, read_outliers, section
@@ -86,8 +85,8 @@ def test_test_targets_change_no_score_of_inputs() -> None:
 def test_run_and_pages(tmp_path: Path) -> None:
     words = ["dataset=diabetes", "method=map", "method.prior_precision=1", "search=none", *TINY]
     words += ["method.noise_precision=5", "workers=1", f"outputs_dir={tmp_path}"]
-    folder = execute(build(compose("experiment=shifted_uci", *words)), no_page)
-    plain = execute(build(compose(*words, "evaluation.out_of_fold=false")), no_page)
+    folder = execute(build(compose("experiment=shifted_uci", *words)))
+    plain = execute(build(compose(*words, "evaluation.out_of_fold=false")))
     splits, expected = (pd.read_csv(one.table("splits")) for one in (folder, plain))
     for column in ("rmse", "log_likelihood", "crps", "test_rows"):
         assert splits[column].to_numpy() == pytest.approx(expected[column].to_numpy(), rel=1e-5)
@@ -99,7 +98,7 @@ def test_run_and_pages(tmp_path: Path) -> None:
     table = read_outliers(folder).set_index("score")
     assert (table.loc[["epistemic", "total"], "auroc"] == 0.5).all()  # a constant variance
     assert (table.loc["density", "auroc"] > 0.5).all()
-    write_run_output(folder)
+    assert write_page(folder) == []
     found = blocks(section, tmp_path)
     (data,) = data_files(found).values()
     assert len(data) == 2 * (4 * 4 + 1)

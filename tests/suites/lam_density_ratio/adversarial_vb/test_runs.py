@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from support.config import compose
 from support.runs import with_columns
-from support.tiny_runs import no_page
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment import resumable_stack, state_file
@@ -54,7 +53,7 @@ def make_run(outputs: Path, *settings: str) -> Run:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return execute(make_run(tmp_path_factory.mktemp("outputs")), no_page)
+    return execute(make_run(tmp_path_factory.mktemp("outputs")))
 
 
 @pytest.mark.ci
@@ -124,12 +123,12 @@ def test_a_killed_configuration_resumes_with_identical_bits(
         take_step(one)
 
     with patch.object(ImageStack, "take_step", step_or_die), pytest.raises(KeyboardInterrupt):
-        execute(run, no_page)
+        execute(run)
     unit = run.experiment.units()[0]
     assert state_file.steps(run.store.file(unit, state_file.SUFFIX)) == 3
     done.append(-1)
     with patch.object(ImageStack, "take_step", step_or_die):
-        resumed = execute(make_run(tmp_path), no_page)
+        resumed = execute(make_run(tmp_path))
     assert done[1:4] == [3, 4, 5] and not list(resumed.work.glob(f"*.{state_file.SUFFIX}"))
     for table in (SCORES, CURVES):
         ours, expected = (
@@ -145,7 +144,7 @@ def test_a_stack_of_all_configurations_gives_the_same_results(
 ) -> None:
     """As on a GPU, where all configurations with as many latent variables form one stack."""
     monkeypatch.setattr(ImageExperiment, "lockstep", property(lambda self: True))
-    together = execute(make_run(tmp_path), no_page)
+    together = execute(make_run(tmp_path))
     ours, expected = (pd.read_csv(one.table(SCORES)) for one in (together, folder))
     columns = ["unit", "repetition", "mae", "mse", "nelbo", "status"]
     pd.testing.assert_frame_equal(ours[columns], expected[columns], rtol=1e-3)
