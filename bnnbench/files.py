@@ -9,8 +9,11 @@ import hashlib
 import io
 import lzma
 import os
+import pickle
 import stat
+import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -32,8 +35,9 @@ DECOMPRESSORS: Mapping[str, Callable[..., IO[bytes]]] = {
 """By suffix of a file."""
 
 READ_ERRORS = (
-    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, pickle.UnpicklingError),
+    *(ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError),
+    *(RuntimeError, SyntaxError, tokenize.TokenError, struct.error),
 )
 """Errors raised when a damaged file is read and its content is used."""
 
