@@ -155,7 +155,8 @@ def read_table(
             if not optional:
                 raise
             return pd.DataFrame(columns=[*text, *numeric])
-        if table.empty or not {*text} <= {*table}:
+        labelled = not isinstance(table.index, pd.RangeIndex)  # a row is longer than the header
+        if table.empty or labelled or not {*text} <= {*table}:
             raise ValueError
         check_numeric(table, numeric)
     return table
@@ -176,7 +177,10 @@ def check_numeric(table: Mapping[Any, Any], columns: Iterable[str]) -> None:
         column = np.asarray(table[name])
         if not _is_numeric(column.dtype):
             raise ValueError(name)
-        if name in COUNTERS and not ((column >= 0) & (column < 2**53) & (column % 1 == 0)).all():
+        if (
+            name in COUNTERS
+            and not ((column >= 0) & (column < 2**53) & (np.floor(column) == column)).all()
+        ):
             raise ValueError(name)
 
 

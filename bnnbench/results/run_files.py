@@ -117,6 +117,8 @@ def read_columns(folder: RunFolder, name: str) -> pd.DataFrame | None:
     arrays = read_arrays(path)
     with reading(path):
         check_numeric(arrays, {*ARRAY_COLUMNS[name], *COUNTERS.intersection(arrays)})
+        if any(array.ndim != 1 for array in arrays.values()):
+            raise ValueError
         return pd.DataFrame(arrays)  # fails for unequal lengths
 
 
