@@ -10,9 +10,12 @@ import io
 import lzma
 import math
 import os
+import pickle
 import re
 import stat
+import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -38,8 +41,9 @@ DECOMPRESSORS: Mapping[str, Callable[..., IO[bytes]]] = {
 
 READ_ERRORS = (
     *(FileNotFoundError, NotADirectoryError, IsADirectoryError, gzip.BadGzipFile, EOFError),
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, pickle.UnpicklingError, struct.error),
+    *(ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError),
+    *(RuntimeError, SyntaxError, tokenize.TokenError),
 )
 """Errors raised when a missing or damaged file is read and its content is used.
 
@@ -174,6 +178,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
     check_archive(path)
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        if len({*archive.namelist()}) < len(archive.namelist()):
+            raise ValueError("two members have the same name")
         for member in archive.infolist():
             with archive.open(member) as array:
                 is_old = np.lib.format.read_magic(array) == (1, 0)

@@ -156,9 +156,11 @@ def read_filtered_runs(
         UserError: if there are none, or a name or the file is wrong.
     """
     from bnnbench.results.published.values import read_user_published
+    from bnnbench.results.readable_runs import use_readable
     from bnnbench.results.run_filter import filter_runs
     from bnnbench.results.run_tables import read_runs
 
     values = read_user_published(published_values) if published_values else None
     runs = read_runs(path, labels, others)
-    return filter_runs(runs if values is None else replace(runs, user_published=values), run_filter)
+    runs = runs if values is None else replace(runs, user_published=values)
+    return use_readable(runs, lambda readable: filter_runs(readable, run_filter))[1]

@@ -46,7 +46,8 @@ def write_environment(folder: RunFolder, workers: int) -> None:
         "versions": {name: version(name) for name in LIBRARIES},
     }
     before = read_environment(folder)
-    earlier = before.pop("earlier", []) + ([before] if before else [])
+    kept = before.pop("earlier", [])
+    earlier = [*(kept if isinstance(kept, list) else ()), *([before] if before else ())]
     text = json.dumps({**facts, **({"earlier": earlier} if earlier else {})}, indent=2)
     write_text(folder.environment, text + "\n")
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.unit_store import UnitStore
-from bnnbench.files import READ_ERRORS, check_regular_files, read_text, write_text
+from bnnbench.experiment.stored_files import is_plain, read_json, reading
+from bnnbench.experiment.unit_store import NAME, UnitStore
+from bnnbench.files import check_regular_files, write_text
 from bnnbench.types import UserError
-
-NAME = re.compile(r"[\w.+-]{1,100}")
-"""Names of experiments, data sets and methods; they become names of files, and text in LaTeX."""
 
 TRIAL = "trial"
 """Label of the protocol whose runs are no results."""
@@ -53,37 +49,38 @@ def read_record(folder: RunFolder) -> Record:
         UserError: if the file is missing or damaged.
         OSError: if it cannot be read.
     """
-    try:
-        check_regular_files(folder.root)
-        record = Record(
-            **json.loads(read_text(folder.record), parse_float=_finite, parse_constant=_finite)
-        )
-        metadata = record.metadata
-        names = [metadata[key] for key in ("experiment", "dataset", "method") if key in metadata]
-        texts = (record.kind, record.digest, *names)
-        if all(map(NAME.fullmatch, texts)) and isinstance(record.identity, Mapping):
-            return record
-    except UserError:
-        raise
-    except READ_ERRORS:
-        pass
-    raise UserError(
-        f"{folder.record} is missing or damaged although the run is marked {folder.done.name}; "
-        "delete the folder and repeat the run.",
-        code="damaged_record",
+    check_regular_files(folder.root)
+    with reading(folder.record, "is missing or damaged"):
+        record = Record(**read_json(folder.record))
+        keys = [key for key in ("experiment", "dataset", "method") if key in record.metadata]
+        texts = (record.kind, record.digest, *(record.metadata[key] for key in keys))
+        if not (all(map(NAME.fullmatch, texts)) and _has_types(record)):
+            raise ValueError
+    return record
+
+
+def _has_types(record: Record) -> bool:
+    """Whether a record consists of plain values where it should."""
+    codes = record.code_versions
+    mappings = [record.metadata, record.identity, *codes]
+    return (
+        isinstance(codes, list | tuple)
+        and all(isinstance(one, dict) for one in mappings)
+        and all(_is_setting(value) for one in (record.metadata, *codes) for value in one.values())
+        and _is_component(record.identity)
     )
 
 
-def _finite(number: str) -> float:
-    """Return a number of a JSON file.
+def _is_component(value: Any) -> bool:
+    """Whether a value is a setting, or a mapping of names to settings and components."""
+    return (
+        all(map(_is_component, value.values())) if isinstance(value, dict) else _is_setting(value)
+    )
 
-    Raises:
-        ValueError: if it is not finite.
-    """
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(number)
-    return value
+
+def _is_setting(value: Any) -> bool:
+    """Whether a value is plain, or a list of settings."""
+    return all(map(_is_setting, value)) if isinstance(value, list) else is_plain(value)
 
 
 def stored_record(folder: RunFolder) -> Record | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,7 +54,7 @@ def read(path: Path) -> tuple[int, list[Any]]:
         if json.loads(line)["checksum"] == checksum(content):
             state = torch.load(io.BytesIO(content), weights_only=True)
             return state["steps"], state["replicas"]
-    except (RuntimeError, pickle.UnpicklingError, *READ_ERRORS) as error:
+    except READ_ERRORS as error:
         if is_out_of_memory(error):
             raise
     print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +14,20 @@ import pandas as pd
 
 from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import is_plain, read_arrays, read_json
 from bnnbench.files import (
     READ_ERRORS,
     checksum,
-    read_arrays,
     read_bytes,
-    read_text,
     remove,
     write_atomically,
     write_text,
 )
+from bnnbench.types import UserError
+
+NAME = re.compile(r"[\w.+-]{1,100}")
+"""Names of experiments, data sets, methods, tables and arrays; they become names of files, and text
+in LaTeX."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -98,7 +103,7 @@ class UnitStore:
     def codes(self, unit: str) -> list[Mapping[str, Any]]:
         """Return the versions of the code that worked on a unit; empty if they are unknown."""
         try:
-            codes = json.loads(read_text(self.file(unit, CODE)))
+            codes = read_json(self.file(unit, CODE))
         except READ_ERRORS:
             return []
         valid = isinstance(codes, list) and all(isinstance(code, dict) for code in codes)
@@ -112,22 +117,38 @@ class UnitStore:
     def rows(self, unit: str, table: str) -> Rows:
         """Return the rows of a finished unit in a table; empty if its file is damaged."""
         try:
-            return list(json.loads(read_text(self.file(unit, "json")))["tables"][table])
+            return self._tables_and_sums(unit)[0].get(table, ())
         except READ_ERRORS:
-            return []
+            return ()
 
     def intact(self, unit: str) -> bool:
-        """Whether the files of a finished unit match their checksums."""
+        """Whether the files of a finished unit can be read and match their checksums."""
         try:
-            piece = json.loads(read_text(self.file(unit, "json")))
-            sealed = piece.pop("checksum") == _seal(piece)
-            files = {name: self.file(unit, f"{name}.npz") for name in piece["arrays"]}
-            return sealed and all(
-                checksum(read_bytes(files[name])) == expected
-                for name, expected in piece["arrays"].items()
-            )
+            _, sums = self._tables_and_sums(unit)
+            for name, expected in sums.items():
+                path = self.file(unit, f"{name}.npz")
+                if checksum(read_bytes(path)) != expected:
+                    return False
+                read_arrays(path)
         except READ_ERRORS:
             return False
+        return True
+
+    def _tables_and_sums(self, unit: str) -> tuple[dict[str, Rows], dict[str, str]]:
+        """Return the tables of a finished unit, and the checksums of its array files by name.
+
+        Raises:
+            Exception: one of `READ_ERRORS`, if its JSON file is damaged.
+        """
+        piece = read_json(self.file(unit, "json"), finite=False)
+        if piece.pop("checksum") != _seal(piece):
+            raise ValueError(unit)
+        tables, sums = dict(piece["tables"]), dict(piece["arrays"])
+        rows = [dict(row) for table in tables.values() for row in table]
+        cells = [cell for row in rows for cell in row.values()]
+        if not all(map(is_plain, cells)) or not all(map(_is_name, [*tables, *sums])):
+            raise ValueError(unit)
+        return tables, sums
 
     def discard(self, units: Sequence[str]) -> None:
         """Delete all files of some units, except their locks."""
@@ -139,17 +160,33 @@ class UnitStore:
                     remove(path)
 
     def assemble(self) -> Assembled:
-        """Write the tables of all finished units, and the arrays that all of them have."""
+        """Write the tables of all finished units, and the arrays that all of them have.
+
+        Raises:
+            UserError: if the units are not those of one run.
+        """
+        try:
+            return self._assembled()
+        except OSError:
+            raise
+        except READ_ERRORS:
+            raise UserError(
+                f"the units in {self.folder.work} do not fit together; run all of them again with "
+                "resume=false.",
+                code="damaged_units",
+            ) from None
+
+    def _assembled(self) -> Assembled:
         units, written = self.units(), []
-        pieces = [json.loads(read_text(self.file(unit, "json"))) for unit in units]
-        for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):
-            rows = [row for piece in pieces for row in piece["tables"].get(name, ())]
+        pieces = [self._tables_and_sums(unit) for unit in units]
+        for name in dict.fromkeys(name for tables, _ in pieces for name in tables):
+            rows = [row for tables, _ in pieces for row in tables.get(name, ())]
             if rows:
                 # Shortest exact representation: reading the file back gives the same bits.
                 write_text(self.folder.table(name), pd.DataFrame(rows).to_csv(index=False))
                 written.append(self.folder.table(name))
-        for name in pieces[0]["arrays"] if pieces else ():
-            if not all(name in piece["arrays"] for piece in pieces):
+        for name in pieces[0][1] if pieces else ():
+            if not all(name in sums for _, sums in pieces):
                 continue
             parts = [self.file(unit, f"{name}.npz") for unit in units]
             _write_arrays(self.folder.arrays(name), _joined(parts))
@@ -161,8 +198,13 @@ def _seal(piece: Mapping[str, Any]) -> str:
     return checksum(json.dumps(piece).encode())
 
 
+def _is_name(text: str) -> bool:
+    """Return whether a text can be the name of a table, which becomes a name of a file."""
+    return NAME.fullmatch(text) is not None
+
+
 def _joined(parts: Sequence[Path]) -> Arrays:
-    pieces = [*map(read_arrays, parts)]
+    pieces = [read_arrays(path) for path in parts]
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 

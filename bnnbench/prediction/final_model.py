@@ -27,6 +27,7 @@ from bnnbench.experiment.model_file import (
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.stored_files import damaged_file_error
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
 from bnnbench.notes import join_words, one_line, status_message
 from bnnbench.portable_math import numpy_defaults
@@ -34,7 +35,7 @@ from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
-from bnnbench.results.run_files import VerifiedRun, damaged_file_error, read_verified
+from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
 
@@ -167,7 +168,7 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         region.reasons(model.scaler, np.zeros((2, inputs)))
     except UserError:
         raise
-    except (RuntimeError, AssertionError, ArithmeticError, *READ_ERRORS):
+    except READ_ERRORS:
         raise damaged_model_error(path) from None
     target, label = one_line(about["target"]), one_line(about["label"])
     return FinalModel(saved, encodings, codes, target, label, scores, region)

@@ -26,6 +26,9 @@ from bnnbench.results.settings import describe_setting, distinguishing_settings,
 NUMBER_FORMAT = ".5g"
 """Format of numbers without a standard error."""
 
+MAX_SUFFIX = 100
+"""Characters of a suffix of a file name."""
+
 Draw = Callable[[RunFolder], Figure]
 """Draws a figure from the files of a run."""
 
@@ -188,5 +191,5 @@ def _file_suffixes(values: Sequence[Sequence[Any]], runs: Sequence[str]) -> list
     if len(runs) == 1:
         return [""]
     names = [re.sub(r"[^\w.]+", "_", "_".join(map(format_value, row))) for row in values]
-    distinct = len({*names}) == len(names) and all(names)
+    distinct = len({*names}) == len(names) and all(0 < len(name) <= MAX_SUFFIX for name in names)
     return [f"_{name}" for name in (names if distinct else runs)]

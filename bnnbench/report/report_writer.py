@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -25,6 +26,7 @@ from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.report.run_output import run_details
+from bnnbench.report.run_page import RunDetails
 from bnnbench.report.section_names import hidden_sections
 from bnnbench.report.sections import (
     calibration,
@@ -47,7 +49,11 @@ from bnnbench.report.sections import (
 from bnnbench.results.configurations import without_duplicates
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.readable_runs import use_readable
 from bnnbench.results.run_tables import Runs, require_scores
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SECTIONS: Mapping[str, SectionFunction] = {
     "verdict": verdict.section,
@@ -127,23 +133,50 @@ def write_report(
         UserError: if no section applies to the runs.
     """
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(runs.path)
-    blocks, details = run_both(
-        lambda: build_sections(runs, style or Style()),
-        lambda: list(run_details(runs, report.root)),
-        processes if len(runs.folders) >= MIN_PARALLEL_RUNS else 1,
-    )
+    blocks, details = _build(runs, style or Style(), report.root, processes)
     write_text(report.page, f"{markdown.page(blocks)}\n{markdown.SEE_GLOSSARY}\n")
     write_text(report.glossary, f"# Glossary\n\n{markdown.glossary(TERMS)}\n")
     write_text(report.latex, latex.paper(blocks))
     for block in blocks:
         if isinstance(block, DataFile):
             write_text(report.table(block.name), block.table.to_csv(index=False))
-    functions = {block.name: block.draw for block in blocks if isinstance(block, FigureBlock)}
-    figures = save_and_inline(functions, report.figure, FIGURE_FORMATS["both"], processes)
+    figures = save_and_inline(_figures(blocks), report.figure, FIGURE_FORMATS["both"], processes)
     count = len(runs.folders)
     title = f"{runs.path.resolve().name}, {count} run{'s' * (count != 1)}"
     write_text(report.html, html.page(title, blocks, figures, details))
     return report
+
+
+def _build(
+    runs: Runs, style: Style, root: Path, processes: int = 1
+) -> tuple[list[Block], list[RunDetails]]:
+    """Return the blocks of all sections, and the details of all runs."""
+    return run_both(
+        lambda: build_sections(runs, style),
+        lambda: list(run_details(runs, root)),
+        processes if len(runs.folders) >= MIN_PARALLEL_RUNS else 1,
+    )
+
+
+def _figures(blocks: Iterable[Block]) -> dict[str, Callable[[], Figure]]:
+    return {block.name: block.draw for block in blocks if isinstance(block, FigureBlock)}
+
+
+def write_readable(
+    runs: Runs, style: Style, output_dir: Path | None = None, processes: int = 1
+) -> tuple[Runs, ReportFolder]:
+    """Write the report like `write_report`, without runs that turn out to be damaged.
+
+    Returns:
+        The runs that it contains, and its folder.
+    """
+
+    def probe(one: Runs) -> None:
+        save_and_inline(_figures(_build(one, style, Path())[0]))
+
+    return use_readable(
+        runs, lambda chosen: write_report(chosen, style, output_dir, processes), probe
+    )
 
 
 def verdict_lines(runs: Runs, style: Style | None = None) -> Iterator[RenderableType]:

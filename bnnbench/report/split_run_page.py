@@ -305,7 +305,7 @@ def figure_functions(folder: RunFolder) -> FigureFunctions:
         )
         if {"input", "truth"} <= {*points} and (curve := read_curve(folder, names)):
             figures["curve"] = partial(curves.curves_figure, [curve], name)
-    diagnosis = run_files.read_arrays(folder, DIAGNOSIS)
+    diagnosis = run_files.read_columns(folder, DIAGNOSIS)
     if diagnosis is not None and has_mixing_data(diagnosis):
         figures["mixing"] = partial(mixing_figure, diagnosis, name)
     objective = run_files.read_objective(folder)

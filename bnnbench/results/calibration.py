@@ -23,7 +23,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.results.run_files import read_out_of_fold, read_test_points
+from bnnbench.results.run_files import (
+    CALIBRATION_METRICS,
+    REPORTED_LEVELS,
+    read_out_of_fold,
+    read_test_points,
+)
 from bnnbench.results.run_tables import Runs
 
 MIN_PIT = 1e-6
@@ -117,20 +122,11 @@ RECALIBRATIONS: dict[str, Callable[[np.ndarray], Recalibration]] = {
 LEVELS = np.linspace(0.05, 0.95, 19)
 """Credible levels over which the calibration error is averaged."""
 
-REPORTED_LEVELS = (0.5, 0.9, 0.95)
-"""Levels whose coverage and mean width are reported."""
-
 RECALIBRATION_NAMES = {
     "isotonic": "after isotonic regression",
     "platt": "after Platt-style scaling",
 }
 """Printed names of `RECALIBRATIONS`."""
-
-CALIBRATION_METRICS = (
-    "calibration_error",
-    *(f"coverage_{100 * level:.0f}" for level in REPORTED_LEVELS),
-    *(f"width_{100 * level:.0f}" for level in REPORTED_LEVELS),
-)
 
 
 MIN_COVERAGE, MAX_COVERAGE = 0.8, 0.98

@@ -9,8 +9,7 @@ import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE
-from bnnbench.files import READ_ERRORS
-from bnnbench.results.run_files import damaged_file_error, load_arrays
+from bnnbench.experiment.stored_files import check_numeric, read_arrays, reading
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,15 @@ def read_mixtures(folder: RunFolder) -> StoredMixtures:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    arrays = load_arrays(folder, MIXTURE)
-    try:
-        parts = [arrays[name].astype(float) for name in ("loc", "epistemic", "noise")]
-        return StoredMixtures(arrays["split"], arrays["row"], Mixture(*parts))
-    except READ_ERRORS:
-        raise damaged_file_error(folder.arrays(MIXTURE)) from None
+    path = folder.arrays(MIXTURE)
+    arrays = read_arrays(path)
+    with reading(path):
+        check_numeric(arrays, ("split", "row"))
+        loc, epistemic, noise = (arrays[n].astype(float) for n in ("loc", "epistemic", "noise"))
+        points, components = loc.shape
+        shapes = {(points, components), (points, 1)}
+        if not components or not {epistemic.shape, noise.shape} <= shapes:
+            raise ValueError
+        if not arrays["split"].shape == arrays["row"].shape == (points,):
+            raise ValueError
+        return StoredMixtures(arrays["split"], arrays["row"], Mixture(loc, epistemic, noise))

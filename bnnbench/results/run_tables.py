@@ -15,6 +15,8 @@ from bnnbench.experiment.find_runs import finished_runs
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.stored_files import unusable_run_error
+from bnnbench.files import READ_ERRORS
 from bnnbench.notes import join_words, one_line
 from bnnbench.results.completeness import CODE_VERSIONS, code_counts, mixed_code, with_incomplete
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
@@ -155,17 +157,28 @@ def read_verified_runs(
     for folder in (folder for path in paths for folder in folders_below(path, labels)):
         try:
             run = read_verified(folder)
+            row = metadata_row(folder, run.record)
+            if run.record.kind == KIND:
+                with_differences(pd.DataFrame([{**row, "splits": len(run.splits)}]))
         except UserError as error:
             errors.append(error)
+            continue
+        except READ_ERRORS as error:
+            errors.append(unusable_run_error(folder.root, error))
             continue
         known = verified.get(run.record.digest)
         if known is None or len(run.splits) > len(known.splits):
             verified[run.record.digest] = run
     if not verified:
-        rest = f" Unreadable runs in addition to this one: {len(errors) - 1}."
-        message = f"{errors[0]}{rest if len(errors) > 1 else ''}"
-        raise UserError(message, errors[0].setting, errors[0].code)
+        raise all_damaged_error(errors)
     return verified, tuple(map(str, errors))
+
+
+def all_damaged_error(errors: Sequence[UserError]) -> UserError:
+    """Return the error for a folder of which every run is damaged."""
+    rest = f" Damaged runs in addition to this one: {len(errors) - 1}."
+    message = f"{errors[0]}{rest if len(errors) > 1 else ''}"
+    return UserError(message, errors[0].setting, errors[0].code)
 
 
 def folders_below(path: Path, labels: Collection[str] | None = None) -> list[RunFolder]:

@@ -12,9 +12,9 @@ import pandas as pd
 from bnnbench.experiment.answer_tables import ANSWERS, COLUMNS, SCORES, TEXT_COLUMNS, Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import read_arrays, read_table
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.labels import labels
-from bnnbench.results.run_files import load_arrays, read_table
 from bnnbench.results.run_tables import Runs
 
 CLAIMS = "claims"
@@ -28,7 +28,8 @@ def read_answers(folder: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing or not such a table.
     """
     problem = "is missing or not a table of answers"
-    table = read_table(folder, ANSWERS, COLUMNS[len(TEXT_COLUMNS) :], TEXT_COLUMNS, problem)
+    numbers = COLUMNS[len(TEXT_COLUMNS) :]
+    table = read_table(folder.table(ANSWERS), numbers, TEXT_COLUMNS, problem)
     return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
 
 
@@ -108,7 +109,7 @@ class SavedRun:
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Read an array file; the rows are in the order of `units`."""
-        return load_arrays(self.folder, name)
+        return read_arrays(self.folder.arrays(name))
 
 
 def images_of(binarisation: str) -> Callable[[RunFolder], str]:
@@ -159,7 +160,7 @@ def read_saved_table(
 ) -> pd.DataFrame:
     """Read `<name>.csv` like `read_table`; missing texts become empty."""
     problem = f"is missing or is not a valid {name} table"
-    table = read_table(folder, name, numbers, problem=problem, optional=optional)
+    table = read_table(folder.table(name), numbers, problem=problem, optional=optional)
     texts = table.select_dtypes(["object", "str"]).columns
     return table.fillna(dict.fromkeys(texts, ""))
 

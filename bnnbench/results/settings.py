@@ -74,13 +74,15 @@ def _leaves(component: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any
         if isinstance(value, Mapping):
             title = next((title for title in LABEL_KEYS if title in value), None)
             if title:
-                yield name, value[title]
+                yield name, _hashable(value[title])
             yield from _leaves({k: v for k, v in value.items() if k != title}, f"{name}.")
         else:
             yield name, _hashable(value)
 
 
 def _hashable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return tuple((name, _hashable(part)) for name, part in value.items())
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import FOLDS, MIXTURE, OUT_OF_FOLD, PREDICTIONS, SPLITS
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
-from bnnbench.results.run_files import read_arrays, read_out_of_fold, read_splits, read_test_points
+from bnnbench.results.run_files import read_columns, read_out_of_fold, read_splits, read_test_points
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
     points = read_test_points(folder, read_splits(folder))
     if points is None:
         return
-    held_out, folds = read_out_of_fold(folder), read_arrays(folder, FOLDS)
+    held_out, folds = read_out_of_fold(folder), read_columns(folder, FOLDS)
     stored = read_mixtures(folder).mixture if has_mixtures(folder) else None
     for split, own in points.groupby("split"):
         mixture = _gaussians(own)

@@ -12,7 +12,7 @@ from bnnbench.methods import pbp
 from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.metrics import heading_of
-from bnnbench.results.run_files import read_arrays, read_predictions
+from bnnbench.results.run_files import read_columns, read_predictions
 from bnnbench.results.split_summary import summarise
 from bnnbench.types import DuplicateConfiguration
 
@@ -69,7 +69,7 @@ def test_chains_are_diagnosed_at_every_test_point(tiny: Planner) -> None:
     folder, splits = finished(tiny("method=hmc", *settings))
     assert splits["diag.r_hat"].notna().all() and (splits["diag.acceptance"] > 0).all()
     assert {"diag.r_hat_noise_precision", "diag.divergences"} <= {*splits}
-    points, predictions = read_arrays(folder, "diagnosis"), read_predictions(folder)
+    points, predictions = read_columns(folder, "diagnosis"), read_predictions(folder)
     assert points is not None and predictions is not None
     assert points[["split", "row"]].equals(predictions[["split", "row"]])
     assert {"r_hat", "bulk_ess", "tail_ess"} <= {*points}

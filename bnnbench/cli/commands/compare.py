@@ -92,6 +92,7 @@ def run(given: Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.report.renderers.terminal import render
     from bnnbench.results.configurations import without_duplicates
+    from bnnbench.results.readable_runs import use_readable
     from bnnbench.results.run_filter import RunFilter, filter_runs
     from bnnbench.results.run_tables import read_runs, require_scores
 
@@ -102,7 +103,7 @@ def run(given: Namespace) -> int:
     folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:
         require_scores(runs)
-    selected = [filter_runs(runs, run_filter) for runs in folders]
+    selected = [use_readable(runs, lambda r: filter_runs(r, run_filter))[1] for runs in folders]
     if not given.published:
         selected = [*map(without_duplicates, selected)]
     for runs in selected:

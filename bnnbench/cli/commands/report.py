@@ -210,7 +210,7 @@ def write_and_show(
     from bnnbench.cli.console import stdout
     from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.blocks import Style
-    from bnnbench.report.report_writer import results_table, verdict_lines, write_report
+    from bnnbench.report.report_writer import results_table, verdict_lines, write_readable
     from bnnbench.results.configurations import without_duplicates
 
     style = style or Style()
@@ -224,7 +224,10 @@ def write_and_show(
         if refresh:
             refresh_runs(runs, available_cores())
             runs = read()
-        report = write_report(runs, style, output_dir, available_cores())
+        known = len(runs.skipped)
+        runs, report = write_readable(runs, style, output_dir, available_cores())
+    for message in runs.skipped[known:]:
+        note(f"left out: {message}")
     if len(runs.scored):
         console = stdout()
         for line in verdict_lines(runs, style):

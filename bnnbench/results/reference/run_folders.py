@@ -11,6 +11,8 @@ import pandas as pd
 
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.stored_files import unusable_run_error
+from bnnbench.files import READ_ERRORS
 from bnnbench.notes import one_line
 from bnnbench.results.reference.results import SPLIT_COLUMNS
 from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
@@ -74,6 +76,8 @@ def read_run_folders(paths: Iterable[Path], published: pd.DataFrame) -> Candidat
             found.runs.append(Candidate(line_of(run), rows))
         except UserError as error:
             found.faults.append(str(error))
+        except READ_ERRORS as error:
+            found.faults.append(str(unusable_run_error(folder.root, error)))
     return found
 
 

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import read_table
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import short_name
-from bnnbench.results.run_files import read_table
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.active_learning.claims import claims
@@ -44,7 +44,7 @@ def read_labels(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    return read_table(folder, LABELS, COLUMNS, ("arm",))
+    return read_table(folder.table(LABELS), COLUMNS, ("arm",))
 
 
 def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:

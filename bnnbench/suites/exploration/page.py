@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import read_table
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
@@ -23,7 +24,6 @@ from bnnbench.results.claims import (
     check_positive,
 )
 from bnnbench.results.labels import short_name
-from bnnbench.results.run_files import read_table
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
@@ -72,7 +72,7 @@ def read_regret(folder: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing or damaged.
     """
     columns = ("repetition", "reward", "regret", "share", "second_half")
-    table = read_table(folder, REGRET, columns, ("arm",))
+    table = read_table(folder.table(REGRET), columns, ("arm",))
     table[["share", "second_half"]] *= 100
     greedy = table[table["arm"] == GREEDY].set_index("repetition")["share"]
     return table.assign(difference=table["share"] - table["repetition"].map(greedy))
@@ -104,7 +104,7 @@ def run_table(folder: RunFolder) -> blocks.TableBlock:
 def curves(folder: RunFolder) -> pd.DataFrame:
     """Return the quartiles of the cumulative regret of each rule after each step."""
     sums = ["regret", "uniform_regret"]
-    table = read_table(folder, STEPS, ("repetition", "step", *sums), ("arm",))
+    table = read_table(folder.table(STEPS), ("repetition", "step", *sums), ("arm",))
     total = table.groupby(["arm", "repetition"])[sums].cumsum()
     share = 100 * total["regret"] / total["uniform_regret"]
     groups = share.groupby([table["arm"], table["step"]], sort=False)

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import damaged_file_error, read_table
 from bnnbench.report.blocks import TableBlock, label_columns, number_columns, plus_minus
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.labels import short_name
-from bnnbench.results.run_files import damaged_file_error, read_table
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 
 STYLES: Mapping[str, PlotOptions] = {
@@ -40,7 +40,7 @@ def read_posterior(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    table = read_table(folder, POSTERIOR, COLUMNS, ("posterior", "weight"))
+    table = read_table(folder.table(POSTERIOR), COLUMNS, ("posterior", "weight"))
     if len(table) != 2 * len(STYLES):
         raise damaged_file_error(folder.table(POSTERIOR))
     return table

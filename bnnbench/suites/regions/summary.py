@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import read_table
 from bnnbench.results.chain_convergence import R_HAT
-from bnnbench.results.run_files import read_splits, read_table
+from bnnbench.results.run_files import read_splits
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.regions.tables import KIND, REGIONS
@@ -52,7 +53,7 @@ def read_regions(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    return read_table(folder, REGIONS, ("split", "is_true", *COLUMNS), ("feature",))
+    return read_table(folder.table(REGIONS), ("split", "is_true", *COLUMNS), ("feature",))
 
 
 def summarise_regions(table: pd.DataFrame) -> pd.DataFrame:

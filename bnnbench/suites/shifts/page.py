@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import read_table
 from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import GREY, legend, line_style, small_multiples
 from bnnbench.report.run_page import RunPage
 from bnnbench.results.labels import short_name
-from bnnbench.results.run_files import read_table
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.shifts.tables import (
@@ -53,7 +53,7 @@ def read_outliers(folder: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing or damaged.
     """
     numbers = ("split", "strength", *MEASURES)
-    table = read_table(folder, OUTLIERS, numbers, ("kind", "score"))
+    table = read_table(folder.table(OUTLIERS), numbers, ("kind", "score"))
     shifts = table["strength"].map("shift of {:g}".format)
     return table.assign(variant=table["kind"].where(table["kind"] != SHIFTED, shifts))
 

@@ -13,8 +13,8 @@ import pandas as pd
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import read_arrays, reading
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.run_files import damaged_file_error, load_arrays
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_saved_table, summarise
 from bnnbench.suites.lam_density_ratio import names
@@ -141,12 +141,11 @@ class SprinklerRun:
         Raises:
             UserError: if the file is damaged.
         """
-        arrays = load_arrays(self.folder, names.SAMPLES)
-        index = self.repetitions["repetition"].tolist().index(repetition)
-        try:
+        path = self.folder.arrays(names.SAMPLES)
+        arrays = read_arrays(path)
+        with reading(path):
+            index = self.repetitions["repetition"].tolist().index(repetition)
             return np.asarray(arrays[names.SAMPLES][index], float)
-        except LookupError:
-            raise damaged_file_error(self.folder.arrays(names.SAMPLES)) from None
 
 
 @dataclass(frozen=True)
