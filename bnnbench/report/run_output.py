@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bnnbench.discovery import plugins
+from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
@@ -102,8 +104,14 @@ def print_run(folder: RunFolder, console: Console) -> None:
     """Print the results table of a finished run and the notes on it."""
     page = run_page_for(folder)
     console.print(terminal.grid([page.table(folder)]))
-    for note in page.all_notes(folder):
+    for note in [*code_notes(folder), *page.notes(folder)]:
         console.print(terminal.plain(note), highlight=False)
+
+
+def code_notes(folder: RunFolder) -> list[str]:
+    """Say that several versions of the code computed a run, in a list of one sentence at most."""
+    mixed = mixed_code_note(len(distinct_versions(read_record(folder).code_versions)))
+    return [mixed] if mixed else []
 
 
 def run_details(runs: Runs, report_root: Path, with_charts: bool = True) -> Iterator[RunDetails]:
@@ -119,10 +127,11 @@ def run_details(runs: Runs, report_root: Path, with_charts: bool = True) -> Iter
         for name, summary in summarise(runs, with_charts):
             folder = runs.folders[name]
             environment = _environment(folder)
+            notes = *code_notes(folder), *summary.notes
             yield RunDetails(
                 name,
                 os.path.relpath(folder.root, report_root),
-                summary,
+                replace(summary, notes=notes),
                 {key: str(value) for key, value in table.at[name, "settings"].items()},
                 environment,
                 environment.pop("started", ""),
@@ -134,7 +143,7 @@ def _summarise(
 ) -> Iterator[tuple[str, RunSummary]]:
     for name in names:
         folder = runs.folders[name]
-        yield name, RunSummary(page.table(folder), tuple(page.all_notes(folder)))
+        yield name, RunSummary(page.table(folder), tuple(page.notes(folder)))
 
 
 def _environment(folder: RunFolder) -> dict[str, str]:

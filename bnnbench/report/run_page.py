@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
-from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import TableBlock
 from bnnbench.results.run_tables import Runs
@@ -125,8 +123,3 @@ class RunPage:
     figures: Callable[[RunFolder], FigureFunctions] = lambda folder: {}
     captions: Mapping[str, str] = field(default_factory=dict)
     summarise: Callable[[Runs, bool], Iterator[tuple[str, RunSummary]]] | None = None
-
-    def all_notes(self, folder: RunFolder) -> list[str]:
-        """Return the remarks on a run, of its code first."""
-        mixed = mixed_code_note(len(distinct_versions(read_record(folder).code_versions)))
-        return [*([mixed] if mixed else ()), *self.notes(folder)]

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.code_version import mixed_code_note
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import DIAGNOSIS, KIND
@@ -43,7 +42,6 @@ from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
 from bnnbench.results.calibration import coverage_note, total_deviation
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
-from bnnbench.results.completeness import CODE_VERSIONS
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
@@ -114,8 +112,6 @@ def notes_of(
 ) -> list[str]:
     """Notes on a run."""
     notes = []
-    if mixed := mixed_code_note(run[CODE_VERSIONS]):
-        notes.append(mixed)
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
     if lost:
         which = ", ".join(map(str, lost))

@@ -38,4 +38,6 @@ def make_paper_table(
     shown = {BY_KEY[key]: default_name(BY_KEY[key]) for key in metrics}
     sources = ("Smith & Co. 2024",) if theirs else ()
     entries = (*ours, *theirs)
-    return PaperTable(datasets, entries, shown, cells, (20,), (), (), sources, ("set-0: a, run 1",))
+    return PaperTable(
+        datasets, entries, shown, cells, (20,), (), (), (), sources, ("set-0: a, run 1",)
+    )

@@ -138,6 +138,9 @@ def caption(table: PaperTable) -> str:
         )
     if table.diverged_runs:
         parts.append(f"Diverged splits are excluded: {join_words(table.diverged_runs)}.")
+    if table.mixed_runs:
+        runs = join_words(table.mixed_runs)
+        parts.append(f"Several versions of the code computed these means: {runs}.")
     return escaped(" ".join(parts))
 
 

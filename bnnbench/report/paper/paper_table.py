@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.completeness import comparable_losses
+from bnnbench.results.completeness import code_counts, comparable_losses
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
@@ -73,6 +73,7 @@ class PaperTable:
         cells: the scores; some may be missing.
         splits: the distinct numbers of splits of the runs, ascending.
         diverged_runs: a description of each run with diverged splits.
+        mixed_runs: a description of each run that several versions of the code computed.
         other_splits: a description of each run whose splits differ from those of its data set.
         sources: the distinct sources of published values.
         runs: a comment on each run: data set, label, digest and differing settings.
@@ -84,6 +85,7 @@ class PaperTable:
     cells: Mapping[CellKey, ScoreCell]
     splits: tuple[int, ...]
     diverged_runs: tuple[str, ...]
+    mixed_runs: tuple[str, ...]
     other_splits: tuple[str, ...]
     sources: tuple[str, ...]
     runs: tuple[str, ...]
@@ -133,6 +135,7 @@ def paper_table(
         cells=dict([*own_cells(runs, table, metrics), *published_cells(published)]),
         splits=tuple(sorted({int(count) for count in table["splits"]})),
         diverged_runs=tuple(diverged_runs(table, names)),
+        mixed_runs=tuple(mixed_runs(table, names)),
         other_splits=tuple(other_splits(runs, table, names)),
         sources=tuple(source for source in dict.fromkeys(sources) if source),
         runs=tuple(run_comments(table)),
@@ -196,9 +199,8 @@ def runs_on_other_splits(runs: Runs, table: pd.DataFrame) -> set[str]:
     found = set()
     for _, group in table.groupby("dataset", sort=False):
         sets, complete = tested[group.index], tested[group.index[group["incomplete"] == ""]]
-        usual = max(
-            complete if len(complete) else sets, key=lambda one: (sum(complete == one), len(one))
-        )
+        known = complete if len(complete) else sets
+        usual = max(known, key=lambda one: (sum(known == one), len(one)))
         found |= {str(run) for run, own in sets.items() if own != usual}
     return found
 
@@ -218,6 +220,13 @@ def diverged_runs(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str
         name = display_name(row["label"], row["method"], names)
         dataset = names.get(row["dataset"], row["dataset"])
         yield f"{row['diverged']} of {row['splits']} of {name} on {dataset}"
+
+
+def mixed_runs(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield `Vadam on yacht` for each run that several versions of the code computed."""
+    for row in table[code_counts(table) > 1].to_dict("records"):
+        name = display_name(row["label"], row["method"], names)
+        yield f"{name} on {names.get(row['dataset'], row['dataset'])}"
 
 
 def run_comments(table: pd.DataFrame) -> Iterator[str]:

@@ -90,8 +90,8 @@ def line_of(run: VerifiedRun) -> dict[str, Any]:
     record, root = run.record, run.folder.root
     if len(record.code_versions) != 1:
         raise UserError(
-            f"{root} was computed by {len(record.code_versions)} versions of the code; run it "
-            "again in a new folder.",
+            f"{root} was computed by {len(record.code_versions)} versions of the code; run all of "
+            "it again with resume=false.",
             "code_versions",
             "several_codes",
         )
