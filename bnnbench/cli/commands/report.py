@@ -129,8 +129,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="also rewrite the summary, calibration.csv and the figures (PNG and PDF) of every "
-        "run, from its splits.csv, predictions.npz and out_of_fold.npz",
+        help="also draw the figures (PNG and PDF) of every run again",
     )
     parser.add_argument("--open", action="store_true", help="open report.html in the browser")
     report_options.add_arguments(parser)
