@@ -8,6 +8,7 @@ from threading import Lock
 
 from bnnbench.config.compose import single_job
 from bnnbench.config.instantiate import Config
+from bnnbench.data.in_memory import NAME, InMemory
 from bnnbench.types import UserError
 
 SETTINGS_OF_A_FIT = (
@@ -16,7 +17,7 @@ SETTINGS_OF_A_FIT = (
 )
 """Groups whose settings have an effect on one fit; others are about splits and files."""
 
-SOURCE = "bnnbench.data.in_memory.InMemory"
+SOURCE = f"{InMemory.__module__}.{InMemory.__qualname__}"
 
 SAMPLES = "evaluation.samples"
 """Monte Carlo samples of a prediction: the only such setting in another group."""
@@ -57,6 +58,7 @@ def _composed(settings: tuple[str, ...], rows: int) -> Config:
     job.config.dataset = {
         "_target_": SOURCE,
         "rows": rows,
+        "name": NAME,  # presets take published settings by the name of the data set
         "protocol": job.config.dataset.protocol,
     }
     return job.resolved()

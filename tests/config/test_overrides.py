@@ -92,7 +92,7 @@ def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path)
     assert first.root.parts[:3] == ("aus gabe", "uci", "d-1")
     code, out, errors = command("run", "-m", *words, "seed=0,1")
     assert code == 0, errors
-    assert out.count("results: ") == 2 and str(first.root) in out
+    assert out.endswith(f"results: {first.root.parent}\n")
 
 
 def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
