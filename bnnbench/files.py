@@ -33,9 +33,10 @@ DECOMPRESSORS: Mapping[str, Callable[..., IO[bytes]]] = {
 
 READ_ERRORS = (
     *(OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    *(ValueError, LookupError, TypeError, AttributeError, RuntimeError),
 )
-"""Errors raised when a damaged file is read and its content is used."""
+"""Errors raised when a damaged file is read and its content is used. A `RuntimeError` is that of an
+archive with a password or an unknown compression, or a `RecursionError`."""
 
 
 def shipped_folder(name: str) -> Path:

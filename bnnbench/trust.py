@@ -71,5 +71,5 @@ def _recorded() -> dict[str, str]:
     """Return the trusted digests by path; empty if another user can write the record."""
     try:
         return dict(json.loads(read_text(_record_file()))) if is_private(_record_file()) else {}
-    except (RuntimeError, *READ_ERRORS):
+    except READ_ERRORS:
         return {}

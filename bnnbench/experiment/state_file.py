@@ -48,7 +48,7 @@ def read(path: Path) -> tuple[int, list[Any]]:
         if json.loads(line)["checksum"] == checksum(content):
             state = torch.load(io.BytesIO(content), weights_only=True)
             return state["steps"], state["replicas"]
-    except (RuntimeError, pickle.UnpicklingError, *READ_ERRORS):
+    except (pickle.UnpicklingError, *READ_ERRORS):
         pass
     print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)
     return 0, []
