@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
-from bnnbench.notes import one_line, status_message
+from bnnbench.notes import note, one_line, status_message
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
@@ -45,6 +46,9 @@ MACHINE_SETTINGS = ("device", "training.compile")
 
 SCORES, REGION_ARRAYS = "scores", tuple(TrainingRegion.__annotations__)
 """Names of the arrays that are saved with a model."""
+
+FittedModel = tuple[Model, dict[str, np.ndarray], dict[str, Any]]
+"""A model, with the arrays and the JSON values that are saved with it."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,25 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     saved = load_model(path, experiment.fitting)
     if saved is None or saved.about.get("source") != source:
         with status_message(f"fitting {experiment.method.label} to all rows"):
-            _fit_and_save(run, experiment, path, conformal, source)
+            fitted = _fit(run, experiment, conformal, source)
+        saved = _save_and_load(path, experiment, fitted)
+    return _checked_model(saved, path)
+
+
+def _save_and_load(path: Path, experiment: SplitExperiment, fitted: FittedModel) -> SavedModel:
+    """Save a model and return what the next command loads, even if it cannot be kept."""
+    with TemporaryDirectory(prefix="bnnbench-") as temporary:
+        try:
+            save_model(path, *fitted)
+        except OSError as error:  # the run may be another user's
+            note(
+                f"the model cannot be kept in {path} ({error.strerror}), so it will be fitted again"
+            )
+            path = Path(temporary)
+            save_model(path, *fitted)
         saved = load_model(path, experiment.fitting)
     assert saved is not None
-    return _checked_model(saved, path)
+    return saved
 
 
 def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
@@ -154,7 +173,7 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         region.reasons(model.scaler, np.zeros((2, inputs)))
     except UserError:
         raise
-    except (RuntimeError, AssertionError, ArithmeticError, *READ_ERRORS):
+    except (AssertionError, ArithmeticError, *READ_ERRORS):
         raise damaged_model_error(path) from None
     target, label = one_line(about["target"]), one_line(about["label"])
     return FinalModel(saved, encodings, codes, target, label, scores, region)
@@ -185,9 +204,10 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         raise damaged_file_error(folder.config) from None
 
 
-def _fit_and_save(
-    run: VerifiedRun, experiment: SplitExperiment, path: Path, conformal: bool, source: str
-) -> None:
+def _fit(
+    run: VerifiedRun, experiment: SplitExperiment, conformal: bool, source: str
+) -> FittedModel:
+    """Return a model of all rows, or of those that are not held out, and what is saved with it."""
     experiment = experiment.resolved()
     experiment.check()
     table = experiment.table
@@ -213,7 +233,7 @@ def _fit_and_save(
     if conformal:
         scores = _distances(model, table.inputs[held_out.rows], table.targets[held_out.rows])
     region = TrainingRegion.of(table.inputs[rows], derive_seed(experiment.seed, "region") % 2**32)
-    save_model(path, model, {SCORES: scores, **vars(region)}, about)
+    return model, {SCORES: scores, **vars(region)}, about
 
 
 def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:
