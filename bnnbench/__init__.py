@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from bnnbench.matplotlib_import import DefaultsFinder
 
 if TYPE_CHECKING:
     from bnnbench.api import FinishedRun, fit, load_run, load_table, predict, reference
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["BNNRegressor", "FinishedRun", "fit", "load_run", "load_table", "predict", "reference"]
+
+sys.meta_path.insert(0, DefaultsFinder())
 
 
 def __getattr__(name: str) -> Any:

@@ -10,13 +10,16 @@ class Training(Checked):
 ```
 
 A field whose type includes `None` accepts None as well. A field of type `bool` must be true or
-false. A wrong value raises a `UserError` with the key, the accepted values and the given value.
+false, one of type `str` a text, one of type `float` a finite number, and one of type `int` a whole
+number of at least 0. A wrong value raises a `UserError` with the key, the accepted values and the
+given value.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
@@ -56,14 +59,20 @@ def check_between(
 ) -> None:
     """Raise `UserError` unless `low < value < high`, or it is a bound that is included."""
     accepted = ((low,) if low_included else ()) + ((high,) if high_included else ())
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not (low < value < high or value in accepted):
+    if not _is_number(value) or not (low < value < high or value in accepted):
         edge = "of at least" if low_included else "greater than"
         limit = "at most" if high_included else "less than"
         top = "" if high == math.inf else f" and {limit} {high:g}"
         raise UserError(
             f"{key} must be a number {edge} {low:g}{top}, not {shorten(repr(value))}.", key
         )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that a float can hold, perhaps an infinite one."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return not isinstance(value, int) or abs(value) <= sys.float_info.max
 
 
 def check_choice(key: str, value: Any, options: tuple[str, ...]) -> None:
@@ -136,8 +145,7 @@ class Finite:
     """A finite number."""
 
     def __call__(self, key: str, value: Any) -> None:
-        real = isinstance(value, Real) and not isinstance(value, bool)
-        if not real or not math.isfinite(value):
+        if not _is_number(value) or not math.isfinite(value):
             raise UserError(f"{key} must be a finite number, not {shorten(repr(value))}.", key)
 
 
@@ -148,6 +156,17 @@ class TrueOrFalse:
     def __call__(self, key: str, value: Any) -> None:
         if not isinstance(value, bool):
             raise UserError(f"{key} must be true or false, not {shorten(repr(value))}.", key)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text."""
+
+    def __call__(self, key: str, value: Any) -> None:
+        if not isinstance(value, str):
+            raise UserError(
+                f"{key} must be a text, not {shorten(repr(value))}; put it in quotes.", key
+            )
 
 
 @dataclass(frozen=True, init=False)
@@ -228,6 +247,10 @@ Seed = Annotated[int, Whole(0, 2**32 - 1)]
 """A seed of `numpy.random.RandomState`."""
 
 
+BY_TYPE: dict[Any, Constraint] = {bool: TrueOrFalse(), str: Text(), float: Finite(), int: Whole(0)}
+"""The constraint of a field without another one, by its type."""
+
+
 @cache
 def constraints_of(cls: type) -> dict[str, tuple[bool, tuple[Constraint, ...]]]:
     """Return whether None is accepted, and the constraints, of each constrained field."""
@@ -239,8 +262,9 @@ def constraints_of(cls: type) -> dict[str, tuple[bool, tuple[Constraint, ...]]]:
                 declared, *constraints = get_args(member)
                 optional = type(None) in (*members, *get_args(declared))
                 found[name] = (optional, tuple(constraints))
-        if hint is bool:
-            found[name] = (False, (TrueOrFalse(),))
+        for plain in BY_TYPE.keys() & {*members}:
+            if {*members} <= {plain, type(None)}:
+                found[name] = (type(None) in members, (BY_TYPE[plain],))
     return found
 
 

@@ -45,7 +45,8 @@ READ_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError),
     *(RuntimeError, SyntaxError, tokenize.TokenError),
 )
-"""Errors raised when a missing or damaged file is read and its content is used.
+"""Errors raised when a missing or damaged file is read and its content is used. A `RuntimeError` is
+that of an archive with a password or an unknown compression, or a `RecursionError`.
 
 Any other `OSError` means that an intact file could not be read: it exceeds the limit of sizes, its
 permissions do not allow it, too many files are open, or the disk fails.

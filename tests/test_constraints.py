@@ -21,6 +21,8 @@ from bnnbench.constraints import (
 )
 from bnnbench.types import UserError
 
+NOT_FINITE = (float("inf"), float("-inf"), float("nan"), 10**400, -(10**400), "1", True, [])
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -30,6 +32,11 @@ class Settings:
     decay: Annotated[float, Between(0, 1, high_included=True)] = 1.0
     any_number: Annotated[float, Finite()] = -3.5
     flag: bool = True
+    word: str = "a"
+    maybe: str | None = None
+    weight: float = 0.5
+    limit: float | None = None
+    steps: int = 0
     kind: Annotated[str, OneOf("a", "b")] = "a"
     batch: Annotated[int | str, Word("all", Whole())] = "all"
     sizes: Annotated[tuple[int, ...], ListOf(Whole(), order="increasing")] = (1, 2)
@@ -63,6 +70,14 @@ def test_valid_values_pass(values: dict[str, Any]) -> None:
         ("decay", 1.1, None),
         ("any_number", float("inf"), None),
         ("flag", 1, None),
+        *(("word", value, None) for value in (None, 3, 1.5, True, [], ["a"], {}, b"a")),
+        *(("maybe", value, None) for value in (3, False, ["a"], {"a": 1})),
+        *(("weight", value, None) for value in (None, *NOT_FINITE)),
+        *(("limit", value, None) for value in NOT_FINITE),
+        *(("rate", value, None) for value in NOT_FINITE),
+        *(("factor", value, None) for value in NOT_FINITE),
+        *(("powers", (1.0, value), None) for value in NOT_FINITE),
+        *(("steps", value, None) for value in (None, *NOT_FINITE, -1, [1], 0.5)),
         ("kind", "c", None),
         ("batch", "none", None),
         ("sizes", (), "not_a_list"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from bnnbench.config.configs import GROUPS, config_folder, read_option
 from bnnbench.config.errors import not_a_mapping
-from bnnbench.config.instantiate import Config, check_type, instantiate
+from bnnbench.config.instantiate import Config, check_type, instantiate, target_class
 from bnnbench.constraints import check_name
 from bnnbench.types import DuplicateConfiguration, UserError
 
@@ -54,6 +54,7 @@ def _check_name_not_taken(group: str, settings: Mapping[str, Any]) -> None:
     key = "name" if "name" in settings else "label"
     taken = (config_folder() / group / f"{settings.get(key)}.yaml").is_file()
     if taken and not str(settings.get("_target_", "bnnbench.")).startswith("bnnbench."):
+        target_class(group, settings)  # raises an error if there is no such class
         raise UserError(
             f"{group}.{key}={settings[key]} is the name of a {group} of bnnbench; give "
             f"{settings['_target_']} another name.",

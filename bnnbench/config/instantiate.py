@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from traceback import extract_tb
@@ -63,9 +64,10 @@ def target_class(key: str, config: Mapping[str, Any]) -> Any:
         UserError: if there is none, the group may not name it, its module cannot be imported, or it
             is not a dataclass.
     """
-    named = str(config.get("_target_"))
+    named, setting = config.get("_target_"), f"{key}._target_"
+    if not isinstance(named, str):
+        raise UserError(f"{setting} must name a class, not {named!r}.", setting, "not_a_name")
     module, _, name = named.rpartition(".")
-    setting = f"{key}._target_"
     if not all(part.isidentifier() for part in module.split(".")):
         raise _unknown_class(setting, named)
     _check_package(setting, named)
@@ -235,6 +237,7 @@ def _is_instance(value: Any, kind: Any) -> bool:
 def _convert(value: Any, hint: Any) -> Any:
     """Return a plain value as its declared type."""
     if type(value) is int and {float, int} & {hint, *get_args(hint)} == {float}:
-        return float(value)
+        with suppress(OverflowError):  # the constraint of the field refuses it
+            return float(value)
     tuples = any(get_origin(one) is tuple for one in (hint, *get_args(hint)))
     return tuple(value) if isinstance(value, list) and tuples else value

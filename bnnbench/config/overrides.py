@@ -52,7 +52,10 @@ def as_override(key: str, value: Any) -> str:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     try:
-        text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
+        if isinstance(value, float):  # infinite ones have other names in JSON
+            text = float.__repr__(value)
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
     except (TypeError, ValueError, AttributeError):
         raise UserError(
             f"{key} must be a text, a number, a list or a mapping, not {value!r}.", key, "type"

@@ -66,8 +66,8 @@ def _has_types(record: Record) -> bool:
     return (
         isinstance(codes, list | tuple)
         and all(isinstance(one, dict) for one in mappings)
-        and all(_is_setting(value) for one in (record.metadata, *codes) for value in one.values())
-        and _is_component(record.identity)
+        and all(map(_is_setting, record.metadata.values()))
+        and all(map(_is_component, (record.identity, *codes)))
     )
 
 

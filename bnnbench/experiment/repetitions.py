@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.constraints import check_settings
 from bnnbench.experiment.fitting import FitSettings, fit_task, predict
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.unit_store import Rows, UnitStore
@@ -48,7 +47,6 @@ class RepeatedArms(SplitExperiment):
 
     def check(self) -> None:
         super().check()
-        check_settings(self, "experiment")
         if self.baseline not in self.arms:
             raise UserError(
                 f"experiment.arms must contain {self.baseline}, with which the others are "

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bnnbench.constraints import check_int
+from bnnbench.constraints import check_settings
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
@@ -109,7 +109,7 @@ class SplitPlan(HasSteps, HasPlan):
         )  # fmt: skip
 
     def check(self) -> None:
-        check_int("seed", self.seed, minimum=0)
+        check_settings(self, "experiment", ("seed", "device"))
         self.method.check_network(self.table.inputs.shape[1], self.network)
         self._check_memory()
         if self.fits_folds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.experiment.stored_files import damaged_file_error
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
-from bnnbench.notes import join_words, one_line, status_message
+from bnnbench.notes import join_words, note, one_line, status_message
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
@@ -48,6 +49,9 @@ MACHINE_SETTINGS = ("device", "training.compile")
 
 SCORES, REGION_ARRAYS = "scores", tuple(TrainingRegion.__annotations__)
 """Names of the arrays that are saved with a model."""
+
+FittedModel = tuple[Model, dict[str, np.ndarray], dict[str, Any]]
+"""A model, with the arrays and the JSON values that are saved with it."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +126,8 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     saved = load_model(path, experiment.fitting)
     if saved is None or not saved.about.items() >= origin.items():
         with status_message(f"fitting {experiment.method.label} to all rows"):
-            _fit_and_save(run, experiment, path, conformal, origin)
-        saved = load_model(path, experiment.fitting)
-    assert saved is not None
+            fitted = _fit(run, experiment, conformal, origin)
+        saved = _save_and_load(path, experiment, fitted)
     found = (describe_other_code(one, code) for one in run.record.code_versions)
     others = [*dict.fromkeys(filter(None, found))]
     return replace(_checked_model(saved, path), other_code=join_words(others) if others else "")
@@ -133,6 +136,22 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
 def _without_commit(code: Mapping[str, Any]) -> dict[str, Any]:
     """Return a code version without its commit, which also changes with other files."""
     return {name: value for name, value in code.items() if name != "commit"}
+
+
+def _save_and_load(path: Path, experiment: SplitExperiment, fitted: FittedModel) -> SavedModel:
+    """Save a model and return what the next command loads, even if it cannot be kept."""
+    with TemporaryDirectory(prefix="bnnbench-") as temporary:
+        try:
+            save_model(path, *fitted)
+        except OSError as error:  # the run may be another user's
+            note(
+                f"the model cannot be kept in {path} ({error.strerror}), so it will be fitted again"
+            )
+            path = Path(temporary)
+            save_model(path, *fitted)
+        saved = load_model(path, experiment.fitting)
+    assert saved is not None
+    return saved
 
 
 def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
@@ -199,13 +218,10 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         raise damaged_file_error(folder.config) from None
 
 
-def _fit_and_save(
-    run: VerifiedRun,
-    experiment: SplitExperiment,
-    path: Path,
-    conformal: bool,
-    origin: Mapping[str, Any],
-) -> None:
+def _fit(
+    run: VerifiedRun, experiment: SplitExperiment, conformal: bool, origin: Mapping[str, Any]
+) -> FittedModel:
+    """Return a model of all rows, or of those that are not held out, and what is saved with it."""
     experiment = experiment.resolved()
     experiment.check()
     table = experiment.table
@@ -231,7 +247,7 @@ def _fit_and_save(
     if conformal:
         scores = _distances(model, table.inputs[held_out.rows], table.targets[held_out.rows])
     region = TrainingRegion.of(table.inputs[rows], derive_seed(experiment.seed, "region") % 2**32)
-    save_model(path, model, {SCORES: scores, **vars(region)}, about)
+    return model, {SCORES: scores, **vars(region)}, about
 
 
 def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:

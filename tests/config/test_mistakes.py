@@ -84,6 +84,16 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("divergence._target_", "unknown_class"):
         "method=bbb divergence.label=mine divergence._target_=builtins.dict",
     **{(group, "unknown_option"): f"{group}=null" for group in ("prior", "engine")},
+    **{
+        (f"{group}._target_", "not_a_name"): " | ".join(
+            f"method=bbb {group}._target_={value}"
+            for value in ("null", "3", "1.5", "true", "[a]", "{a:1}", "[]", "inf", "${seed}")
+        )
+        for group in ("method", "dataset", "divergence", "prior", "likelihood", "loss", "search",
+                      "experiment", "engine")
+    },
+    ("dataset._target_", "unknown_class"):
+        "dataset._target_=builtins | dataset._target_=os.path | dataset._target_=''",
 }  # fmt: skip
 """Lines that are refused, by the setting and the code of the error."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -13,7 +15,7 @@ from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
 from bnnbench.config.compose import compose_configs
-from bnnbench.config.overrides import quote_overrides
+from bnnbench.config.overrides import as_override, quote_overrides
 
 TEXTS = (
     *("Preis (€)", "Jörg/d.csv", "a=b.csv", "a,b", "it's", 'the "best"', "back\\slash", "\\'"),
@@ -117,3 +119,9 @@ def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
 )
 def test_quoting_of_lists_of_columns(word: str, expected: str) -> None:
     assert quote_overrides([word]) == [expected]
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.1, 1e-300, np.float64(1.5), 3])
+def test_a_number_of_python_stays_the_same(value: float) -> None:
+    found = OverridesParser.create().parse_override(as_override("method.alpha", value)).value()
+    assert found == value or (math.isnan(found) and math.isnan(value))

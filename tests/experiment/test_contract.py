@@ -21,7 +21,7 @@ from support.quick import slow_except
 from support.refusals import assert_refused
 
 from bnnbench.config.assemble import build
-from bnnbench.constraints import constraints_of
+from bnnbench.constraints import Text, constraints_of
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
@@ -156,8 +156,8 @@ def test_a_killed_run_resumes_to_the_same_bits(
 @every_experiment
 def test_every_setting_with_a_declared_range_is_checked(name: str) -> None:
     experiment = make_run(name, Path()).experiment
-    for setting in constraints_of(type(experiment)):
-        for wrong in (object(), "another", math.nan):
+    for setting, (_, constraints) in constraints_of(type(experiment)).items():
+        for wrong in (object(), math.nan, *["another"] * (constraints != (Text(),))):
             with pytest.raises(UserError) as error:
                 replace(experiment, **{setting: wrong}).check()
             assert str(error.value.setting).rpartition(".")[2] == setting

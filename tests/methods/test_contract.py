@@ -51,7 +51,7 @@ from bnnbench.checking.small_fits import (
     training_set,
 )
 from bnnbench.config.configs import options
-from bnnbench.constraints import constraints_of
+from bnnbench.constraints import Text, constraints_of
 from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import Method, Posterior
 from bnnbench.methods.shared.trainer import StochasticMethod, minibatches_by_epoch
@@ -197,10 +197,10 @@ def one_step(method: StochasticMethod, data: TrainingSet) -> tuple[Any, ...]:
 def test_every_setting_has_a_valid_range(option: str) -> None:
     """Booleans, whole numbers, words and intervals; `tests/test_constraints.py` tests each kind."""
     method = Case(option).method
-    unchecked = {"label", "likelihood", "divergence", "adaptation_steps"}
+    unchecked = {"likelihood", "divergence"}
     assert constraints_of(type(method)).keys() == {f.name for f in fields(method)} - unchecked
-    for name in constraints_of(type(method)):
-        for wrong in (object(), "another", math.nan):
+    for name, (_, constraints) in constraints_of(type(method)).items():
+        for wrong in (object(), math.nan, *["another"] * (constraints != (Text(),))):
             with pytest.raises(UserError) as error:
                 replace(method, **{name: wrong})
             assert error.value.setting == f"method.{name}", (name, wrong)

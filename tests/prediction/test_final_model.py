@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, save
@@ -15,6 +18,7 @@ from support.models import seal_model
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import raises_user_error
 
+from bnnbench.experiment import model_file
 from bnnbench.experiment.find_runs import find_run
 from bnnbench.experiment.model_file import JSON_FILE, TENSOR_FILE
 from bnnbench.experiment.run_folder import RunFolder
@@ -91,6 +95,25 @@ def test_values_of_another_type_are_refused(run: RunFolder, key: str) -> None:
     for value in WRONG[key]:
         path.write_text(json.dumps(about | {key: value}))
         assert_damaged(run)
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC])
+def test_a_model_that_cannot_be_kept_predicts(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    expected = load_or_fit(run).saved.model.predict(np.zeros((2, 2)))
+    shutil.rmtree(run.root / "model")
+    write = model_file.write_bytes
+
+    def fail(path: Path, content: bytes) -> None:
+        if path.is_relative_to(run.root):
+            raise OSError(number, os.strerror(number), str(path))
+        write(path, content)
+
+    monkeypatch.setattr(model_file, "write_bytes", fail)
+    found = load_or_fit(run).saved.model.predict(np.zeros((2, 2)))
+    assert not [*(run.root / "model").glob("*")]
+    assert all((found[name] == expected[name]).all() for name in expected)
 
 
 def test_a_sealed_model_is_read(run: RunFolder) -> None:

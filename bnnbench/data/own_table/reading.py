@@ -55,8 +55,9 @@ UNSUPPORTED = {
 }  # fmt: skip
 """Formats that are not supported, by extension."""
 
-DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
-"""Errors raised when a file cannot be read or unpacked."""
+DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError)
+"""Errors raised when a file cannot be read or unpacked; a `RuntimeError` is that of an archive with
+a password or an unknown compression."""
 
 EXTRA = ".[tables]"
 """The optional dependencies for files other than text."""
@@ -145,7 +146,8 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
         ) from None
     except DAMAGED as error:
         reason = getattr(error, "strerror", None) or _reason(error)
-        raise invalid("path", "unreadable", f"cannot read {path} ({reason}).") from None
+        advice = "; unpack it first" if isinstance(error, RuntimeError) else ""
+        raise invalid("path", "unreadable", f"cannot read {path} ({reason}){advice}.") from None
     except (ValueError, OverflowError, csv.Error) as error:
         raise invalid(
             "path", "invalid_table", f"{path} is not a valid table ({_reason(error)})."

@@ -6,6 +6,7 @@ which can execute code: they must come only from someone who may run code on the
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import pickle
@@ -44,7 +45,7 @@ class Payload:
 
     Attributes:
         task: pickled, without its tables.
-        tables: names of the tables.
+        tables: names of the tables: the SHA-256 of each pickle.
         versions: required version of each library.
         code: required code version, from `code_version_of`.
         partial: existing files of these units; None if the folder is shared.
@@ -73,9 +74,9 @@ class PayloadCache:
         return self._codes[root]
 
     def name(self, table: Table) -> str:
-        """Return the checksum of a table, under which workers find it."""
+        """Return the SHA-256 of a pickled table, under which workers find and check it."""
         if id(table) not in self._names:
-            name = checksum(pickle.dumps(table))
+            name = _sha256(pickle.dumps(table))
             self._names[id(table)] = name
             self._tables.setdefault(name, []).append(
                 table
@@ -106,14 +107,28 @@ class _TableUnpickler(pickle.Unpickler):
         self._tables = tables
 
     def persistent_load(self, name: Any) -> Table:
-        return _table(self._tables[name])
+        return _table(name, self._tables[name])
 
 
 @lru_cache(maxsize=8)
-def _table(pickled: bytes) -> Table:
+def _table(name: str, pickled: bytes) -> Table:
+    """Return a table.
+
+    Raises:
+        UserError: if it is not the table that was submitted; it could execute code.
+    """
+    if _sha256(pickled) != name:
+        raise UserError(
+            "the submitted table was changed before it was read; repeat the command.",
+            code="table_changed",
+        )
     table = pickle.loads(pickled)
     assert isinstance(table, Table)
     return table
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @cache

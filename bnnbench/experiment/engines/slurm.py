@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import pickle
-import re
 import shutil
 import subprocess
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -19,7 +20,7 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
-from bnnbench.files import READ_ERRORS, is_private, write_bytes, write_text
+from bnnbench.files import READ_ERRORS, is_private, read_text, remove, write_bytes, write_text
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -33,19 +34,25 @@ class SlurmJob:
     Attributes:
         payload: the task.
         tables: folder of the pickled tables.
+        outcome: file to which the job writes how it ended.
     """
 
     payload: Payload
     tables: Path
+    outcome: Path
 
-    def __call__(self) -> str | None:
-        """Compute the task and return the message of a `UserError`, if there is one."""
-        tables = {name: (self.tables / name).read_bytes() for name in self.payload.tables}
+    def __call__(self) -> None:
+        """Compute the task, and write how it ended as JSON: a pickle could execute code."""
         try:
+            tables = {name: (self.tables / name).read_bytes() for name in self.payload.tables}
             compute(self.payload, tables, available_cores())
         except UserError as error:
-            return str(error)
-        return None
+            self._write({"message": str(error)})
+            raise
+        except Exception:
+            self._write({"traceback": traceback.format_exc()})
+            raise
+        self._write({})
 
     def checkpoint(self) -> DelayedSubmission:
         """Requeue a job that was preempted or ran out of time; it resumes from disk."""
@@ -53,10 +60,18 @@ class SlurmJob:
 
         return DelayedSubmission(self)
 
+    def _write(self, outcome: Mapping[str, str]) -> None:
+        write_text(self.outcome, json.dumps(outcome) + "\n")
+
 
 def job_file(task: Task) -> Path:
     """Return the file that stores the job of a task."""
     return task.store.file(task.units[0], "slurm.json")
+
+
+def outcome_file(task: Task) -> Path:
+    """Return the file in which the job of a task stores how it ended."""
+    return task.store.file(task.units[0], "slurm_outcome.json")
 
 
 def save_job(task: Task, job: str) -> None:
@@ -66,31 +81,28 @@ def save_job(task: Task, job: str) -> None:
 
 def saved_job(task: Task) -> str:
     """Return the job that a command submitted for this task; empty if there is none."""
+    return _read(job_file(task)).get("job", "")
+
+
+def _read(file: Path) -> dict[str, str]:
+    """Return the texts in a JSON file; none if it is missing or damaged."""
     try:
-        job = str(json.loads(job_file(task).read_text())["job"])
+        read = json.loads(read_text(file)).items()
     except READ_ERRORS:
-        return ""
-    return job if JOB.fullmatch(job) else ""
+        return {}
+    return {key: value for key, value in read if isinstance(value, str)}
 
 
-def job_result(folder: Path, job: str) -> tuple[str, Any] | None:
-    """Return `("success", value)` or `("error", traceback)`; None if the job was killed."""
-    array = job.partition("_")[0]
-    try:
-        return pickle.loads((folder / array / f"{job}_0_result.pkl").read_bytes())
-    except FileNotFoundError:
-        return None
+def create_private_folder(folder: Path) -> Path:
+    """Create a new folder for the pickles of one command, which execute code when they are loaded.
 
+    Its name cannot be guessed: received outputs may contain pickles under any other name.
 
-JOB = re.compile(r"\d+(_\d+)?")
-"""The identifier of a job, which is part of the name of its pickle."""
-
-
-def create_private_folder(folder: Path) -> None:
-    """Create the folder of the pickles, which execute code when they are loaded.
+    Args:
+        folder: in which it is created.
 
     Raises:
-        UserError: if another user can write to it.
+        UserError: if another user can write to `folder`.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.is_symlink() or not is_private(folder):
@@ -100,6 +112,7 @@ def create_private_folder(folder: Path) -> None:
             "outputs_dir",
             "not_private",
         )
+    return Path(tempfile.mkdtemp(prefix="submitted-", dir=folder))
 
 
 POLL_INTERVAL = 2.0  # seconds between looks at the folder
@@ -157,16 +170,20 @@ class SlurmEngine(Engine):
     """Submits tasks as payloads, and stores their jobs next to the units for later commands."""
 
     def __init__(self, settings: Slurm, outputs: Path) -> None:
-        self._settings, self._folder = settings, outputs.absolute() / ".slurm"
+        self._settings, self._all_folders = settings, outputs.absolute() / ".slurm"
         self._cache, self._lost_tasks = PayloadCache(), LostTaskCounter()
         self._jobs: dict[str, str] = {}
         self._queued: set[str] = set()
         self._queue_time = 0.0
         self._tasks: dict[str, Task] = {}
 
+    @cached_property
+    def _folder(self) -> Path:
+        """The folder of what this command submits."""
+        return create_private_folder(self._all_folders)
+
     def start(self, tasks: Sequence[Task]) -> None:
         """Submit the tasks that are neither finished nor queued, in as few arrays as possible."""
-        create_private_folder(self._folder)
         new = {task.key: task for task in tasks if task.key not in self._jobs}
         unfinished = [task for task in new.values() if not task.finished()]
         self._update_queue(force=bool(unfinished))
@@ -188,7 +205,7 @@ class SlurmEngine(Engine):
             ended = [task for task in left if self._jobs.get(task.key) not in self._queued]
             lost = [task for task in ended if not self._is_on_disk(task)]
             for task in lost:
-                self._lost_tasks.add(task, f"see the logs in {self._folder}")
+                self._lost_tasks.add(task, f"see the logs in {self._all_folders}")
             self._submit([self._tasks.get(task.key, task) for task in lost])
             time.sleep(POLL_INTERVAL)
 
@@ -207,6 +224,9 @@ class SlurmEngine(Engine):
     def _submit(self, tasks: Sequence[Task]) -> None:
         for start in range(0, len(tasks), MAX_ARRAY_SIZE):
             batch = tasks[start : start + MAX_ARRAY_SIZE]
+            for task in batch:
+                remove(job_file(task))
+                remove(outcome_file(task))
             jobs = self._submit_array([self._job(task) for task in batch])
             for task, job in zip(batch, jobs, strict=True):
                 self._jobs[task.key], self._tasks[task.key] = job.job_id, task
@@ -259,7 +279,7 @@ class SlurmEngine(Engine):
             path = self._folder / "tables" / name
             if not path.exists():
                 write_bytes(path, self._cache.pickled(name))
-        return SlurmJob(payload, self._folder / "tables")
+        return SlurmJob(payload, self._folder / "tables", outcome_file(task))
 
     def _update_queue(self, force: bool = False) -> None:
         """Ask Slurm for the queued jobs of this user.
@@ -289,15 +309,14 @@ class SlurmEngine(Engine):
             UserError: raised on the machine of the job.
             RuntimeError: with the traceback of any other error of the job.
         """
-        job = self._jobs.get(task.key)
-        result = job_result(self._folder, job) if job else None
-        if result is None:
+        if not outcome_file(task).exists():  # the job was killed
             return task.finished()
-        kind, value = result
-        if kind == "error":
-            raise RuntimeError(f"job {job} ended with an error:\n{value}")
-        if value is not None:
-            raise UserError(value)
+        outcome = _read(outcome_file(task))
+        if "traceback" in outcome:
+            job = self._jobs.get(task.key)
+            raise RuntimeError(f"job {job} ended with an error:\n{outcome['traceback']}")
+        if "message" in outcome:
+            raise UserError(outcome["message"])
         until = time.monotonic() + FILE_SYSTEM_DELAY
         while not task.finished() and time.monotonic() < until:
             time.sleep(POLL_INTERVAL)

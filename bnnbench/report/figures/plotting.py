@@ -46,8 +46,10 @@ DPI = 150
 SMALL_POINTS, MEDIUM_POINTS = 8.33, 10.0
 """Font sizes in points that matplotlib calls small and medium."""
 
-matplotlib.rcParams["text.usetex"] = False
-# A `matplotlibrc` of the current folder, which a stranger may have written, must not start LaTeX.
+STYLE: dict[Any, Any] = {
+    key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"
+}
+"""Settings of matplotlib in our figures. A program that uses bnnbench may have set others."""
 
 LEGEND_MARGIN = 0.72
 """Inches that a legend column needs in addition to its text: the marker and padding."""
@@ -304,7 +306,8 @@ def save_and_inline(
 
 def _save(name: str, draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> str:
     try:
-        save_figure(draw(), path_of, suffixes)
+        with matplotlib.rc_context(STYLE):
+            save_figure(draw(), path_of, suffixes)
     except OSError:  # the disk is full, or the folder is not writable
         raise
     except Exception as error:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from bnnbench.constraints import check_int
+from bnnbench.constraints import check_settings
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.divergences.priors import GaussianPrior
@@ -97,7 +97,7 @@ class LinearRegression(Experiment):
 
     def check(self) -> None:
         """Raise a `UserError` if there is no exact posterior, or more than one line."""
-        check_int("seed", self.seed, minimum=0)
+        check_settings(self, "experiment", ("seed", "device"))
         columns, depth = self.table.inputs.shape[1], self.network.depth
         self.method.check_network(columns, self.network)
         likelihood = getattr(self.method, "likelihood", GaussianLikelihood())

@@ -7,6 +7,7 @@ import csv
 import gzip
 import lzma
 import re
+import struct
 import sys
 import zipfile
 from collections.abc import Callable
@@ -217,6 +218,26 @@ def test_a_file_that_its_name_does_not_describe(
     code = "invalid_table" if suffix in ("parquet", "feather") else "unreadable"
     empty = suffix == "gz" and not content  # as gzip itself reads it
     with raises_user_error("dataset.path", "empty_file" if empty else code, mentions=[path]):
+        OwnTable(path=str(path), target="ja").load()
+
+
+@pytest.mark.parametrize("suffix", ["zip", "xlsx"])
+@pytest.mark.parametrize(
+    ("flags", "method"), [(1, 0), (1, 99), (0, 9), (0, 97), (0x20, 0), (0x41, 8)]
+)
+def test_an_archive_with_a_password_or_an_unknown_compression(
+    tmp_path: Path, suffix: str, flags: int, method: int
+) -> None:
+    """Bits of the flags: a password, patched data, strong encryption."""
+    path = tmp_path / f"t.{suffix}"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", text())
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        start = content.index(signature) + offset
+        content[start : start + 4] = struct.pack("<HH", flags, method)
+    path.write_bytes(content)
+    with raises_user_error("dataset.path", "unreadable", mentions=[path]):
         OwnTable(path=str(path), target="ja").load()
 
 

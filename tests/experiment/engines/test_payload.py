@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,16 @@ def test_other_versions_compute_nothing(
     with raises_user_error(code=code) as error:
         compute(replace(payload, **wrong), tables)  # type: ignore[arg-type]
     assert difference in str(error.value) and not task.finished()
+
+
+@pytest.mark.parametrize("change", [b"", b"x"])
+def test_a_table_that_was_changed_is_not_loaded(tiny: Planner, change: bytes) -> None:
+    ((task, payload, tables),) = sent(tiny("splits=1", "seed=3"), shared=True)
+    (name,) = tables
+    assert hashlib.sha256(tables[name]).hexdigest() == name
+    with raises_user_error(code="table_changed"):
+        compute(payload, {name: tables[name][:-1] + change})
+    assert not task.finished()
 
 
 FULL = 28, "No space left on device"

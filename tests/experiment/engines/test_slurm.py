@@ -6,13 +6,18 @@ Tests marked slow need a cluster of two nodes; `docs/tools/check_slurm.sh` start
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.killing import (
@@ -28,11 +33,12 @@ from support.killing import (
 from support.tiny_runs import Planner, finished, tiny_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import slurm
 from bnnbench.experiment.engines.base import LostTaskCounter
-from bnnbench.experiment.engines.slurm import Slurm
+from bnnbench.experiment.engines.payload import PayloadCache, pack
+from bnnbench.experiment.engines.slurm import Slurm, SlurmJob
 from bnnbench.experiment.run import Run
+from bnnbench.types import UserError
 
 pytest.importorskip("submitit")
 
@@ -124,7 +130,7 @@ def test_a_driver_that_is_killed_finds_its_jobs_again(
     kill_driver(run.engine, table_csv, run.outputs, 2)
     arrays = {job.partition("_")[0] for job in running()}
     assert_same_results(finished(run), local)
-    submitted = {path.name for path in (run.outputs / ".slurm").glob("[0-9]*")}
+    submitted = {path.name for path in (run.outputs / ".slurm").glob("*/[0-9]*")}
     assert submitted == arrays, "nothing was submitted twice"
 
 
@@ -164,7 +170,7 @@ def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finis
     found = finished_despite(slow_down, on_slurm(table_csv, outputs, minutes=1))
     logs = [path.read_text() for path in (outputs / ".slurm").rglob("*.err")]
     assert any("this job is timed-out" in text for text in logs), logs
-    assert len(list((outputs / ".slurm").glob("[0-9]*"))) == 1, "Slurm queued them again itself"
+    assert len(list((outputs / ".slurm").glob("*/[0-9]*"))) == 1, "Slurm queued them again itself"
     assert 3 <= sum(log.count(b"\n") for log in begun.values()) < 32
     assert all(path.read_bytes().startswith(log) for path, log in begun.items()), "including times"
     assert_same_results(found, local)
@@ -192,21 +198,119 @@ def test_jobs_that_slurm_rejects(table_csv: Path, tmp_path: Path) -> None:
     assert "nvalid partition" in str(error.value)
 
 
-def test_pickles_are_read_only_from_a_private_folder(tmp_path: Path) -> None:
+@pytest.fixture
+def engine(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """An engine whose jobs run at once in this process."""
+    monkeypatch.setattr(Slurm, "check", lambda settings: None)
+    monkeypatch.setattr(slurm, "POLL_INTERVAL", 0.0)
+    monkeypatch.setattr(slurm, "FILE_SYSTEM_DELAY", 0.0)
+    run = tiny("splits=1")
+    run.folder.create()
+    return FakeEngine(run, Slurm(name="slurm"), run.outputs)
+
+
+class FakeEngine(slurm.SlurmEngine):
+    """Runs jobs at once; `queue` has the jobs that other commands submitted."""
+
+    def __init__(self, run: Run, settings: Slurm, outputs: Path) -> None:
+        super().__init__(settings, outputs)
+        (self.task,) = run.tasks(run.experiment.units())
+        self.queue: set[str] = set()
+        self.submitted = 0
+
+    def _update_queue(self, force: bool = False) -> None:
+        self._queued = set(self.queue)
+        self.queue.clear()  # they end after the first look
+
+    def _submit_array(self, jobs: Sequence[SlurmJob]) -> list[Any]:
+        self.submitted += len(jobs)
+        for job in jobs:
+            with suppress(Exception):
+                job()
+        return [SimpleNamespace(job_id="8") for _ in jobs]
+
+
+class Trap:
+    """Creates a file when it is loaded from a pickle."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("queued", [True, False])
+@pytest.mark.parametrize(
+    "name", ["tables/{table}", "tables/{short}", "7/7_0_result.pkl", "8/8_0_submitted.pkl"]
+)
+def test_no_received_pickle_is_loaded(
+    engine: FakeEngine, tmp_path: Path, name: str, queued: bool
+) -> None:
+    (table,) = pack(engine.task, PayloadCache(), shared=True).tables
+    received = engine.task.store.folder.root.parents[3] / ".slurm"
+    file = received / name.format(table=table, short=table[:16])
+    file.parent.mkdir(parents=True)
+    received.chmod(0o700)
+    trap = pickle.dumps(Trap(tmp_path / "loaded"))
+    file.write_bytes(trap)
+    slurm.save_job(engine.task, "7")
+    engine.queue = {"7"} if queued else set()
+    engine.finish([engine.task], lambda: None)
+    assert engine.task.finished() and engine.submitted == 1
+    assert not (tmp_path / "loaded").exists() and file.read_bytes() == trap
+
+
+def test_each_command_has_a_folder_of_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "outputs" / ".slurm"
-    slurm.create_private_folder(folder)
-    slurm.create_private_folder(folder)
-    assert folder.stat().st_mode & 0o777 == 0o700
+    folders = {slurm.create_private_folder(folder) for _ in range(2)}
+    assert len(folders) == 2 and all(one.parent == folder for one in folders)
+    assert all(one.stat().st_mode & 0o777 == 0o700 for one in (folder, *folders))
     folder.chmod(0o770)
     with raises_user_error("outputs_dir", "not_private"):
         slurm.create_private_folder(folder)
 
 
-@pytest.mark.parametrize(("job", "expected"), [("12_3", "12_3"), ("12", "12"), ("../x", "")])
-def test_a_stored_job_is_a_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, expected: str
+@pytest.mark.parametrize("adopted", [True, False])
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(UserError("node17: no GPU."), UserError), (ZeroDivisionError("by zero"), RuntimeError)],
+)
+def test_an_error_of_a_job_is_raised_by_the_command(
+    engine: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    raised: type[Exception],
+    adopted: bool,
 ) -> None:
-    file = tmp_path / "slurm.json"
-    monkeypatch.setattr(slurm, "job_file", lambda task: file)
-    file.write_text(f'{{"job": "{job}"}}')
-    assert slurm.saved_job(Task((), (), "")) == expected
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(slurm, "compute", fail)
+    if adopted:  # by a command that found the job in the queue
+        with pytest.raises(type(error)):
+            engine._job(engine.task)()
+        slurm.save_job(engine.task, "7")
+        engine.queue = {"7"}
+    with pytest.raises(raised, match=str(error)) as found:
+        engine.finish([engine.task], lambda: None)
+    assert type(found.value) is raised and engine.submitted == (not adopted)
+
+
+def test_an_error_of_an_earlier_job_is_forgotten(engine: FakeEngine) -> None:
+    slurm.outcome_file(engine.task).write_text('{"message": "An old error."}')
+    engine.finish([engine.task], lambda: None)
+    assert engine.task.finished()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '"7"', '{"job": 7}', '{"job": ["7"]}', "{"])
+def test_a_damaged_job_file_names_no_job(engine: FakeEngine, text: str) -> None:
+    slurm.job_file(engine.task).write_text(text)
+    assert slurm.saved_job(engine.task) == ""
+
+
+def test_a_pipe_in_place_of_a_job_file_is_not_read(engine: FakeEngine) -> None:
+    os.mkfifo(slurm.job_file(engine.task))
+    os.mkfifo(slurm.outcome_file(engine.task))
+    engine.finish([engine.task], lambda: None)
+    assert engine.task.finished()

@@ -7,8 +7,9 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
@@ -41,6 +42,26 @@ def test_files_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
         save_figures(LINES, place(tmp_path / str(processes)), processes=processes)
     one, nine = (contents(tmp_path / name) for name in ("1", "9"))
     assert len(one) == 6 and len({*one.values()}) == 6 and one == nine
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"text.usetex": True},
+        {"font.size": 40, "axes.facecolor": "black"},
+        {"savefig.bbox": "tight"},
+    ],
+)
+def test_settings_of_the_program_change_no_figure_and_stay(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    one = {"line": LINES["line_1"]}
+    save_figures(one, place(tmp_path / "default"))
+    with matplotlib.rc_context(settings):
+        before = dict(matplotlib.rcParams)
+        save_figures(one, place(tmp_path / "other"))
+        assert dict(matplotlib.rcParams) == before
+    assert contents(tmp_path / "default") == contents(tmp_path / "other")
 
 
 @pytest.mark.usefixtures("forks_allowed")
