@@ -34,6 +34,7 @@ VALUES = {"noise_precision": 10.0, "prior_precision": 1.0, "dropout": 0.05}
 SMALL = {
     "boosting": {"method.quantiles": 3, "method.iterations": 30},
     "gp": {"method.kernel_rows": 40},
+    "mc_dropout_gal2016": {"training.learning_rate": 0.01},
     "hmc": {"method.chains": 2, "method.max_leapfrogs": 20},
     "mile": {"method.chains": 2, "method.map_steps": 200},
     "sklearn": {"method.options": {"n_estimators": 10}},
