@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
 
 import pandas as pd
 import pytest
-from support.grids import make_grid
 from support.quick import no_report_figures
-from support.runs import add_arrays, make_run
-from support.synthetic_data import make_curve_run
+from support.runs import make_run
 from support.user_errors import raises_user_error
 
 from bnnbench import discovery
 from bnnbench.discovery import plugins
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.report import report_writer, sections
-from bnnbench.report.blocks import Heading, Paragraph, Style
+from bnnbench.report.blocks import Paragraph, Style
 from bnnbench.report.report_writer import SECTIONS, build_sections, section_functions, write_report
 from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
-from bnnbench.results.run_files import CALIBRATION
 from bnnbench.results.run_tables import Runs, read_runs
 
 NO_LABELS = pd.DataFrame({"experiment": []})
@@ -113,34 +106,3 @@ def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.M
 def test_unknown_error_bars_are_refused() -> None:
     with raises_user_error("--error-bars"):
         Style("variance")
-
-
-@pytest.mark.slow
-def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of runs to which most sections apply."""
-    make_grid(tmp_path, {"kl": 5, "js": 3}, experiment="gvi_uci")
-    scored = {"train_log_likelihood": -2.0, "training_rows": 50, "parameters": 7}
-    folder = make_curve_run(tmp_path, scale=1.0, dataset="gp_sample", experiment="gp_toy", **scored)
-    add_arrays(folder, OBJECTIVE, TRACE)
-    calibration = {"recalibration": ["none"], "split": [0]}
-    pd.DataFrame(calibration).assign(
-        calibration_error=0.1, coverage_50=0.5, coverage_90=0.9, coverage_95=0.9,
-        width_50=1.0, width_90=2.0, width_95=3.0,
-    ).to_csv(folder.table(CALIBRATION), index=False)  # fmt: skip
-    opened: Counter[str] = Counter()
-    for kind in ("table", "arrays"):
-        original = getattr(RunFolder, kind)
-
-        def counting(self: RunFolder, name: str, original: Any = original) -> Path:
-            path: Path = original(self, name)
-            opened[str(path)] += path.is_file()
-            return path
-
-        monkeypatch.setattr(RunFolder, kind, counting)
-    style = Style(sections=(ALL,))
-    headings = [b for b in build_sections(read_runs(tmp_path), style) if isinstance(b, Heading)]
-    assert len([one for one in headings if one.level < 3]) > 10
-    assert {Path(name).name for name, count in opened.items() if count} == {
-        "splits.csv", "calibration.csv", "predictions.npz", "training.npz", "objective.npz",
-    }  # fmt: skip
-    assert set(opened.values()) <= {0, 1}

@@ -91,9 +91,7 @@ class OfThisTestError(Exception):
 
 @pytest.mark.usefixtures("forks_allowed")
 @pytest.mark.parametrize("place_of_error", [0, 1])
-@pytest.mark.parametrize(
-    "error", [UserError("of mine"), OfThisTestError("of mine"), KeyError("of mine")]
-)
+@pytest.mark.parametrize("kind", [UserError, OfThisTestError, KeyError])
 def test_the_other_figures_are_drawn_if_one_raises(
     tmp_path: Path, place_of_error: int, kind: type[Exception]
 ) -> None:
