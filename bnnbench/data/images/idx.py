@@ -57,7 +57,7 @@ class IdxFile(NamedTuple):
 @cache
 def published_files() -> Mapping[str, Mapping[str, IdxFile]]:
     """Return the files of each set by name, from `idx_files.csv`."""
-    with files("bnnbench.data.images").joinpath("idx_files.csv").open() as file:
+    with files("bnnbench.data.images").joinpath("idx_files.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file)
     return {
         str(name): {row.file: IdxFile(row.sha256, row.gz_sha256) for row in own.itertuples()}

@@ -19,7 +19,7 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
-from bnnbench.files import READ_ERRORS, is_private, write_bytes, write_text
+from bnnbench.files import READ_ERRORS, is_private, read_text, write_bytes, write_text
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def save_job(task: Task, job: str) -> None:
 def saved_job(task: Task) -> str:
     """Return the job that a command submitted for this task; empty if there is none."""
     try:
-        job = str(json.loads(job_file(task).read_text())["job"])
+        job = str(json.loads(read_text(job_file(task)))["job"])
     except READ_ERRORS:
         return ""
     return job if JOB.fullmatch(job) else ""

@@ -75,7 +75,7 @@ Values = Mapping[tuple[str, str, str], Published]
 
 @cache
 def _table(name: str) -> pd.DataFrame:
-    with files(__package__).joinpath(f"{name}.csv").open() as file:
+    with files(__package__).joinpath(f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype={"fingerprint": str})
 
 

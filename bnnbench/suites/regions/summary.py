@@ -107,7 +107,7 @@ def published_regions() -> pd.DataFrame:
         and, for `rmse` and `log_likelihood`, `<metric>` and its standard error `<metric>_stderr`,
         missing where the number of splits is unknown, and `<metric>_std` over splits.
     """
-    with files(__package__).joinpath("published.csv").open() as file:
+    with files(__package__).joinpath("published.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file).fillna({"family": ""})
     root = np.sqrt(table["n_splits"])
     is_std = table["error_kind"] == "std"
@@ -134,7 +134,7 @@ def paired_with_pbp(table: pd.DataFrame) -> pd.DataFrame:
         Rows by `label`, `source`, `kind` and `metric`: `splits`, the means `ours` and `theirs`,
         `difference` (ours - theirs) with its standard error `difference_stderr`, `correlation`.
     """
-    with files(__package__).joinpath("pbp_splits.csv").open() as file:
+    with files(__package__).joinpath("pbp_splits.csv").open(encoding="utf-8") as file:
         theirs = pd.read_csv(file).rename(columns={"region": "kind", "dataset": "source"})
     both = table[table["family"] == "pbp"].merge(theirs, on=["kind", "source", "split"])
     rows = []
