@@ -33,7 +33,7 @@ ci: setup  ## everything that continuous integration runs
 	$(BIN)/python -m pytest -m ci -n auto --dist worksteal
 
 slow: setup  ## run the tests that train for minutes or cover all variants of methods
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
 
 bench: setup  ## measure speed and memory as ratios, a report over a thousand runs, and other libraries
 	$(BIN)/python tests/benchmarks/speed.py
@@ -47,6 +47,7 @@ lint: setup  ## run ruff, mypy and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/codespell
 
 $(VENV)/.docs: $(VENV)/.ready
