@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 SUITE ?= small felekis_gvi
 # Keep compiled modules, because many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup run test ci slow bench reproduce lint docs clean
+.PHONY: help setup run test lowest ci slow bench reproduce lint docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -27,13 +28,21 @@ run: setup  ## compare vadam and mc_dropout on boston, 20 splits, with each othe
 test: setup  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+$(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet -c constraints-lowest.txt -e '.[dev]'
+	touch $@
+
+lowest: $(LOWEST)/.ready  ## run the tests with the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal
+
 ci: setup  ## everything that continuous integration runs
 	$(MAKE) -j2 lint docs
 	$(MAKE) test
 	$(BIN)/python -m pytest -m ci -n auto --dist worksteal
 
 slow: setup  ## run the tests that train for minutes or cover all variants of methods
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
 
 bench: setup  ## measure speed and memory as ratios, a report over a thousand runs, and other libraries
 	$(BIN)/python tests/benchmarks/speed.py
@@ -47,6 +56,7 @@ lint: setup  ## run ruff, mypy and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/codespell
 
 $(VENV)/.docs: $(VENV)/.ready
@@ -57,4 +67,4 @@ docs: $(VENV)/.docs  ## build the documentation site in site/, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:  ## remove the virtual environment and caches; keep outputs and data
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .mypy_cache build dist

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from bnnbench.environment import positive_number, read_variable
+from bnnbench.system import READ_FLAGS, is_own, is_writable_by_others, user_id
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def open_file(path: Path) -> BinaryIO:
         OSError: if it cannot be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its writer
+        handle = os.open(path, READ_FLAGS)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
@@ -275,7 +276,7 @@ def is_device(path: Path) -> bool:
 def is_private(path: Path) -> bool:
     """Return whether the user owns a file or folder and no other user can write to it."""
     status = path.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return is_own(status) and not is_writable_by_others(status)
 
 
 def cache_folders(name: str) -> Iterator[Path]:
@@ -283,7 +284,7 @@ def cache_folders(name: str) -> Iterator[Path]:
 
     Each belongs to the user, and no other user can write to it.
     """
-    folders = [Path(tempfile.gettempdir()) / f"bnnbench-{name}-{os.getuid()}"]
+    folders = [Path(tempfile.gettempdir()) / f"bnnbench-{name}-{user_id() or 0}"]
     with suppress(RuntimeError):  # no home directory
         cache_home = os.environ.get("XDG_CACHE_HOME", "")
         cache = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"

@@ -13,6 +13,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bnnbench.system import START_METHOD
+
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -50,7 +52,7 @@ def run_both(
 def can_fork() -> bool:
     """Whether this process has no other threads: a fork copies their locks, but not the threads."""
     try:
-        tasks = [*Path("/proc/self/task").iterdir()] if sys.platform == "linux" else []
+        tasks = [*Path("/proc/self/task").iterdir()] if START_METHOD == "fork" else []
         others = {(task / "comm").read_text() for task in tasks if task.name != str(os.getpid())}
     except OSError:  # a thread has just ended
         return False
@@ -69,7 +71,7 @@ def stop_joblib() -> None:
 
 def _run_parts(parts: Sequence[Sequence[Callable[[], T]]]) -> list[list[T]]:
     """Run one part in this process, and each of the others in a forked child."""
-    fork = multiprocessing.get_context("fork")
+    fork: Any = multiprocessing.get_context("fork")
     first_part, *others = parts
     children = []
     for part in others:

@@ -14,10 +14,11 @@ from filelock import FileLock
 
 from bnnbench.files import READ_ERRORS, is_private, read_text, sha256, write_text
 from bnnbench.paths import real_path
+from bnnbench.system import is_own
 from bnnbench.types import UserError
 
 TRUST_VARIABLE = "BNNBENCH_TRUST"
-"""Absolute folders, separated by colons; they are trusted with all folders below them."""
+"""Absolute folders, separated as in `PATH`; they are trusted with all folders below them."""
 
 
 def check_trusted(file: Path) -> None:
@@ -27,7 +28,7 @@ def check_trusted(file: Path) -> None:
         UserError: if not.
     """
     _check_owner(file)
-    listed = map(Path, filter(os.path.isabs, os.environ.get(TRUST_VARIABLE, "").split(":")))
+    listed = map(Path, filter(os.path.isabs, os.environ.get(TRUST_VARIABLE, "").split(os.pathsep)))
     if any(file.is_relative_to(real_path(folder)) for folder in listed):
         return
     if _recorded().get(str(file)) != sha256(file):
@@ -53,7 +54,7 @@ def record_trust(file: Path) -> None:
 
 
 def _check_owner(file: Path) -> None:
-    if {file.stat().st_uid, file.lstat().st_uid} != {os.getuid()}:
+    if not (is_own(file.stat()) and is_own(file.lstat())):
         raise UserError(
             f"{file} belongs to another user, so it is not used; copy the folder, or change to "
             "another one.",

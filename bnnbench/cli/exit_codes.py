@@ -7,7 +7,6 @@ import errno
 import logging
 import os
 import re
-import resource
 import signal
 import sys
 import threading
@@ -21,6 +20,7 @@ from typing import Any, NoReturn
 
 from bnnbench.files import RefusedFile, is_out_of_memory
 from bnnbench.paths import expand
+from bnnbench.system import address_space
 from bnnbench.types import UserError
 
 ARGUMENT = re.compile(r"(?:argument |arguments: |required: )([^\s:,]+)")
@@ -188,8 +188,8 @@ def _environment_variable(error: BaseException) -> str | None:
 
 def check_address_space() -> None:
     """Raise `UserError` if the limit of this process is too low for the libraries."""
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
+    limit = address_space()
+    if limit < MIN_ADDRESS_SPACE:
         raise UserError(
             f"the limit of virtual memory is {limit / 1e9:.2g} GB, but {MIN_ADDRESS_SPACE / 1e9:g} "
             "GB are necessary; raise it with `ulimit -v unlimited`.",

@@ -19,6 +19,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -71,8 +72,10 @@ def build_library(*sources: Path) -> Path:
         sources: the C++ files, including headers.
 
     Raises:
-        LibraryUnavailable: if there is no compiler, it fails, or no folder is writable.
+        LibraryUnavailable: if there is no compiler, it fails, or no folder is writable; on Windows.
     """
+    if sys.platform == "win32":
+        raise LibraryUnavailable("it is not compiled on Windows")
     compiler, *extra = find_compiler()
     command = [compiler, *FLAGS, *_processor_flags(), *extra]
     key = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources))

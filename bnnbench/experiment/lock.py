@@ -105,7 +105,7 @@ def _lock(folder: RunFolder, name: str, what: str, timeout: float) -> Iterator[N
                 "no_locks",
             ) from None
         try:
-            note.write_text(f"process {os.getpid()} on {platform.node()}")
+            note.write_text(f"process {os.getpid()} on {platform.node()}", "utf-8")
             yield
         finally:
             note.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,6 +35,7 @@ from bnnbench.methods.shared import compilation
 from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Search
 from bnnbench.settings import Dimension, Evaluation, Network, Training
+from bnnbench.system import memory
 from bnnbench.types import Split, Table, UserError
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
@@ -130,7 +130,7 @@ class SplitPlan(HasSteps, HasPlan):
     def _check_memory(self) -> None:
         samples = self.training.samples, self.evaluation.samples
         needed = least_bytes(self.table, self.network, *samples)
-        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        present = memory()
         if needed > present:
             raise UserError(
                 f"this network and {samples[0]:,} weight samples (training.samples; "

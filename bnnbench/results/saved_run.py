@@ -161,7 +161,7 @@ def read_saved_table(
     """Read `<name>.csv` like `read_table`; missing texts become empty."""
     problem = f"is missing or is not a valid {name} table"
     table = read_table(folder.table(name), numbers, problem=problem, optional=optional)
-    texts = table.select_dtypes(["object", "str"]).columns
+    texts = table.select_dtypes(exclude="number").columns
     return table.fillna(dict.fromkeys(texts, ""))
 
 

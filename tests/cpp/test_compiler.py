@@ -124,6 +124,26 @@ def test_one_of_many_processes_compiles(
     assert len(files(cache)) == 1
 
 
+def test_nothing_is_compiled_on_windows(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "platform", "win32")
+        with pytest.raises(LibraryUnavailable, match="Windows"):
+            build_library(source)
+
+
+@pytest.mark.parametrize(
+    ("machine", "flag"),
+    [("arm64", "-mcpu=native"), ("aarch64", "-mcpu=native"), ("x86_64", "-march=native")],
+)
+def test_processors_without_proc(machine: str, flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS: the machine decides, and no variant of a wheel fits."""
+    monkeypatch.setattr(compiler, "_cpuinfo", lambda: {})
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert compiler._processor_flags() == (flag,)
+    assert compiler.prebuilt_library() is None
+    assert machine in compiler._processor_identity()
+
+
 def test_without_a_compiler(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LibraryUnavailable, match=r"^there is no compiler$"):

@@ -113,7 +113,7 @@ def test_tables_are_locked(store: UnitStore, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_full_disk_leaves_no_empty_note(
     store: UnitStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, text: str) -> None:
+    def full(path: Path, *_: str) -> None:
         path.touch()
         raise OSError(errno.ENOSPC, "No space left on device")
 

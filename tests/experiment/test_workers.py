@@ -14,11 +14,11 @@ import torch
 from joblib import cpu_count
 
 from bnnbench.experiment.engines.local import (
-    START_METHOD,
     available_cores,
     wait_for_all,
     worker_processes,
 )
+from bnnbench.system import START_METHOD
 
 LOADED: list[str] = []
 """Filled by a test before its workers start."""

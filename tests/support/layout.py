@@ -38,8 +38,10 @@ class Recorder(RendererBase):
     def points_to_pixels(self, points: float) -> float:
         return self.measure.points_to_pixels(points)
 
-    def get_text_width_height_descent(self, *given: Any) -> tuple[float, float, float]:
-        return self.measure.get_text_width_height_descent(*given)
+    def get_text_width_height_descent(
+        self, *given: Any, **named: Any
+    ) -> tuple[float, float, float]:
+        return self.measure.get_text_width_height_descent(*given, **named)
 
     def flipy(self) -> bool:
         return False

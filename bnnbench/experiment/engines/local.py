@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +20,7 @@ import torch
 from bnnbench.environment import read_variable, whole_number
 from bnnbench.experiment.base import HasGroups, Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine, EngineSettings
-
-START_METHOD = "fork" if sys.platform == "linux" else "spawn"
-"""On other systems, system libraries do not survive a fork."""
+from bnnbench.system import START_METHOD
 
 JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"
 """The environment variable that limits the processes of joblib."""
