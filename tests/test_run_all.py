@@ -59,7 +59,7 @@ def drawn(run: Run) -> set[str]:
     return {path.name for path in run.folder.root.glob("figures/*")}
 
 
-@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+@pytest.mark.parametrize("seeds", [[0, 1], pytest.param([0], marks=pytest.mark.ci)])
 def test_figures_are_drawn_when_the_runs_are_finished(tiny: Planner, seeds: list[int]) -> None:
     runs = [tiny("splits=1", f"seed={seed}") for seed in seeds]
 
@@ -81,6 +81,7 @@ def lose_a_figure(folder: RunFolder) -> None:
     folder.figure("splits", "png").unlink()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("lose", [kill_before_drawing, lose_a_figure])
 def test_a_missing_figure_is_drawn_by_the_next_command(
     tiny: Planner, lose: Callable[[RunFolder], None]
@@ -101,6 +102,7 @@ def test_a_missing_figure_is_drawn_by_the_next_command(
     assert drawn(run) == {name.replace("png", "pdf") for name in FIGURES}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("target", "sentences"),
     [

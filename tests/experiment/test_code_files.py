@@ -27,9 +27,9 @@ MODULES = {
 }
 SUITES = [path.name for path in sorted((PACKAGE / "suites").glob("*/"))]
 
-DISCOVERS = {"bnnbench", "bnnbench.discovery", "bnnbench.methods.sklearn"}
-"""Modules whose imports depend on names that they are given: the public functions, suites and
-plug-ins, and the class of a regressor."""
+DISCOVERS = {"bnnbench", "bnnbench.discovery", "bnnbench.methods.sklearn", "bnnbench.system"}
+"""Modules that import by name: the public functions, suites and plug-ins, the class of a regressor,
+and a module that some systems lack."""
 
 
 def is_for_types(node: ast.AST) -> bool:

@@ -20,7 +20,15 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
-from bnnbench.files import READ_ERRORS, is_private, read_text, remove, write_bytes, write_text
+from bnnbench.files import (
+    READ_ERRORS,
+    RefusedFile,
+    is_private,
+    read_text,
+    remove,
+    write_bytes,
+    write_text,
+)
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -88,7 +96,7 @@ def _read(file: Path) -> dict[str, str]:
     """Return the texts in a JSON file; none if it is missing or damaged."""
     try:
         read = json.loads(read_text(file)).items()
-    except READ_ERRORS:
+    except (RefusedFile, *READ_ERRORS):
         return {}
     return {key: value for key, value in read if isinstance(value, str)}
 
