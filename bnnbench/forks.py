@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -64,9 +63,6 @@ def stop_joblib() -> None:
     loky = sys.modules.get("joblib.externals.loky")
     if loky is not None and not can_fork():
         loky.get_reusable_executor().shutdown()
-        until = time.monotonic() + 1.0  # a thread of the executor ends a little later
-        while not can_fork() and time.monotonic() < until:
-            time.sleep(0.01)
 
 
 def _run_parts(parts: Sequence[Sequence[Callable[[], T]]]) -> list[list[T]]:

@@ -55,7 +55,8 @@ def test_idle_processes_of_joblib_do_not_prevent_forks() -> None:
     command = (
         "from joblib import Parallel, delayed; from bnnbench.forks import can_fork, stop_joblib;"
         "Parallel(n_jobs=2)(delayed(abs)(k) for k in range(4));"
-        "before = can_fork(); stop_joblib(); print(before, can_fork())"
+        "before = can_fork(); stop_joblib();"
+        "import time; time.sleep(1); print(before, can_fork())"  # its threads end a little later
     )
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert done.stdout == "False True\n", done.stderr

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.ci
 
 BY_BNNBENCH = "exec('import matplotlib', {'__name__': 'bnnbench.page'})"
 BY_PLUG_IN = "exec('exec(\\'import matplotlib\\', {})', {'__name__': 'bnnbench.cli.entry'})"

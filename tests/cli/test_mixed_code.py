@@ -53,6 +53,7 @@ def test_every_command_says_so(
     assert "versions of the code" in out + errors
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("words", "file"), [((), "results.md"), ((), "report.html"),
                                              (("--style", "paper"), "paper.tex")])  # fmt: skip
 def test_every_report_says_so(
