@@ -96,9 +96,10 @@ def code_versions_of(store: UnitStore, units: Iterable[str]) -> tuple[Mapping[st
 
     If they are unknown for a unit, they are those of the stored record.
     """
-    stored = stored_record(store.folder)
+    found = [store.codes(unit) for unit in units]
+    stored = None if all(found) else stored_record(store.folder)
     known = stored.code_versions if stored else ()
-    return distinct_versions(code for unit in units for code in store.codes(unit) or known)
+    return distinct_versions(code for codes in found for code in codes or known)
 
 
 def updated_record(record: Record, store: UnitStore, started: Sequence[str] = ()) -> Record:

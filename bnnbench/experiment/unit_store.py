@@ -102,8 +102,9 @@ class UnitStore:
 
     def codes(self, unit: str) -> list[Mapping[str, Any]]:
         """Return the versions of the code that worked on a unit; empty if they are unknown."""
+        file = self.file(unit, CODE)
         try:
-            codes = read_json(self.file(unit, CODE))
+            codes = read_json(file) if file.exists() else []
         except READ_ERRORS:
             return []
         valid = isinstance(codes, list) and all(isinstance(code, dict) for code in codes)

@@ -87,7 +87,7 @@ TAMPERED: dict[str, Tamper] = {
     "a link to itself": replace_by("splits.csv", lambda path: path.symlink_to(path)),
     "a folder elsewhere": replace_by("figures", lambda path: path.symlink_to("/")),
     "an absolute name": edit_json("DONE", "files", value={"/dev/zero": "0"}),
-    "a name above": edit_json("DONE", "page", value={"../x": "0"}),
+    "a name above": edit_json("DONE", "files", value={"../x": "0"}),
     "a null byte": edit_json("DONE", "files", value={"a\0": "0"}),
     "units that are numbers": edit_json("DONE", "units", value=[1]),
     "no date": edit_json("DONE", "finished", value="today"),
