@@ -57,6 +57,15 @@ def code_version_of(component: Any) -> dict[str, Any]:
     }
 
 
+def code_label(code: Mapping[str, Any]) -> str:
+    """Return a word for a code version that stands next to times, such as `0.1.0+3f2a...`.
+
+    Equal words mean code that computes the same.
+    """
+    parts = (str(code[name]) for name in ("digest", "own") if code[name])
+    return f"{code['version']}+{'.'.join(parts)}"
+
+
 def describe_other_code(code: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Describe a code version in a few words; empty if it computes the same as another one.
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from bnnbench.cpp.library import library
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import HasGroups
+from bnnbench.experiment.code_version import code_label, code_version_of
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
@@ -86,6 +87,7 @@ class SplitExperiment(SplitPlan, HasGroups):
             **hardware(self.device),
             "bits": bits_depend_on(fitting),
             "native_code": native_code(self),
+            "code": code_label(code_version_of(self)),
         }
         for s, (unit, result, history) in enumerate(zip(units, results, histories, strict=True)):
             if not store.finished(unit):

@@ -23,9 +23,10 @@ MACHINE_COLUMNS = [
     "device",
     "bits",
     "native_code",
+    "code",
 ]
-"""Columns of `SPLITS` that depend on the machine: times, hardware, whether bits do, and whether
-native code was used (`used`, `missing` or `none`)."""
+"""Columns of `SPLITS` that depend on the machine: times, hardware, whether bits do, whether native
+code was used (`used`, `missing` or `none`), and the version of the code (`code_label`)."""
 
 SEARCH = "search"
 """Table with a row per evaluation of the search."""

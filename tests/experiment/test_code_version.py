@@ -39,7 +39,7 @@ def test_the_status_of_a_finished_run_reports_changed_code(
     assert status.intact and len(status.messages) == 1
     (before,) = read_record(folder).code_versions
     edited = {**before, "digest": "0"}
-    for module in ("run", "base"):
+    for module in ("run", "base", "split_experiment"):
         target = f"bnnbench.experiment.{module}.code_version_of"
         monkeypatch.setattr(target, lambda experiment: edited)
     status = run_status(tiny("splits=1"))
@@ -109,7 +109,7 @@ def test_a_run_with_units_of_another_protocol_is_no_trial(
 def use_code(monkeypatch: pytest.MonkeyPatch, digest: str) -> None:
     """Let this process compute with another version of the code."""
     code = {"version": "0.1.0", "commit": None, "digest": digest, "own": None}
-    for module in ("run", "base"):
+    for module in ("run", "base", "split_experiment"):
         target = f"bnnbench.experiment.{module}.code_version_of"
         monkeypatch.setattr(target, lambda experiment: code)
 
@@ -181,3 +181,14 @@ def test_a_damaged_list_of_codes_is_that_of_the_record(
     later = tiny(*QUICK, "splits=2")
     finished(later)
     assert recorded(later) == ["old", "new"]
+
+
+def test_every_split_names_the_code_that_its_seconds_are_of(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = []
+    for digest, splits in (("1e5", 1), ("2e5", 2)):
+        use_code(monkeypatch, digest)
+        _, table = finished(tiny(*QUICK, f"splits={splits}"))
+        labels.append(table["code"].tolist())
+    assert labels == [["0.1.0+1e5"], ["0.1.0+1e5", "0.1.0+2e5"]]

@@ -90,7 +90,7 @@ def test_output_contract(tiny: Planner) -> None:
         "test_rows,fingerprint,training_fingerprint,parameters,"
         "rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
         "search_seconds,fit_seconds,predict_seconds,total_seconds,cpu_seconds,reference_seconds,"
-        "host,device,bits,native_code,diverged,at_bound,hp.noise_precision,hp.prior_precision"
+        "host,device,bits,native_code,code,diverged,at_bound,hp.noise_precision,hp.prior_precision"
     )
     assert table.columns.tolist() == columns.split(",")
     assert table["split"].tolist() == [0, 1] and not table["diverged"].any()
