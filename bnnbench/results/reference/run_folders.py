@@ -13,7 +13,7 @@ from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.experiment.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
-from bnnbench.notes import one_line
+from bnnbench.notes import one_line, quantity
 from bnnbench.results.reference.results import SPLIT_COLUMNS
 from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
 from bnnbench.results.run_files import VerifiedRun, read_verified
@@ -97,10 +97,9 @@ def line_of(run: VerifiedRun) -> dict[str, Any]:
         )
     missing = run.splits.get("native_code", pd.Series(dtype=object)) == "missing"
     if missing.any():
-        numbers = ", ".join(map(str, run.splits.loc[missing, "split"]))
         raise UserError(
-            f"{root}: split {numbers} was computed in torch, since there was no native code; run "
-            "it again with resume=false where there is a C++ compiler.",
+            f"{root}: {quantity(missing.sum(), 'split')} ran in torch, since there was no native "
+            "code; run all of it again with resume=false where there is a C++ compiler.",
             "native_code",
             "no_native_code",
         )
