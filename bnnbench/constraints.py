@@ -11,7 +11,7 @@ class Training(Checked):
 
 A field whose type includes `None` accepts None as well. A field of type `bool` must be true or
 false, one of type `str` a text, one of type `float` a finite number, and one of type `int` a whole
-number of at least 0. A wrong value raises a `UserError` with the key, the accepted values and the
+number. A wrong value raises a `UserError` with the key, the accepted values and the
 given value.
 """
 
@@ -44,9 +44,8 @@ def check_int(key: str, value: Any, minimum: int = 1) -> None:
     if isinstance(value, int) and value > MAX_INTEGER:
         raise UserError(f"{key} must be a whole number of at most {MAX_INTEGER:.0e}.", key)
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise UserError(
-            f"{key} must be a whole number of at least {minimum}, not {shorten(repr(value))}.", key
-        )
+        least = "" if minimum == -MAX_INTEGER else f" of at least {minimum}"
+        raise UserError(f"{key} must be a whole number{least}, not {shorten(repr(value))}.", key)
 
 
 def check_between(
@@ -247,7 +246,12 @@ Seed = Annotated[int, Whole(0, 2**32 - 1)]
 """A seed of `numpy.random.RandomState`."""
 
 
-BY_TYPE: dict[Any, Constraint] = {bool: TrueOrFalse(), str: Text(), float: Finite(), int: Whole(0)}
+BY_TYPE: dict[Any, Constraint] = {
+    bool: TrueOrFalse(),
+    str: Text(),
+    float: Finite(),
+    int: Whole(-MAX_INTEGER),
+}
 """The constraint of a field without another one, by its type."""
 
 

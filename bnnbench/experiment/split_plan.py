@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from bnnbench.constraints import check_settings
+from bnnbench.constraints import Whole, check_settings
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
@@ -75,7 +75,7 @@ class SplitPlan(HasSteps, HasPlan):
     bounds: Mapping[str, Any]
     fixed: Mapping[str, float]
     fixed_original_units: Mapping[str, float]
-    seed: int
+    seed: Annotated[int, Whole(0)]
     device: str
     splits: Any = no_identity("all")
     loaded: Table | None = no_identity(None)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import torch
 
-from bnnbench.constraints import Between, Positive
+from bnnbench.constraints import Between, Positive, Whole
 from bnnbench.identity import no_identity
 from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
 from bnnbench.methods.shared.gradients import gradients
@@ -70,7 +70,7 @@ class SGHMC(SGMCMC):
     family = "sghmc"
     step_size: Positive = 0.01
     friction: Annotated[float, Between(0, 1)] = 0.05
-    adaptation_steps: int = no_identity(0)
+    adaptation_steps: Annotated[int, Whole(0)] = no_identity(0)
 
     def fit(self, task: FitTask) -> Posterior:
         adaptation_steps = int(self.burn_in * self.n_steps(task))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from bnnbench.constraints import Whole
 from bnnbench.identity import no_identity
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
@@ -22,8 +23,8 @@ class NoSearch(Search):
     """
 
     identity_name = "bnnbench.search.no_search.NoSearch"
-    iterations: int = no_identity(0)
-    initial_points: int = no_identity(0)
+    iterations: Annotated[int, Whole(0)] = no_identity(0)
+    initial_points: Annotated[int, Whole(0)] = no_identity(0)
     objective: str = no_identity("per_point")
     searches: ClassVar[bool] = False
 

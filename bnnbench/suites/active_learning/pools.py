@@ -36,7 +36,7 @@ class Pools(Checked):
     test: Count = 100
     pool: Count = 1000
     repetitions: Annotated[int, Whole(2)] = 40
-    seed: int = 0
+    seed: Annotated[int, Whole(0)] = 0
     key: ClassVar[str] = "experiment"
 
     @property

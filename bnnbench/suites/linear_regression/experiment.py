@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from bnnbench.constraints import check_settings
+from bnnbench.constraints import Whole, check_settings
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.divergences.priors import GaussianPrior
@@ -67,7 +67,7 @@ class LinearRegression(Experiment):
     method: Method
     network: Network
     training: Training
-    seed: int
+    seed: Annotated[int, Whole(0)]
     device: str
     splits: Any = "all"
     loaded: Table | None = no_identity(None)
