@@ -68,7 +68,7 @@ class FinishedRun:
         """
         codes = distinct_versions(read_record(self.folder).code_versions)
         if mixed := mixed_code_note(len(codes)):
-            warnings.warn(mixed, stacklevel=3)
+            warnings.warn(f"{self.folder.root}: {mixed}", stacklevel=3)
         return summarise(self.splits)
 
     @cached_property

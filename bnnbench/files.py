@@ -188,7 +188,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
                 form = np.lib.format
                 read = form.read_array_header_1_0 if is_old else form.read_array_header_2_0
                 shape, _, dtype = read(array)
-            if math.prod(shape) * max(dtype.itemsize, 1) > member.file_size:
+            size = math.prod(shape) * max(dtype.itemsize, 1)
+            if size > member.file_size or dtype.itemsize < 0:  # an overflow in old versions
                 raise ValueError(f"{member.filename} is truncated")
         file.seek(0)
         with np.load(file, allow_pickle=False) as arrays:

@@ -62,7 +62,11 @@ def run_all(
 def report_missing_library(runs: Sequence[Run], say: Callable[[str], object]) -> None:
     """Compile the native code that unfinished runs use, or say how slow they are without it."""
     unfinished = [run for run in runs if run.unfinished_units() or not run.resume]
-    here = [run for run in unfinished if not run.engine.remote]
+    here = [
+        run
+        for run in unfinished
+        if not run.engine.remote and getattr(run.experiment, "uses_native", True)
+    ]
     loaded = library() if here else Library(enabled=False)
     if loaded.enabled and not loaded.code:
         from bnnbench.results.slowdown import describe_slowdown

@@ -14,7 +14,9 @@ from rich.console import Console
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.notes import note, one_line
+from bnnbench.report.figures.plotting import describe_error
 from bnnbench.report.run_output import print_run
+from bnnbench.types import UserError
 
 PIPE_WIDTH = 160  # columns of a file or a pipe, where nothing should be folded
 
@@ -47,7 +49,12 @@ def open_in_browser(page: Path) -> None:
 
 def show_run(folder: RunFolder) -> None:
     """Print the table of a finished run, its notes and, as the last line, its folder."""
-    print_run(folder, stdout())
+    try:
+        print_run(folder, stdout())
+    except (UserError, BrokenPipeError):
+        raise
+    except Exception as error:  # of a page, perhaps of a plug-in
+        note(f"{folder.root} is finished, but cannot be printed: {describe_error(error)}")
     # Plain print: a path must not be folded at the terminal's width.
     print(f"results: {one_line(str(folder.root))}", flush=True)
 

@@ -5,6 +5,7 @@ Hydra searches our folders, caches their files and knows our resolvers.
 
 from __future__ import annotations
 
+import errno
 import math
 import pickle
 import sys
@@ -103,6 +104,16 @@ def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
         raise
     except (*CONFIG_ERRORS, ValueError) as error:  # ValueError: a wrong defaults list
         raise to_user_error(error, config_dir) from None
+    except OSError as error:
+        if error.errno is None:  # OmegaConf's error for a file without settings
+            raise UserError(
+                f"a YAML file must contain settings by name ({error}).",
+                "--config-dir",
+                "no_settings",
+            ) from None
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise UserError("the name of an option is too long.", code="too_long") from None
     finally:
         _config_dirs.reset(token)
 

@@ -156,6 +156,11 @@ def _compile(command: Sequence[str], units: Sequence[Path], target: Path) -> Non
         for one in (*failed, [*command, *(objects[unit] for unit in units), "-o", library]):
             if error := _error_of(one):
                 raise LibraryUnavailable(f"{Path(command[0]).name} failed: {error[:200]}")
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            name = Path(command[0]).name
+            raise LibraryUnavailable(f"{name} failed: it wrote no usable library") from None
         os.chmod(library, 0o755)
         digest = _digest_file(target)
         digest.unlink(missing_ok=True)
@@ -173,9 +178,14 @@ def _size_with_headers(unit: Path) -> int:
 
 def _error_of(command: Sequence[str]) -> str:
     """Run a compiler; return the first line that names an error, empty if it succeeds."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        return f"it cannot be started: {error.strerror}"
     if not done.returncode:
         return ""
+    if done.returncode < 0:
+        return f"it was ended by signal {-done.returncode}"
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     return next((line for line in lines if "error" in line), (lines or ["no error message"])[0])
 

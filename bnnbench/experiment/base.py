@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 
+from bnnbench.cpp.library import library
 from bnnbench.experiment.code_version import code_version_of
 from bnnbench.experiment.lock import lock_group
 from bnnbench.experiment.unit_store import UnitStore
@@ -228,9 +229,10 @@ class Task:
 
     def run_group(self, cores: int = 1) -> None:
         """Run the units that are not finished, together if the experiment has groups."""
-        code = code_version_of(self.experiment)
+        code = code_version_of(self.experiment) | {"native": library().code is not None}
         for unit in self.units:
             if not self.store.finished(unit):
+                self.store.discard_unknown(unit)
                 self.store.add_code(unit, code)
         if isinstance(self.experiment, HasGroups):
             self.experiment.run_group(self.units, self.store, cores)

@@ -93,8 +93,8 @@ def mixed_code_note(count: int) -> str:
     if count < 2:
         return ""
     return (
-        f"{count} versions of the code computed this run, so its means are results of none of "
-        "them; run all of it again with resume=false."
+        f"{count} versions of the code computed parts of this run, so its results belong to none "
+        "of them; run all of it again with resume=false."
     )
 
 
@@ -154,12 +154,10 @@ def _classes(component: Any) -> Iterator[str]:
 
 
 def _named(component: Any) -> Iterator[str]:
-    """Yield the modules of texts in a component such as `my_module.Regressor`."""
+    """Yield texts in a component such as `my_module.Regressor`."""
     for text in _parts(component):
-        if isinstance(text, str):
-            *module, name = text.split(".")
-            if module and all(part.isidentifier() for part in (*module, name)):
-                yield ".".join(module)
+        if isinstance(text, str) and "." in text and all(map(str.isidentifier, text.split("."))):
+            yield text
 
 
 def _parts(component: Any) -> Iterator[Any]:

@@ -6,10 +6,11 @@ Nothing is imported: the source code is read.
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
@@ -24,8 +25,12 @@ from bnnbench.discovery import plugin_packages
 
 LOADERS = (ExtensionFileLoader, EXTENSION_SUFFIXES), (SourceFileLoader, SOURCE_SUFFIXES)
 
-IMPORT_FUNCTIONS = ("import_module", "__import__")
-"""Functions whose first argument is the name of a module."""
+DYNAMIC = frozenset({"importlib", "__import__", "imp", "runpy", "pkgutil", "exec", "eval"})
+"""Modules and functions with which a module can execute files that its import statements do not
+name. All Python files next to and below such a module count."""
+
+NOT_SEARCHED = frozenset({"outputs", "site-packages", "dist-packages", "node_modules", "build"})
+"""Folders that contain no modules of the user."""
 
 NOT_OWN = frozenset({"bnnbench", "torch", "numpy", *sys.stdlib_module_names})
 """Packages whose modules are never the user's own."""
@@ -38,10 +43,16 @@ class Module:
     Attributes:
         content: of its file.
         imports: full names of modules that it may import, and of members of these.
+        names: that it defines or imports.
+        dynamic: whether it can execute other files.
+        path: of its file.
     """
 
     content: bytes
     imports: frozenset[str]
+    names: frozenset[str]
+    dynamic: bool
+    path: Path = field(compare=False)
 
 
 def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str, Module]:
@@ -51,10 +62,15 @@ def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str,
 
     Args:
         defining: modules that define classes of a component; installed ones count, too.
-        named: modules that may define others; those that do not exist are left out.
+        named: texts such as `my_module.Regressor`, which count if the module has such a name.
     """
     found: dict[str, Module] = {}
-    waiting = [(name, True) for name in defining] + [(name, False) for name in named]
+    waiting = [(name, True) for name in defining]
+    for text in named:
+        name, _, member = text.rpartition(".")
+        module = _read(name)
+        if module is not None and member in module.names:
+            waiting.append((name, False))
     while waiting:
         name, counts = waiting.pop()
         for part in _with_parents(name):
@@ -66,6 +82,21 @@ def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str,
                 found[part] = module
             if own:
                 waiting += [(other, False) for other in module.imports]
+    for name, module in list(found.items()):
+        if module.dynamic and _is_own(name):
+            found |= _files_near(module.path)
+    return found
+
+
+def _files_near(path: Path) -> dict[str, Module]:
+    """Return the Python files in the folder of a file and below it, by relative path."""
+    found = {}
+    for folder, folders, files in os.walk(path.parent):
+        folders[:] = [one for one in folders if one not in NOT_SEARCHED and one[0] not in "._"]
+        for file in (Path(folder, name) for name in files if name.endswith(".py")):
+            content = file.read_bytes()
+            name = file.relative_to(path.parent).as_posix()
+            found[name] = Module(content, frozenset(), frozenset(), False, file)
     return found
 
 
@@ -90,16 +121,42 @@ def _installed() -> tuple[Path, ...]:
     return (*folders, *(path for path in map(Path, sys.path) if path.name in others))
 
 
-@cache  # a file may be edited after it was imported
+_modules: dict[str, tuple[object, Module | None]] = {}
+"""Modules that were read, with their `__spec__`: a file may be edited after it was imported, but a
+module that is imported again has another one."""
+
+
 def _read(name: str) -> Module | None:
     """Read a module's file; None if it has none, or is of a package that is never the user's."""
-    path = None if name.partition(".")[0] in NOT_OWN else _path(name)
-    if path is None:
-        return None
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    if name in _modules and _modules[name][0] is spec:
+        return _modules[name][1]
+    path = None if name.partition(".")[0] in NOT_OWN or not name else _path(name)
+    module = None
+    if path is not None:
+        package = name if path.stem == "__init__" else name.rpartition(".")[0]
+        module = _parsed(path, package)
+    if spec is not None:
+        _modules[name] = spec, module
+    return module
+
+
+def _parsed(path: Path, package: str) -> Module:
+    """Return a module.
+
+    Args:
+        path: its file.
+        package: that relative imports start from.
+    """
     content = path.read_bytes()
-    package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    imports = _imported(content, package) if path.suffix == ".py" else ()
-    return Module(content, frozenset(imports))
+    try:
+        tree = ast.parse(content if path.suffix == ".py" else b"")
+    except (SyntaxError, ValueError):
+        tree = ast.Module([], [])
+    imports = frozenset(_imported(tree, package))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    dynamic = bool(DYNAMIC & {*used, *(name.partition(".")[0] for name in imports)})
+    return Module(content, imports, frozenset(_bound(tree)), dynamic, path)
 
 
 def _path(name: str) -> Path | None:
@@ -122,17 +179,24 @@ def _folders(package: str) -> list[str]:
     return [str(folder) for folder in (Path(one, name) for one in above) if folder.is_dir()]
 
 
-def _imported(content: bytes, package: str) -> Iterator[str]:
-    """Yield the names that a source file imports anywhere: modules, and perhaps their members.
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module defines or imports at its top level."""
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from map(ast.unparse, node.targets)
+        else:
+            yield getattr(node, "name", "")
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the names that a module imports anywhere: modules, and perhaps their members.
 
     Args:
-        content: of the file.
+        tree: of the module.
         package: that relative imports start from.
     """
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
-        return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -140,8 +204,7 @@ def _imported(content: bytes, package: str) -> Iterator[str]:
             base = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
             base += [node.module] if node.module else []
             yield from (".".join([*base, alias.name]) for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args:
-            function = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            name = getattr(node.args[0], "value", None)
-            if function in IMPORT_FUNCTIONS and isinstance(name, str):
-                yield name if not name.startswith(".") else f"{package}{name}"
+        elif isinstance(node, ast.Assign) and "__all__" in map(ast.unparse, node.targets):
+            # The modules of a package that `from package import *` imports.
+            names = (getattr(one, "value", None) for one in ast.walk(node.value))
+            yield from (f"{package}.{name}" for name in names if isinstance(name, str))

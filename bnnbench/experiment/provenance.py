@@ -16,7 +16,7 @@ from typing import Any
 from bnnbench.cpp.library import library
 from bnnbench.experiment.code_version import source_commit
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import READ_ERRORS, read_text, write_text
+from bnnbench.files import READ_ERRORS, RefusedFile, read_text, write_text
 
 LIBRARIES = (
     "bnnbench",
@@ -84,5 +84,5 @@ def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
         return dict(json.loads(read_text(folder.environment)))
-    except READ_ERRORS:
+    except (RefusedFile, PermissionError, *READ_ERRORS):
         return {}

@@ -99,7 +99,11 @@ def code_versions_of(store: UnitStore, units: Iterable[str]) -> tuple[Mapping[st
     found = [store.codes(unit) for unit in units]
     stored = None if all(found) else stored_record(store.folder)
     known = stored.code_versions if stored else ()
-    return distinct_versions(code for codes in found for code in codes or known)
+    return distinct_versions(
+        {name: value for name, value in code.items() if name != "native"}
+        for codes in found
+        for code in codes or known
+    )
 
 
 def updated_record(record: Record, store: UnitStore, started: Sequence[str] = ()) -> Record:
@@ -113,10 +117,9 @@ def updated_record(record: Record, store: UnitStore, started: Sequence[str] = ()
         started: units that this code is about to compute, perhaps from files of another version.
     """
     units = store.units()
-    codes = code_versions_of(store, units)
+    codes = code_versions_of(store, [*units, *(unit for unit in started if store.codes(unit))])
     if started or not codes:
-        begun = (code for unit in started for code in store.codes(unit))
-        codes = distinct_versions([*codes, *begun, *record.code_versions])
+        codes = distinct_versions([*codes, *record.code_versions])
     stored = stored_record(store.folder) if units else None
     metadata = {**record.metadata}
     if stored and metadata.get("protocol") == TRIAL:

@@ -110,9 +110,10 @@ class RunFolder:
         write_text(self.done, json.dumps(asdict(done)) + "\n")
 
     def remove_figures(self) -> None:
-        """Remove all figures."""
-        for suffix in FIGURE_FORMATS["both"]:
-            for path in self.root.glob(f"figures/*.{suffix}"):
+        """Remove all figures, and the page with them."""
+        names = (f"figures/*.{suffix}" for suffix in FIGURE_FORMATS["both"])
+        for pattern in (*names, "page.html"):
+            for path in self.root.glob(pattern):
                 remove(path)
 
     def is_outdated(self, path: Path) -> bool:

@@ -85,14 +85,12 @@ class SplitExperiment(SplitPlan, HasGroups):
             "cpu_seconds": math.nan if resumed else seconds / len(results),
             "reference_seconds": reference_seconds(),
             **hardware(self.device),
-            "bits": bits_depend_on(fitting),
-            "native_code": native_code(self),
-            "code": code_label(code_version_of(self)),
         }
         for s, (unit, result, history) in enumerate(zip(units, results, histories, strict=True)):
             if not store.finished(unit):
                 both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
-                row = _row(self, group[s], both, history, values[s], result, shared)
+                own = {**shared, **code_columns(self, store.codes(unit))}
+                row = _row(self, group[s], both, history, values[s], result, own)
                 tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
                 arrays = {k: a for k, a in {**result.arrays, **held_out[s]}.items() if a}
                 saved_tables, saved_arrays = self.score_unit(group[s], tables, arrays)
@@ -106,11 +104,21 @@ def bits_depend_on(fitting: FitSettings) -> str:
     return "program" if on_cpu and fitting.method.portable else "processor"
 
 
-def native_code(plan: SplitPlan) -> str:
-    """Return `used`, `missing` if it would be used with a compiler, or `none` if there is none."""
-    if not plan.uses_native:
-        return "none"
-    return "used" if library().code else "missing"
+def code_columns(plan: SplitPlan, codes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the columns `bits`, `native_code` and `code` of a split.
+
+    Args:
+        plan: the plan.
+        codes: the versions of the code that worked on the split, from `UnitStore.codes`. An
+            interrupted search may have been continued with or without native code.
+    """
+    labels = dict.fromkeys(map(code_label, codes))
+    complete = library().code is not None and all(code.get("native", True) for code in codes)
+    return {
+        "bits": bits_depend_on(plan.fitting) if complete else "processor",
+        "native_code": ("used" if complete else "missing") if plan.uses_native else "none",
+        "code": " ".join(labels or [code_label(code_version_of(plan))]),
+    }
 
 
 def _row(

@@ -15,6 +15,7 @@ from bnnbench.files import checksum, read_bytes, write_text
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
+from bnnbench.system import safe_path
 from bnnbench.types import Split
 
 TRIALS = "trials.jsonl"
@@ -127,4 +128,5 @@ def _suggest(
         for split, history in zip(splits, histories, strict=True)
     ]
     # With splits in lockstep on a GPU, the cores of the CPU are free for Gaussian processes.
-    return Parallel(n_jobs=min(task.workers, len(jobs)))(jobs)
+    with safe_path():
+        return Parallel(n_jobs=min(task.workers, len(jobs)))(jobs)

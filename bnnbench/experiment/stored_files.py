@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench import files
-from bnnbench.files import READ_ERRORS, read_bytes
+from bnnbench.files import READ_ERRORS, RefusedFile, check_size, read_bytes
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
@@ -29,12 +29,15 @@ COUNTERS = frozenset({"split", "training_rows", "test_rows", "diverged", "row", 
 MAX_INTEGER = 2**63
 """Integers of tables have 64 bits."""
 
+BYTES_PER_CELL = 16
+"""Bytes for which a cell of a table counts; short rows are filled up."""
+
 MAX_DEPTH = 50
 """Of lists and mappings within each other."""
 
 
 class DamagedRun(UserError):
-    """A file of a finished run is damaged.
+    """A file of a finished run is damaged, or cannot be read.
 
     Attributes:
         root: folder of the run.
@@ -70,11 +73,18 @@ def unusable_run_error(root: Path, error: Exception) -> DamagedRun:
 
 @contextmanager
 def reading(path: Path, problem: str = "is damaged") -> Iterator[None]:
-    """Turn the errors of reading a damaged file into a `DamagedRun`."""
+    """Turn the errors of reading a file of a run into a `DamagedRun`.
+
+    A file that exceeds the limit of sizes, or that the user may not read, is not called damaged.
+    """
     try:
         yield
     except UserError:
         raise
+    except (RefusedFile, PermissionError) as error:
+        found = DamagedRun(f"{path} cannot be read: {error.strerror}.", path.name, "unreadable")
+        found.root = path.parent
+        raise found from None
     except READ_ERRORS:
         raise damaged_file_error(path, problem) from None
 
@@ -146,8 +156,12 @@ def read_table(
     """
     with reading(path, problem):
         try:
-            content = io.BytesIO(read_bytes(path))
-            table = pd.read_csv(content, dtype=dict.fromkeys(text, object)).rename(columns=one_line)
+            content = read_bytes(path)
+            columns = content.partition(b"\n")[0].count(b",") + 1
+            check_size(BYTES_PER_CELL * columns * content.count(b"\n"), path)
+            table = pd.read_csv(io.BytesIO(content), dtype=dict.fromkeys(text, object)).rename(
+                columns=one_line
+            )
         except (FileNotFoundError, pd.errors.EmptyDataError):
             if not optional:
                 raise

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import is_plain, read_arrays, read_json
 from bnnbench.files import (
@@ -111,9 +110,15 @@ class UnitStore:
         return codes if valid else []
 
     def add_code(self, unit: str, code: Mapping[str, Any]) -> None:
-        """Note that a version of the code works on a unit, from the start or from its files."""
-        codes = distinct_versions([*self.codes(unit), code])
-        write_text(self.file(unit, CODE), json.dumps(codes) + "\n")
+        """Note that a version of the code works on a unit, from the start or from its files.
+
+        Args:
+            unit: its name.
+            code: from `code_version_of`, with `native`, whether native code was available.
+        """
+        codes = self.codes(unit)
+        if code not in codes:
+            write_text(self.file(unit, CODE), json.dumps([*codes, code]) + "\n")
 
     def rows(self, unit: str, table: str) -> Rows:
         """Return the rows of a finished unit in a table; empty if its file is damaged."""
@@ -154,11 +159,24 @@ class UnitStore:
     def discard(self, units: Sequence[str]) -> None:
         """Delete all files of some units, except their locks."""
         for unit in units:
-            # First the file that marks the unit as finished.
+            # First the file that marks the unit as finished, last that of the others' code.
             remove(self.file(unit, "json"))
-            for path in self.folder.work.glob(f"{unit}.*"):
-                if ".lock" not in path.suffixes:
+            code = self.file(unit, CODE)
+            for path in (*self.folder.work.glob(f"{unit}.*"), code):
+                if ".lock" not in path.suffixes and (path != code or not self._parts(unit)):
                     remove(path)
+
+    def _parts(self, unit: str) -> list[Path]:
+        """Return the files that code computed: no locks, jobs or list of code versions."""
+        files = self.folder.work.glob(f"{unit}.*")
+        others = (f"{unit}.{CODE}", f"{unit}.slurm")
+        return [f for f in files if ".lock" not in f.suffixes and not f.name.startswith(others)]
+
+    def discard_unknown(self, unit: str) -> None:
+        """Delete the files of an unfinished unit if it is unknown which code wrote them."""
+        if not self.codes(unit):
+            for path in self._parts(unit):
+                remove(path)
 
     def assemble(self) -> Assembled:
         """Write the tables of all finished units, and the arrays that all of them have.

@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from bnnbench.constraints import OneOf, Whole
+from bnnbench.discovery import enter_project
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.estimators import EstimatorMethod
 from bnnbench.random_streams import Streams
@@ -186,6 +187,7 @@ class Sklearn(EstimatorMethod):
     def _regressor_class(self) -> Any:
         module, _, name = self.estimator.rpartition(".")
         key = "method.estimator"
+        enter_project()
         try:
             cls = getattr(import_module(module), name, None)
         except ImportError as error:

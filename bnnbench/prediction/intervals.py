@@ -50,8 +50,8 @@ def predict_frame(
     import pandas as pd
 
     from bnnbench.data.own_table.new_rows import encode_rows
+    from bnnbench.metrics import total_deviation
     from bnnbench.prediction.training_region import describe_outside
-    from bnnbench.results.calibration import total_deviation
 
     codes = fitted.missing_values
     inputs, unknown, warnings = encode_rows(frame, fitted.encodings, name, codes)

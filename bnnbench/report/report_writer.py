@@ -18,6 +18,7 @@ from bnnbench.report.blocks import (
     DataFile,
     FigureBlock,
     Heading,
+    ItemList,
     Paragraph,
     SectionFunction,
     Style,
@@ -112,6 +113,8 @@ def build_sections(runs: Runs, style: Style) -> list[Block]:
     ]
     if not blocks:
         require_scores(runs)
+    if blocks and runs.notes:
+        blocks.insert(0, ItemList(runs.notes))
     hidden = hidden_sections(style.sections)
     if hidden and len(runs.scored):
         blocks += [Heading("Further sections"), Paragraph(NOT_SHOWN.format(", ".join(hidden)))]

@@ -16,6 +16,7 @@ from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
+from bnnbench.files import read_bytes
 from bnnbench.forks import run_in_forks
 from bnnbench.report.figures.plotting import describe_error, save_figures
 from bnnbench.report.renderers import terminal
@@ -74,6 +75,7 @@ def write_page(
         A sentence for everything that cannot be written. The run is finished nevertheless.
     """
     try:
+        mark = read_bytes(folder.done)
         page = run_page_for(folder)
         if again or any(folder.is_outdated(folder.table(name)) for name in page.tables):
             page.write(folder)
@@ -83,8 +85,13 @@ def write_page(
             if again or not all(path.exists() for path in _files(folder, name, figures))
         }
         errors = save_figures(functions, folder.figure, FIGURE_FORMATS[figures], processes)
+        if read_bytes(folder.done) != mark:  # another command has added results meanwhile
+            return write_page(folder, figures, processes, again=True)
     except Exception as error:
-        return [f"{folder.root}: its page cannot be written: {describe_error(error)}"]
+        return [
+            f"{folder.root} is finished, but its tables and figures for readers cannot be "
+            f"written: {describe_error(error)}"
+        ]
     return [f"{folder.root}: {error}" for error in errors.values()]
 
 

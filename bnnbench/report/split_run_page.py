@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import DIAGNOSIS, KIND
+from bnnbench.metrics import total_deviation
 from bnnbench.report.blocks import (
     Column,
     TableBlock,
@@ -40,7 +41,7 @@ from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
-from bnnbench.results.calibration import coverage_note, total_deviation
+from bnnbench.results.calibration import coverage_note
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name

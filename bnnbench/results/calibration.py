@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
+from bnnbench.metrics import total_deviation
 from bnnbench.results.run_files import (
     CALIBRATION_METRICS,
     REPORTED_LEVELS,
@@ -153,11 +154,6 @@ def coverage_note(covered: float, settings: Mapping[str, Any]) -> str:
     if settings.get("dataset.group"):
         return f"{found} narrow. New groups may differ more than the rows of known groups."
     return f"{found} narrow. `bnnbench predict --calibrate` makes them wider."
-
-
-def total_deviation(points: pd.DataFrame | Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the total predictive standard deviation of each point."""
-    return np.asarray(np.sqrt(points["epistemic_variance"] + points["noise_variance"]))
 
 
 def pit_values(points: pd.DataFrame) -> np.ndarray:

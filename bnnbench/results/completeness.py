@@ -23,9 +23,9 @@ def code_counts(table: pd.DataFrame) -> pd.Series:
 
 
 def mixed_code(run: Mapping[str, Any]) -> list[str]:
-    """Return `code of 2 versions` if several computed a run, as a list of one text."""
+    """Return `by 2 versions of the code` if several computed a run, as a list of one text."""
     count = run.get(CODE_VERSIONS, 1)
-    return [f"code of {count:g} versions"] if count > 1 else []
+    return [f"by {count:g} versions of the code"] if count > 1 else []
 
 
 def with_incomplete(
@@ -48,20 +48,22 @@ def with_incomplete(
     tested = keys.groupby(splits["run"]).agg(frozenset).reindex(table.index)
     counts = splits.groupby("run").size()
     codes = code_counts(table).items()
-    mixed = {run: ", ".join(mixed_code({CODE_VERSIONS: count})) for run, count in codes}
+    mixed = {run: mixed_code({CODE_VERSIONS: count}) for run, count in codes}
     found: dict[object, str] = {}
     for _, own in tested.groupby([table[name] for name in by]):
         leaders: list[object] = []
-        for run in sorted(own.index, key=lambda run: -counts[run]):
+        for run in sorted(own.index, key=lambda run: (len(mixed[run]), -counts[run])):
             others = (leader for leader in leaders if own[leader] & own[run])
             leader = next(others, None)
             if leader is None:
-                leaders.append(run)
+                leaders += [run] if not mixed[run] else []
             elif counts[run] < counts[leader]:
                 found[run] = f"{counts[run]} of {counts[leader]} splits"
             elif own[leader] != own[run]:
                 found[run] = "other splits"
-    return table.assign(incomplete=[found.get(run) or mixed[run] for run in table.index])
+    reasons = ([found[run]] if run in found else [] for run in table.index)
+    joined = (", ".join([*own, *mixed[run]]) for own, run in zip(reasons, table.index, strict=True))
+    return table.assign(incomplete=list(joined))
 
 
 def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bnnbench.results.calibration import total_deviation
+from bnnbench.metrics import total_deviation
 from bnnbench.results.split_predictions import SplitPredictions
 
 LEVEL = 0.9

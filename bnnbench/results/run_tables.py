@@ -97,8 +97,9 @@ class Runs:
             return self.left_out
         more = f" and {len(mixed) - MAX_NAMED} more" if len(mixed) > MAX_NAMED else ""
         text = (
-            f"several versions of the code computed {join_words(mixed[:MAX_NAMED])}{more}, so the "
-            "means are results of none of them; run all of it again with resume=false"
+            f"several versions of the code computed parts of {join_words(mixed[:MAX_NAMED])}"
+            f"{more}, so the results belong to none of these versions; run everything there again "
+            "with resume=false"
         )
         return (*self.left_out, text)
 

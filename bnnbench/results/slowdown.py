@@ -19,7 +19,7 @@ def describe_slowdown(reason: str) -> str:
     """
     factors = pd.read_csv(MEASURED, index_col="method")["factor"]
     return (
-        f"there is no native code ({reason}), so training runs in torch: one split of boston takes "
-        f"{factors['vadam']:.2g} times as long with vadam, {factors.min():.2g} to "
-        f"{factors.max():.3g} times with other methods"
+        f"the C++ code is not available ({reason}), so training runs in PyTorch, which takes "
+        f"{factors['vadam']:.2g} times as long for method=vadam on boston, and {factors.min():.2g} "
+        f"to {factors.max():.3g} times for other methods; install a C++ compiler such as g++"
     )

@@ -159,9 +159,9 @@ def test_the_method_runs_and_changed_code_is_noticed(
     assert "your own code" not in errors and result_folder(out).root.parent.name == "mine"
     text = (here / "mine.py").read_text().replace("/ batch.counts", "/ (2 * batch.counts)")
     (here / "mine.py").write_text(text)
-    from bnnbench.experiment.own_modules import _read
+    from bnnbench.experiment.own_modules import _modules
 
-    _read.cache_clear()  # as in another process
+    _modules.clear()  # as in another process
     _, again, errors = command(*words)
     assert "this run was computed with another version of your own code" in errors
     assert result_folder(again).root == result_folder(out).root

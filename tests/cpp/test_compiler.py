@@ -160,7 +160,7 @@ def test_without_a_compiler(source: Path, tmp_path: Path, monkeypatch: pytest.Mo
     [
         ('echo "note: hm" >&2; echo "x.cpp:1: error: bad flag" >&2; exit 1', "error: bad flag"),
         ("exit 1", "no error message"),
-        ("kill -9 $$", "no error message"),
+        ("kill -9 $$", "ended by signal 9"),
     ],
 )
 def test_a_failed_compilation_leaves_no_file(

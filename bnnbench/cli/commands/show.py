@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -51,7 +52,9 @@ def run(given: Namespace) -> int:
 
     try:
         page = write_run_html(folder)
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
         raise UserError(
             f"cannot write {error.filename}; copy the run to a writable folder.", "RUN", "read_only"
         ) from None

@@ -25,6 +25,9 @@ characters of texts are added."""
 TAG_BYTES = OBJECT_BYTES // 4
 """Bytes for which a tag of XML counts: a cell of a sheet has four."""
 
+ATTRIBUTE_BYTES = 8
+"""Bytes for which an attribute of XML counts."""
+
 PIECE, BATCH_ROWS = 1 << 20, 10_000
 """Characters or bytes, and rows, that are read at once."""
 
@@ -74,17 +77,15 @@ class LimitedRows:
 
 
 def check_workbook(path: Path) -> None:
-    """Raise `RefusedFile` if the XML of a workbook exceeds the limit."""
+    """Raise `RefusedFile` if the XML of a workbook, in members of any name, exceeds the limit."""
     check_archive(path)
-    tags = 0
+    size = 0
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
-            if not member.filename.endswith((".xml", ".rels")):
-                continue
             with archive.open(member) as content:
                 while piece := content.read(PIECE):
-                    tags += piece.count(b"<")
-                    check_size(TAG_BYTES * tags, path)
+                    size += TAG_BYTES * piece.count(b"<") + ATTRIBUTE_BYTES * piece.count(b"=")
+                    check_size(size, path)
 
 
 def check_sheet(sheet: Any, path: Path) -> None:
@@ -169,10 +170,21 @@ def _arrays(path: Path, feather: bool, index: int, name: str) -> Iterator[Any]:
 def _check_types(schema: Any) -> None:
     from pyarrow import types
 
-    other = (types.is_nested, types.is_run_end_encoded, types.is_interval)
-    wrong = [field.name for field in schema if any(is_kind(field.type) for is_kind in other)]
+    other = (types.is_nested, types.is_run_end_encoded, types.is_interval, _is_extension)
+    wrong = [
+        field.name
+        for field in schema
+        if isinstance(field.type, BaseExtensionType)
+        or any(is_kind(field.type) for is_kind in other)
+    ]
     if wrong:
         raise ValueError(f"only numbers, dates and texts are read; remove {list_names(wrong)}")
+
+
+def _is_extension(kind: Any) -> bool:
+    from pyarrow import BaseExtensionType
+
+    return isinstance(kind, BaseExtensionType)
 
 
 def _is_text(kind: Any) -> bool:

@@ -265,7 +265,7 @@ def save_figures(
     return {name: error for name, error in errors if error}
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an error in words, with its place in the code unless it is one of the user."""
     if isinstance(error, UserError | OSError):
         return str(error)
@@ -305,11 +305,15 @@ def save_and_inline(
 
 
 def _save(name: str, draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> str:
-    try:
-        with matplotlib.rc_context(STYLE):
-            save_figure(draw(), path_of, suffixes)
-    except OSError:  # the disk is full, or the folder is not writable
-        raise
-    except Exception as error:
-        return f"the figure {name} cannot be drawn: {describe_error(error)}"
+    with matplotlib.rc_context(STYLE):
+        try:
+            figure = draw()
+        except (Exception, SystemExit) as error:
+            return f"the figure {name} cannot be drawn: {describe_error(error)}"
+        try:
+            save_figure(figure, path_of, suffixes)
+        except OSError:  # the disk is full, or the folder is not writable
+            raise
+        except Exception as error:
+            return f"the figure {name} cannot be drawn: {describe_error(error)}"
     return ""

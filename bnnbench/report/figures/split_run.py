@@ -12,6 +12,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from bnnbench.metrics import total_deviation
 from bnnbench.report.blocks import unit_suffix
 from bnnbench.report.figures import plotting
 from bnnbench.report.figures.plotting import (
@@ -25,12 +26,7 @@ from bnnbench.report.figures.plotting import (
     new_figure,
     set_equal_axes,
 )
-from bnnbench.results.calibration import (
-    RECALIBRATION_NAMES,
-    coverage,
-    recalibrated_splits,
-    total_deviation,
-)
+from bnnbench.results.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
 from bnnbench.results.metrics import printed_in
 
 

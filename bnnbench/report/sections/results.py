@@ -46,8 +46,6 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     theirs = comparison_tables(table, compared)
     yield blocks.Heading("Results by data set")
     yield blocks.Paragraph(table_caption(table))
-    if runs.notes:
-        yield blocks.ItemList(runs.notes)
     for dataset, own in ours.items():
         yield blocks.Heading(dataset, 3)
         yield own
