@@ -107,9 +107,7 @@ def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:  # OmegaConf's error for a file without settings
             raise UserError(
-                f"a YAML file must contain settings by name ({error}).",
-                "--config-dir",
-                "no_settings",
+                f"a YAML file must contain settings by name ({error}).", code="no_settings"
             ) from None
         if error.errno != errno.ENAMETOOLONG:
             raise

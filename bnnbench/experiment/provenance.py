@@ -16,7 +16,8 @@ from typing import Any
 from bnnbench.cpp.library import library
 from bnnbench.experiment.code_version import source_commit
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import READ_ERRORS, RefusedFile, read_text, write_text
+from bnnbench.experiment.stored_files import UNREADABLE, DamagedRun, read_json, reading
+from bnnbench.files import write_text
 
 LIBRARIES = (
     "bnnbench",
@@ -81,8 +82,15 @@ def as_yaml(config: Mapping[str, Any]) -> str:
 
 
 def read_environment(folder: RunFolder) -> dict[str, Any]:
-    """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
+    """Read `environment.json`; empty if it is missing or damaged, since no result depends on it.
+
+    Raises:
+        DamagedRun: if the user may not read it.
+    """
     try:
-        return dict(json.loads(read_text(folder.environment)))
-    except (RefusedFile, PermissionError, *READ_ERRORS):
+        with reading(folder.environment):
+            return dict(read_json(folder.environment))
+    except DamagedRun as error:
+        if error.code == UNREADABLE:
+            raise
         return {}

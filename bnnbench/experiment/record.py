@@ -9,7 +9,7 @@ from typing import Any
 
 from bnnbench.experiment.code_version import distinct_versions
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import is_plain, read_json, reading
+from bnnbench.experiment.stored_files import UNREADABLE, is_plain, read_json, reading
 from bnnbench.experiment.unit_store import NAME, UnitStore
 from bnnbench.files import check_regular_files, write_text
 from bnnbench.types import UserError
@@ -87,7 +87,9 @@ def stored_record(folder: RunFolder) -> Record | None:
     """Return `read_record`, or None if the file is missing or damaged."""
     try:
         return read_record(folder)
-    except UserError:
+    except UserError as error:
+        if error.code == UNREADABLE:
+            raise
         return None
 
 

@@ -36,6 +36,10 @@ MAX_DEPTH = 50
 """Of lists and mappings within each other."""
 
 
+UNREADABLE = "unreadable"
+"""Code of the error for a file that is not damaged, but too large, or not for this user."""
+
+
 class DamagedRun(UserError):
     """A file of a finished run is damaged, or cannot be read.
 
@@ -82,7 +86,7 @@ def reading(path: Path, problem: str = "is damaged") -> Iterator[None]:
     except UserError:
         raise
     except (RefusedFile, PermissionError) as error:
-        found = DamagedRun(f"{path} cannot be read: {error.strerror}.", path.name, "unreadable")
+        found = DamagedRun(f"{path} cannot be read: {error.strerror}.", path.name, UNREADABLE)
         found.root = path.parent
         raise found from None
     except READ_ERRORS:

@@ -162,9 +162,10 @@ class UnitStore:
             # First the file that marks the unit as finished, last that of the others' code.
             remove(self.file(unit, "json"))
             code = self.file(unit, CODE)
-            for path in (*self.folder.work.glob(f"{unit}.*"), code):
-                if ".lock" not in path.suffixes and (path != code or not self._parts(unit)):
+            for path in self.folder.work.glob(f"{unit}.*"):
+                if ".lock" not in path.suffixes and path != code:
                     remove(path)
+            remove(code)
 
     def _parts(self, unit: str) -> list[Path]:
         """Return the files that code computed: no locks, jobs or list of code versions."""

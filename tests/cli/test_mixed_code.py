@@ -65,8 +65,8 @@ def test_every_report_says_so(
 
 def test_its_mean_is_not_ranked(mixed: RunFolder, tmp_path: Path) -> None:
     table = read_runs(tmp_path / "out").scored.set_index("method")
-    assert table["incomplete"].to_dict() == {"map": "code of 2 versions", "vadam": ""}
-    assert "code of 2 versions" in table.at["map", "settings_differ"]
+    assert table["incomplete"].to_dict() == {"map": "by 2 versions of the code", "vadam": ""}
+    assert "by 2 versions of the code" in table.at["map", "settings_differ"]
 
 
 def test_its_page_and_the_python_interface_say_so(mixed: RunFolder, tmp_path: Path) -> None:

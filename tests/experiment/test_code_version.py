@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -192,3 +193,40 @@ def test_every_split_names_the_code_that_its_seconds_are_of(
         _, table = finished(tiny(*QUICK, f"splits={splits}"))
         labels.append(table["code"].tolist())
     assert labels == [["0.1.0+1e5"], ["0.1.0+1e5", "0.1.0+2e5"]]
+
+
+@pytest.mark.parametrize("content", [None, "", "[{", "[1]"])
+def test_an_interrupted_search_of_unknown_code_starts_again(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    """`resume=false` may have been killed while it deleted files."""
+    use_code(monkeypatch, "old")
+    run = tiny(*QUICK, "splits=1")
+    finished(run)
+    run.folder.done.unlink()
+    run.store.file("split-00", "json").unlink()
+    log = run.store.file("split-00", TRIALS)
+    evaluations = log.read_text()
+    log.write_text(evaluations.replace('"objective": ', '"objective": 99') + "\n")
+    file = run.store.file("split-00", CODE)
+    file.unlink() if content is None else file.write_text(content)
+    use_code(monkeypatch, "new")
+    later = tiny(*QUICK, "splits=1")
+    finished(later)
+    assert recorded(later) == ["new"] and '"objective": 99' not in log.read_text()
+
+
+def test_discarding_deletes_the_list_of_codes_last(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tiny(*QUICK, "splits=1")
+    finished(run)
+    removed: list[str] = []
+
+    def noted(path: Path) -> None:
+        removed.append(path.name)
+        path.unlink()
+
+    monkeypatch.setattr("bnnbench.experiment.unit_store.remove", noted)
+    run.store.discard(["split-00"])
+    assert removed[0] == "split-00.json" and removed[-1] == f"split-00.{CODE}" and len(removed) > 3

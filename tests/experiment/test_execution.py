@@ -26,7 +26,7 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_cost import reference_seconds
-from bnnbench.experiment.split_experiment import native_code
+from bnnbench.experiment.split_experiment import code_columns
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 
@@ -237,17 +237,31 @@ def test_every_process_records_its_environment(tiny: Planner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "device", "expected"),
-    [(None, "cpu", "missing"), (None, "cuda", "none"), (object(), "cpu", "used")],
+    ("available", "natives", "words", "expected"),
+    [
+        (True, [True], (), "used"),
+        (True, [], (), "used"),
+        (True, [True, False], (), "missing"),  # the search was begun without
+        (False, [True], (), "missing"),
+        (False, [False], ("method=gp",), "none"),
+        (False, [False], ("training.dtype=float64",), "none"),
+    ],
 )
 def test_a_split_records_whether_native_code_was_missing(
-    tiny: Planner, monkeypatch: pytest.MonkeyPatch, code: Any, device: str, expected: str
+    tiny: Planner,
+    monkeypatch: pytest.MonkeyPatch,
+    available: bool,
+    natives: list[bool],
+    words: tuple[str, ...],
+    expected: str,
 ) -> None:
-    found = Library(code=code)
+    plan: Any = tiny(*words).experiment
+    found = Library(code=object() if available else None)  # type: ignore[arg-type]
     monkeypatch.setattr("bnnbench.experiment.split_experiment.library", lambda: found)
-    plan = replace(tiny().experiment, device=device)  # type: ignore[type-var]
-    assert native_code(plan) == expected  # type: ignore[arg-type]
-    assert native_code(tiny("method=gp").experiment) == "none"  # type: ignore[arg-type]
+    code = {"version": "0.1.0", "digest": "1", "own": None}
+    columns = code_columns(plan, [{**code, "native": native} for native in natives])
+    assert columns["native_code"] == expected
+    assert columns["bits"] == "processor" or expected == "used"
 
 
 def test_other_files_of_an_experiment_are_not_units(tiny: Planner) -> None:

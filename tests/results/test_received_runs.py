@@ -29,7 +29,6 @@ from support.user_errors import assert_user_error
 from bnnbench.experiment.find_runs import find_run
 from bnnbench.experiment.model_file import TENSOR_FILE
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import RefusedFile
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.results.run_files import read_predictions
 from bnnbench.results.run_tables import read_runs
@@ -311,5 +310,5 @@ def test_the_unpacked_size_of_arrays_is_limited(
     folder = make_run(tmp_path)
     add_arrays(folder)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.000001")
-    with pytest.raises(RefusedFile, match="BNNBENCH_MAX_UNPACKED_GB"):
+    with pytest.raises(UserError, match="BNNBENCH_MAX_UNPACKED_GB"):
         read_predictions(folder)

@@ -171,12 +171,7 @@ def _check_types(schema: Any) -> None:
     from pyarrow import types
 
     other = (types.is_nested, types.is_run_end_encoded, types.is_interval, _is_extension)
-    wrong = [
-        field.name
-        for field in schema
-        if isinstance(field.type, BaseExtensionType)
-        or any(is_kind(field.type) for is_kind in other)
-    ]
+    wrong = [field.name for field in schema if any(is_kind(field.type) for is_kind in other)]
     if wrong:
         raise ValueError(f"only numbers, dates and texts are read; remove {list_names(wrong)}")
 
