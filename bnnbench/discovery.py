@@ -223,7 +223,6 @@ def is_own_module(module: str) -> bool:
     return found is not None and found.loader is not None
 
 
-@cache
 def plugin_packages() -> frozenset[str]:
     """Return the packages of other distributions that declare configurations or suites."""
     groups = (CONFIG_GROUP, SUITE_GROUP)

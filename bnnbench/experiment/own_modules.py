@@ -9,7 +9,7 @@ import ast
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import (
@@ -65,6 +65,7 @@ def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str,
         named: texts such as `my_module.Regressor`, which count if the module has such a name.
     """
     found: dict[str, Module] = {}
+    plugins = plugin_packages()
     waiting = [(name, True) for name in defining]
     for text in named:
         name, _, member = text.rpartition(".")
@@ -77,13 +78,13 @@ def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str,
             module = None if part in found else _read(part)
             if module is None:
                 continue
-            own = _is_own(part)
+            own = _is_own(part, plugins)
             if own or counts:
                 found[part] = module
             if own:
                 waiting += [(other, False) for other in module.imports]
     for name, module in list(found.items()):
-        if module.dynamic and _is_own(name):
+        if module.dynamic and _is_own(name, plugins):
             found |= _files_near(module.path)
     return found
 
@@ -105,8 +106,8 @@ def _with_parents(name: str) -> list[str]:
     return [".".join(words[: k + 1]) for k in range(len(words))]
 
 
-def _is_own(name: str) -> bool:
-    if name.partition(".")[0] in plugin_packages():
+def _is_own(name: str, plugins: Collection[str]) -> bool:
+    if name.partition(".")[0] in plugins:
         return True
     path = _path(name)
     return path is not None and not any(map(path.is_relative_to, _installed()))

@@ -24,11 +24,11 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.lock import lock_units
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_cost import reference_seconds
 from bnnbench.experiment.split_experiment import code_columns
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
+from bnnbench.run_all import run_all
 
 FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
 
@@ -55,14 +55,18 @@ def test_results_do_not_depend_on_workers(tiny: Planner, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_page_is_written_when_the_workers_are_gone(tiny: Planner) -> None:
+def test_the_page_is_written_when_the_workers_are_gone(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their threads are gone too: figures are drawn in forks."""
     before, left = threading.active_count(), []
 
-    def page(folder: RunFolder) -> None:
+    def pages(runs: Sequence[Run]) -> list[str]:
         left.append((threading.active_count(), multiprocessing.active_children()))
+        return []
 
-    execute(replace(tiny("splits=2"), workers=2), page)
+    monkeypatch.setattr("bnnbench.report.run_output.write_pages", pages)
+    run_all([replace(tiny("splits=2"), workers=2)])
     assert left == [(before, [])]
 
 

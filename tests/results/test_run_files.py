@@ -110,7 +110,6 @@ def test_invalid_folder_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_figures")
 def test_a_page_that_cannot_be_refreshed_is_reported(command: Command, tmp_path: Path) -> None:
     search = make_intact_run(tmp_path).table("search")
     make_intact_run(tmp_path, "pbp")
