@@ -8,8 +8,7 @@ bits on every processor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -19,9 +18,6 @@ from torch import Tensor
 from bnnbench import portable_math
 from bnnbench.portable_math import log_density
 from bnnbench.types import Prediction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -146,8 +142,3 @@ METRICS = {
     "log_likelihood_gaussian": log_likelihood_gaussian,
     "crps": crps,
 }
-
-
-def total_deviation(points: pd.DataFrame | Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the total predictive standard deviation of each point."""
-    return np.asarray(np.sqrt(points["epistemic_variance"] + points["noise_variance"]))

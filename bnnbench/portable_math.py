@@ -9,7 +9,7 @@ available, with the same result.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bnnbench.cpp.library import library
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
 Array = NDArray[np.float64]
@@ -202,3 +203,8 @@ def _polynomial(coefficients: list[float], x: Array) -> Array:
     for coefficient in coefficients[2:]:
         value = value * x + coefficient
     return value
+
+
+def total_deviation(points: pd.DataFrame | Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the total predictive standard deviation of each point."""
+    return np.asarray(np.sqrt(points["epistemic_variance"] + points["noise_variance"]))

@@ -173,6 +173,7 @@ def run(tmp_path: Path) -> RunFolder:
     folder = make_run(tmp_path)
     add_arrays(folder)
     (folder.root / "SHA256SUMS").touch()
+    folder.environment.write_text("{}")
     return folder
 
 

@@ -87,6 +87,7 @@ def test_messages_do_not_grow_with_the_input(name: str, word: str) -> None:
     assert len(text) < MAX_MESSAGE + 10 and text.isprintable() and text.endswith(".")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("option", ["methods", "datasets", "where"])
 def test_a_report_of_many_methods_names_few(tmp_path: Path, option: str) -> None:
     for k in range(12):
@@ -113,6 +114,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_command_echoes_little(command: Command, name: str) -> None:
     code, _, errors = command(*ARGUMENTS[name])

@@ -87,6 +87,8 @@ def read_environment(folder: RunFolder) -> dict[str, Any]:
     Raises:
         DamagedRun: if the user may not read it.
     """
+    if not folder.environment.exists():
+        return {}
     try:
         with reading(folder.environment):
             return dict(read_json(folder.environment))

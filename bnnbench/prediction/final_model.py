@@ -30,9 +30,8 @@ from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.experiment.stored_files import damaged_file_error
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
-from bnnbench.metrics import total_deviation
 from bnnbench.notes import join_words, note, one_line, status_message
-from bnnbench.portable_math import numpy_defaults
+from bnnbench.portable_math import numpy_defaults, total_deviation
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed

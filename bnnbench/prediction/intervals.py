@@ -50,7 +50,7 @@ def predict_frame(
     import pandas as pd
 
     from bnnbench.data.own_table.new_rows import encode_rows
-    from bnnbench.metrics import total_deviation
+    from bnnbench.portable_math import total_deviation
     from bnnbench.prediction.training_region import describe_outside
 
     codes = fitted.missing_values

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import DIAGNOSIS, KIND
-from bnnbench.metrics import total_deviation
+from bnnbench.portable_math import total_deviation
 from bnnbench.report.blocks import (
     Column,
     TableBlock,

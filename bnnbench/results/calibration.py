@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.metrics import total_deviation
+from bnnbench.portable_math import total_deviation
 from bnnbench.results.run_files import (
     CALIBRATION_METRICS,
     REPORTED_LEVELS,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bnnbench.metrics import total_deviation
+from bnnbench.portable_math import total_deviation
 from bnnbench.results.split_predictions import SplitPredictions
 
 LEVEL = 0.9

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.metrics import total_deviation
+from bnnbench.portable_math import total_deviation
 from bnnbench.results.labels import labels
 from bnnbench.results.run_files import read_predictions, read_training_points
 from bnnbench.results.run_tables import Runs

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.metrics import total_deviation
 from bnnbench.notes import join_words
+from bnnbench.portable_math import total_deviation
 from bnnbench.results.calibration import coverage_note, pit_values
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import MIN_COMMON_SPLITS

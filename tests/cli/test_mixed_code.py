@@ -35,6 +35,7 @@ def mixed(tiny: Planner) -> RunFolder:
     return folder
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "words",
     [

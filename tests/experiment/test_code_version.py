@@ -170,6 +170,7 @@ def test_files_of_an_unfinished_unit_count(tiny: Planner, monkeypatch: pytest.Mo
     assert recorded(again) == ["new"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '"old"', "null", "[" * 5000])
 def test_a_damaged_list_of_codes_is_that_of_the_record(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch, content: str
