@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -49,3 +50,18 @@ def positive_number(text: str) -> float:
 @cache
 def _note_once(text: str) -> None:
     note(text)
+
+
+@contextmanager
+def set_variables(**values: str) -> Iterator[None]:
+    """Set environment variables in the block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

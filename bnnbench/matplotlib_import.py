@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, chdir
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from bnnbench.environment import read_variable
+from bnnbench.environment import read_variable, set_variables
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -57,25 +57,10 @@ def _with_defaults(execute: Callable[[ModuleType], Any]) -> Callable[[ModuleType
     def execute_with_defaults(module: ModuleType) -> None:
         with ExitStack() as stack:
             # A variable that cannot be used would raise an error.
-            stack.enter_context(_variables(MATPLOTLIBRC=DEFAULTS, MPLBACKEND=""))
+            stack.enter_context(set_variables(MATPLOTLIBRC=DEFAULTS, MPLBACKEND=""))
             if os.path.lexists("matplotlibrc"):  # has priority over the variable
                 stack.enter_context(chdir(SAFE_FOLDER))
             execute(module)
         read_variable("MPLBACKEND", lambda text: module.rcParams.update(backend=text), None)
 
     return execute_with_defaults
-
-
-@contextmanager
-def _variables(**values: str) -> Iterator[None]:
-    """Set environment variables in the block."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -6,8 +6,6 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 
 START_METHOD = "fork" if sys.platform == "linux" and hasattr(os, "fork") else "spawn"
@@ -15,9 +13,6 @@ START_METHOD = "fork" if sys.platform == "linux" and hasattr(os, "fork") else "s
 
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """To open a file without waiting for the writer of a pipe, or changing line ends on Windows."""
-
-
-SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def user_id() -> int | None:
@@ -33,20 +28,6 @@ def is_own(status: os.stat_result) -> bool:
 def is_writable_by_others(status: os.stat_result) -> bool:
     """Whether other users can write to a file; False on Windows, as in `is_own`."""
     return user_id() is not None and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-
-
-@contextmanager
-def safe_path() -> Iterator[None]:
-    """Let new Python processes import nothing from the current folder, which may be received."""
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
 
 
 def memory() -> float:

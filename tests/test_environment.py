@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,3 +45,24 @@ def test_values(
         assert read_variable(NAME, parse, "default") == "default"
         (line,) = capsys.readouterr().err.splitlines()
         assert f"{NAME}={text}" in line
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["joblib", "multiprocessing"])
+def test_processes_of_the_search_import_nothing_from_the_current_folder(
+    tmp_path: Path, name: str
+) -> None:
+    """Without native code, TAGI searches in lockstep, in processes of joblib."""
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    words = ("run", "method=tagi", "dataset=yacht", "protocol=trial", "splits=2", "workers=2")
+    command = Path(sys.executable).with_name("bnnbench")
+    done = subprocess.run(
+        [command, *words],
+        cwd=tmp_path,
+        env={**os.environ, "BNNBENCH_NATIVE": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert "results: " in done.stdout, done.stderr
+    assert not (tmp_path / "ran").exists()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bnnbench.environment import set_variables
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.protocol import cross_validate, make_trial
@@ -15,7 +16,6 @@ from bnnbench.files import checksum, read_bytes, write_text
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
-from bnnbench.system import safe_path
 from bnnbench.types import Split
 
 TRIALS = "trials.jsonl"
@@ -128,5 +128,6 @@ def _suggest(
         for split, history in zip(splits, histories, strict=True)
     ]
     # With splits in lockstep on a GPU, the cores of the CPU are free for Gaussian processes.
-    with safe_path():
+    # New processes must import nothing from the current folder, which may be received.
+    with set_variables(PYTHONSAFEPATH="1"):
         return Parallel(n_jobs=min(task.workers, len(jobs)))(jobs)
