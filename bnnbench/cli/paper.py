@@ -27,6 +27,7 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
         OSError: if the disk is full.
     """
     from bnnbench.experiment.engines.local import available_cores
+    from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX
     from bnnbench.report.paper.layout import PAGE_WIDTH
     from bnnbench.report.paper.paper_table import paper_table
     from bnnbench.report.paper.paper_writer import write_paper
@@ -46,7 +47,9 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     output_dir = given.output_dir
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)
     with report_write_errors(given.path, output_dir):
-        layout = write_paper(table, report, given.error_bars, available_cores())
+        layout = write_paper(
+            table, report, SIUNITX if given.siunitx else PADDED, given.error_bars, available_cores()
+        )
     if not layout.fits:
         note(
             f"the table is about {layout.inches:.1f} inches wide, but a page only "

@@ -97,6 +97,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "width (default: page)",
     )
     paper.add_argument(
+        "--siunitx",
+        action="store_true",
+        help="align the numbers by columns `S` of the LaTeX package siunitx",
+    )
+    paper.add_argument(
         "--rename",
         metavar="KEY=TEXT",
         action="append",

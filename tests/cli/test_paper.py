@@ -35,7 +35,16 @@ def test_only_a_table_and_a_figure_are_written(command: Command, outputs: Path) 
     text = (outputs / "report" / "paper.tex").read_text()
     places = [text.index(name) for name in ("Vadam (ours)", "swag$^\\dagger$", "{pbp}")]
     assert places == sorted(places) and text.index("\nYacht") < text.index("\nboston")
-    assert "Log-likelihood" not in text and "$1.5$" in text
+    assert "Log-likelihood" not in text and r"\reg{1}{.50}" in text
+
+
+def test_numbers_are_aligned_by_siunitx_if_asked(
+    command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
+    code, _, errors = command("report", str(outputs), "--style", "paper", "--siunitx")
+    assert code == 0, errors
+    assert "S[table-format=" in (outputs / "report" / "paper.tex").read_text()
 
 
 @pytest.mark.slow
@@ -85,6 +94,7 @@ MISTAKES = {
     "a name without text": (["--style", "paper", "--rename", "pbp"], "--rename", "syntax"),
     "an unused name": (["--style", "paper", "--rename", "x=X"], "--rename", "unknown_name"),
     "a name in a report": (["--rename", "pbp=PBP"], "--rename", None),
+    "columns of siunitx in a report": (["--siunitx"], "--siunitx", None),
     "all published values": (["--style", "paper", "--all-published"], "--all-published", None),
     "an unknown section": (["--sections", "ranks,ranking"], "--sections", "unknown_name"),
     "sections of a paper": (["--style", "paper", "--sections", "ranks"], "--sections", None),

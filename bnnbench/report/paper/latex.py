@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bnnbench.notes import join_words, one_line
-from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.layout import COLUMN_GAP, OTHER_SPLITS, Layout, MetricBlock, PrintedCell
+from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
+from bnnbench.report.paper.layout import (
+    COLUMN_GAP,
+    OTHER_SPLITS,
+    ColumnShape,
+    Layout,
+    MetricBlock,
+    PrintedCell,
+)
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
 from bnnbench.report.renderers.latex import cell
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.significance import DECISION_PROBABILITY, ROPE
-
-REQUIREMENTS = "% Needs \\usepackage{booktabs}."
 
 SYMBOLS = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "eta", "theta", "kappa"),
@@ -32,31 +37,34 @@ ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}
 UNITS = {"target": "original units", "nats": "nats per test point", "s": "seconds"}
 
 
-def latex_document(table: PaperTable, layout: Layout, label: str = "results") -> str:
+def latex_document(
+    table: PaperTable, layout: Layout, numbers: NumberFormat = PADDED, label: str = "results"
+) -> str:
     """The LaTeX file: required packages and runs as comments, then the table.
 
     The table has the label `tab:LABEL`.
     """
     place = "table*" if layout.wide else "table"
     lines = [
-        REQUIREMENTS,
+        numbers.packages,
         *(f"% {one_line(line)}" for line in table.runs),
         rf"\begin{{{place}}}[t]",
         r"\centering",
         rf"\caption{{{caption(table)}}}\label{{tab:{label}}}",
         rf"\smallskip\{layout.size}",
         rf"\setlength{{\tabcolsep}}{{{COLUMN_GAP / 2:g}pt}}",
-        *(stacked(layout) if layout.stacked else side_by_side(layout)),
+        *numbers.setup,
+        *(stacked if layout.stacked else side_by_side)(layout, numbers),
         rf"\end{{{place}}}",
         "",
     ]
     return "\n".join(lines)
 
 
-def side_by_side(layout: Layout) -> Iterator[str]:
+def side_by_side(layout: Layout, numbers: NumberFormat) -> Iterator[str]:
     """A group of columns for each metric."""
     count = len(layout.column_labels)
-    yield rf"\begin{{tabular}}{{@{{}}l*{{{count * len(layout.blocks)}}}{{r}}@{{}}}}"
+    yield tabular(layout, numbers)
     yield r"\toprule"
     groups = [rf"\multicolumn{{{count}}}{{c}}{{{title(block)}}}" for block in layout.blocks]
     yield " & ".join(["", *groups]) + r" \\"
@@ -65,24 +73,30 @@ def side_by_side(layout: Layout) -> Iterator[str]:
     yield header_row(layout, len(layout.blocks))
     yield r"\midrule"
     for place, row_label in enumerate(layout.row_labels):
-        yield row(row_label, [cell for block in layout.blocks for cell in block.rows[place]])
+        cells = [cell for block in layout.blocks for cell in block.rows[place]]
+        yield row(row_label, cells, layout.shapes, numbers)
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def stacked(layout: Layout) -> Iterator[str]:
+def stacked(layout: Layout, numbers: NumberFormat) -> Iterator[str]:
     """A group of rows for each metric."""
     count = len(layout.column_labels)
-    yield rf"\begin{{tabular}}{{@{{}}l*{{{count}}}{{r}}@{{}}}}"
+    yield tabular(layout, numbers)
     yield r"\toprule"
     yield header_row(layout, 1)
     for block in layout.blocks:
         yield r"\midrule"
         yield rf"\multicolumn{{{count + 1}}}{{@{{}}l}}{{\textit{{{title(block)}}}}} \\"
         for row_label, cells in zip(layout.row_labels, block.rows, strict=True):
-            yield row(row_label, cells)
+            yield row(row_label, cells, layout.shapes, numbers)
     yield r"\bottomrule"
     yield r"\end{tabular}"
+
+
+def tabular(layout: Layout, numbers: NumberFormat) -> str:
+    """The beginning of the table, with the types of its columns."""
+    return rf"\begin{{tabular}}{{@{{}}l{''.join(map(numbers.column, layout.shapes))}@{{}}}}"
 
 
 def header_row(layout: Layout, times: int) -> str:
@@ -96,18 +110,15 @@ def title(block: MetricBlock) -> str:
     return f"{escaped(block.title)} {ARROWS[block.metric.better]}"
 
 
-def row(row_label: str, cells: Sequence[PrintedCell]) -> str:
+def row(
+    row_label: str,
+    cells: Sequence[PrintedCell],
+    shapes: Sequence[ColumnShape],
+    numbers: NumberFormat,
+) -> str:
     """One row of the table."""
-    return " & ".join([escaped(row_label), *map(format_score, cells)]) + r" \\"
-
-
-def format_score(score: PrintedCell) -> str:
-    """A score, in bold if it is best."""
-    if score.mean == MISSING:
-        return cell(MISSING)
-    text = f"{score.mean} \\pm {score.error}" if score.error else score.mean
-    mark = r"^{\ddagger}" if score.other_splits else ""
-    return rf"$\mathbf{{{text}}}{mark}$" if score.best else f"${text}{mark}$"
+    scores = map(numbers.score, cells, shapes)
+    return " & ".join([escaped(row_label), *scores]) + r" \\"
 
 
 def escaped(text: str) -> str:

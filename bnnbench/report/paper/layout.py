@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.paper_table import NO_SCORE, PaperTable, ScoreCell
+from bnnbench.report.paper.rounding import column_decimals, format_cell
 from bnnbench.results.metrics import Metric
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
@@ -35,11 +35,14 @@ GLYPH_WIDTHS = {
 CAPITAL_WIDTH, DEFAULT_WIDTH, BOLD_WIDTH = 0.72, 0.5, 0.575
 """Widths of capitals, of other characters, and of bold digits, in ems."""
 
+MARK_WIDTH = 0.55
+"""Width of a superscript mark in ems."""
+
+MAX_ERROR_DIGITS = 3
+"""Layouts whose standard errors have more significant digits are used only if no other fits."""
+
 OTHER_SPLITS = "‡"
 """Mark of a score on other splits than the rest of its data set."""
-
-SIGNIFICANT_DIGITS = 4
-"""Of a mean without a standard error."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,69 @@ class PrintedCell:
     """A formatted cell."""
 
     mean: str
-    error: str
-    best: bool
-    other_splits: bool = False
+    error: str = ""
+    best: bool = False
+    mark: str = ""
 
     @property
-    def text(self) -> str:
-        """The text whose width the cell has."""
-        text = f"{self.mean}±{self.error}" if self.error else self.mean
-        return f"{text}{OTHER_SPLITS}" if self.other_splits else text
+    def error_digits(self) -> int:
+        """The number of significant digits of the standard error."""
+        return len(self.error.replace(".", "").lstrip("0"))
+
+
+def split_number(text: str) -> tuple[str, str]:
+    """Split a number at its decimal point, which belongs to the second part."""
+    whole, point, decimals = text.partition(".")
+    return whole, point + decimals
+
+
+@dataclass(frozen=True)
+class ColumnShape:
+    """A number as long as the longest parts of all cells in a column.
+
+    Attributes:
+        sign: `-` if a mean is negative.
+        whole: zeros for the digits before the decimal point of a mean.
+        fraction: the decimal point and zeros for the decimals of a mean.
+        error_whole: as `whole`, for a standard error.
+        error_fraction: as `fraction`, for a standard error.
+        marked: whether a cell has a mark.
+    """
+
+    sign: str = ""
+    whole: str = ""
+    fraction: str = ""
+    error_whole: str = ""
+    error_fraction: str = ""
+    marked: bool = False
+
+    @classmethod
+    def of(cls, cells: Iterable[PrintedCell]) -> ColumnShape:
+        """Return the shape of a column."""
+        cells = [cell for cell in cells if cell.mean != MISSING]
+        means = [split_number(cell.mean) for cell in cells]
+        errors = [split_number(cell.error) for cell in cells]
+        return cls(
+            sign="-" if any(whole.startswith("-") for whole, _ in means) else "",
+            whole=longest(whole.removeprefix("-") for whole, _ in means),
+            fraction=longest(fraction for _, fraction in means),
+            error_whole=longest(whole for whole, _ in errors),
+            error_fraction=longest(fraction for _, fraction in errors),
+            marked=any(cell.mark for cell in cells),
+        )
+
+    @property
+    def ems(self) -> float:
+        """Approximate width, with bold digits."""
+        error = f"±{self.error_whole}{self.error_fraction}" if self.error_whole else ""
+        width = ems(f"{self.sign}{self.whole}{self.fraction}{error}", bold=True)
+        return width + MARK_WIDTH * self.marked
+
+
+def longest(digits: Iterable[str]) -> str:
+    """Return the longest text, with zeros as digits."""
+    found = max(digits, key=len, default="")
+    return "".join("0" if sign.isdigit() else sign for sign in found)
 
 
 @dataclass(frozen=True)
@@ -94,25 +151,24 @@ class Layout:
     size: str = "small"
 
     @property
+    def shapes(self) -> tuple[ColumnShape, ...]:
+        """The shape of each column of scores, from left to right."""
+        columns = [tuple(zip(*block.rows, strict=True)) for block in self.blocks]
+        if self.stacked:
+            return tuple(ColumnShape.of(sum(parts, ())) for parts in zip(*columns, strict=True))
+        return tuple(ColumnShape.of(column) for block in columns for column in block)
+
+    @property
     def inches(self) -> float:
         """Approximate width."""
         first = max(ems(text) for text in (*self.row_labels, self.corner))
-        blocks = [self._columns(block) for block in self.blocks]
-        if self.stacked:
-            columns = [max(above) for above in zip(*blocks, strict=True)]
-        else:
-            columns = [width for own in blocks for width in own]
+        labels = self.column_labels * (len(self.shapes) // len(self.column_labels))
+        columns = [
+            max(ems(label), shape.ems) for label, shape in zip(labels, self.shapes, strict=True)
+        ]
         return (
             (first + sum(columns)) * FONT_SIZES[self.size] + COLUMN_GAP * len(columns)
         ) / POINTS_PER_INCH
-
-    def _columns(self, block: MetricBlock) -> list[float]:
-        """The width of each column of a block in ems."""
-        cells = zip(*block.rows, strict=True)
-        return [
-            max(ems(label), *(ems(cell.text, cell.best) for cell in column))
-            for label, column in zip(self.column_labels, cells, strict=True)
-        ]
 
     @property
     def wide(self) -> bool:
@@ -123,6 +179,12 @@ class Layout:
     def fits(self) -> bool:
         """Whether the table fits a page."""
         return self.inches <= PAGE_WIDTH
+
+    @property
+    def readable(self) -> bool:
+        """Whether no standard error has more than `MAX_ERROR_DIGITS` significant digits."""
+        cells = (cell for block in self.blocks for row in block.rows for cell in row)
+        return all(cell.error_digits <= MAX_ERROR_DIGITS for cell in cells)
 
 
 def ems(text: str, bold: bool = False) -> float:
@@ -136,87 +198,51 @@ def ems(text: str, bold: bool = False) -> float:
 def best_layout(table: PaperTable) -> Layout:
     """Choose the first layout that fits, or else the narrowest.
 
-    In order of preference: one column, larger font, metrics side by side, data sets as rows.
+    In order of preference: readable standard errors, one column, larger font, metrics side by side,
+    data sets as rows.
     """
     candidates = list(layouts(table))
     small, foot, script = (
-        list(replace(layout, size=size) for layout in candidates) for size in FONT_SIZES
+        [replace(layout, size=size) for layout in candidates] for size in FONT_SIZES
     )
     in_column = [layout for layout in (*small, *foot) if not layout.wide]
     on_page = [layout for layout in (*small, *foot, *script) if layout.fits]
-    narrowest = min(script, key=lambda layout: layout.inches)
-    return (in_column or on_page or [narrowest])[0]
+    fitting = [*in_column, *on_page] or [min(script, key=lambda layout: layout.inches)]
+    return next((layout for layout in fitting if layout.readable), fitting[0])
 
 
 def layouts(table: PaperTable) -> Iterator[Layout]:
     """Yield all layouts, with data sets or methods as rows."""
     datasets = tuple(table.datasets.values())
     methods = tuple(f"{one.name}†" if one.published else one.name for one in table.entries)
-    by_dataset = tuple(metric_block(table, metric) for metric in table.metrics)
-    by_method = tuple(replace(b, rows=tuple(zip(*b.rows, strict=True))) for b in by_dataset)
+    scores = {
+        metric: [
+            [table.cells.get((dataset, one.key, metric.key), NO_SCORE) for one in table.entries]
+            for dataset in table.datasets
+        ]
+        for metric in table.metrics
+    }
+    by_dataset = tuple(
+        metric_block(metric, title, zip(*scores[metric], strict=True))
+        for metric, title in table.metrics.items()
+    )
+    by_method = tuple(
+        metric_block(metric, title, scores[metric]) for metric, title in table.metrics.items()
+    )
     for stacked in (False, True) if len(table.metrics) > 1 else (False,):
         yield Layout(methods, datasets, "Data set", by_dataset, stacked)
         yield Layout(datasets, methods, "Method", by_method, stacked)
 
 
-def metric_block(table: PaperTable, metric: Metric) -> MetricBlock:
-    """The cells of one metric, a row per data set; a missing one is a dash."""
-    rows = []
-    for dataset in table.datasets:
-        keys = ((dataset, one.key, metric.key) for one in table.entries)
-        cells = [table.cells.get(key, NO_SCORE) for key in keys]
-        decimals = common_decimals(cells)
-        rows.append(
-            tuple(PrintedCell(*format_cell(c, decimals), c.best, c.other_splits) for c in cells)
-        )
-    return MetricBlock(metric, table.metrics[metric], tuple(rows))
+def metric_block(metric: Metric, title: str, columns: Iterable[Iterable[ScoreCell]]) -> MetricBlock:
+    """Format the columns of one metric; a missing score is a dash."""
+    printed = [list(print_column(tuple(column))) for column in columns]
+    return MetricBlock(metric, title, tuple(zip(*printed, strict=True)))
 
 
-def decimals_of(error: float) -> int:
-    """Decimals of an error, by the rule of the Particle Data Group.
-
-    Two significant digits if the three highest are 100 to 354, one if they are 355 to 949; above
-    that the error is rounded up to 1.0 with two (Review of Particle Physics 2024, section 5.3 of
-    its introduction). Rounding thus changes an error by at most a seventh.
-    """
-    exponent = math.floor(math.log10(error))
-    leading = round(error / 10.0**exponent, 2)
-    if leading >= 9.5:
-        exponent, leading = exponent + 1, 1.0
-    return max(0, (1 if leading < 3.55 else 0) - exponent)
-
-
-def common_decimals(cells: Sequence[ScoreCell]) -> int | None:
-    """The (lower) median of the decimals of some cells, or None if none has an error."""
-    decimals = sorted(decimals_of(cell.stderr) for cell in cells if cell.stderr > 0)
-    return decimals[(len(decimals) - 1) // 2] if decimals else None
-
-
-def format_cell(cell: ScoreCell, common: int | None) -> tuple[str, str]:
-    """Format the mean and the standard error of a cell.
-
-    Args:
-        cell: the score.
-        common: decimals of the cells to compare with. The cell gets more if its error would be
-            rounded to zero, and fewer if fewer were published.
-
-    Returns:
-        The mean, or a dash if it is missing, and the error, or an empty string.
-    """
-    if not math.isfinite(cell.mean):
-        return MISSING, ""
-    known = cell.stderr > 0
-    if common is None and not known:
-        own = SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(cell.mean))) if cell.mean else 0
-        common = max(0, own)
-    decimals = common or 0
-    if cell.decimals is not None:
-        decimals = min(decimals, cell.decimals)
-    if known:
-        decimals = max(decimals, min_decimals(cell.stderr))
-    return f"{cell.mean:.{decimals}f}", f"{cell.stderr:.{decimals}f}" if known else ""
-
-
-def min_decimals(error: float) -> int:
-    """Decimals that keep one significant digit of an error."""
-    return max(0, -math.floor(math.log10(error)))
+def print_column(cells: tuple[ScoreCell, ...]) -> Iterator[PrintedCell]:
+    """Yield the formatted cells of a column, with the same number of decimals."""
+    decimals = column_decimals(cells)
+    for cell in cells:
+        mark = OTHER_SPLITS if cell.other_splits else ""
+        yield PrintedCell(*format_cell(cell, decimals), cell.best, mark)

@@ -14,6 +14,7 @@ from bnnbench.notes import note
 from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.latex import latex_document
+from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
 from bnnbench.report.paper.layout import Layout, best_layout
 from bnnbench.report.paper.paper_table import PaperTable
 from bnnbench.report.report_folder import ReportFolder
@@ -23,11 +24,15 @@ FILE_STEM = "paper"
 
 
 def write_paper(
-    table: PaperTable, report: ReportFolder, error: str = "stderr", processes: int = 1
+    table: PaperTable,
+    report: ReportFolder,
+    numbers: NumberFormat = PADDED,
+    error: str = "stderr",
+    processes: int = 1,
 ) -> Layout:
     """Write all files and return the layout of the table."""
     layout = best_layout(table)
-    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout))
+    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout, numbers))
     write_text(report.table(FILE_STEM), pd.DataFrame(rows(table)).to_csv(index=False))
     figures = {
         f"{FILE_STEM}_{metric.key}": partial(paper_figure, table, metric, error)

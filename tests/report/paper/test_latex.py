@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support.paper import make_paper_table
+from support.runs import lose_splits, make_run
+from support.tex import compile_tex, has_tex
 
+from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.latex import escaped, latex_document
-from bnnbench.report.paper.layout import Layout, best_layout, layouts
-from bnnbench.report.paper.paper_table import PaperTable
+from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
+from bnnbench.report.paper.layout import ColumnShape, Layout, PrintedCell, best_layout, layouts
+from bnnbench.report.paper.paper_table import PaperTable, paper_table
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.run_filter import RunFilter
+from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, read_runs
 
 NASTY = (r"50 % of_a & b # {x} ~ ^ \textit $5", "$\\alpha$-VI")
+FORMATS = {"padded": PADDED, "siunitx": SIUNITX}
 
 
 def check_well_formed(text: str) -> None:
@@ -25,7 +32,8 @@ def check_well_formed(text: str) -> None:
     begun, ended = (re.findall(rf"\\{word}{{([a-z*]+)}}", bare) for word in ("begin", "end"))
     assert begun == ended[::-1] and begun[0].startswith("table")
     assert len(re.findall(r"(?<!\\)\$", bare)) % 2 == 0
-    columns = 1 + int(re.findall(r"\*\{(\d+)\}", bare)[0])
+    (types,) = re.findall(r"\\begin\{tabular\}\{@\{\}l(.*)@\{\}\}", bare)
+    columns = 1 + len(re.findall(r"S\[.*?\]|c", types))
     body = bare[bare.index(r"\toprule") : bare.index(r"\bottomrule")]
     rows = [row for row in body.split(r"\\") if "&" in row or "multicolumn" in row]
     assert len(rows) > 2
@@ -34,19 +42,57 @@ def check_well_formed(text: str) -> None:
         assert len(re.findall(r"(?<!\\)&", row)) + 1 + sum(spans) == columns, row
 
 
+@pytest.mark.parametrize("numbers", FORMATS.values(), ids=FORMATS)
 @pytest.mark.parametrize("place", range(4))
-def test_every_layout_is_well_formed(place: int) -> None:
+def test_every_layout_is_well_formed(place: int, numbers: NumberFormat) -> None:
     table = make_paper_table(sets=3, methods=2, names=NASTY, published=1)
-    check_well_formed(latex_document(table, list(layouts(table))[place]))
+    check_well_formed(latex_document(table, list(layouts(table))[place], numbers))
     alone = make_paper_table(sets=1, methods=1, metrics=("crps",))
-    check_well_formed(latex_document(alone, list(layouts(alone))[place % 2]))
+    check_well_formed(latex_document(alone, list(layouts(alone))[place % 2], numbers))
+
+
+SHAPE = ColumnShape("-", "00", ".00", "0", ".00", marked=True)
+
+
+@pytest.mark.parametrize(
+    ("score", "padded", "siunitx"),
+    [
+        (PrintedCell("-12.34", "0.56"),
+         r"$\reg{-12}{.34} \pm \reg{0}{.56}\sig{}$", "-12.34 +- 0.56"),
+        (PrintedCell("1.2", "0.34", mark="‡"),
+         r"$\pad{-0}\reg{1}{.2}\pad{0} \pm \reg{0}{.34}\sig{\ddagger}$",
+         r"1.2 +- 0.34 {$^{\ddagger}$}"),
+        (PrintedCell("-1.23", "0.45", best=True),
+         r"$\mathbf{\pad{0}{-}1.23 \pm 0.45}\sig{}$", r"\boldmath -1.23 +- 0.45"),
+        (PrintedCell("12"), r"$\pad{-}\reg{12}{}\sig{}\pad{.00}\pad{{} \pm 0.00}$", "12"),
+        (PrintedCell(MISSING), "--", "{--}"),
+    ],
+)  # fmt: skip
+def test_cells_have_the_width_of_their_column(
+    score: PrintedCell, padded: str, siunitx: str
+) -> None:
+    assert PADDED.score(score, SHAPE) == padded
+    assert SIUNITX.score(score, SHAPE) == siunitx
+
+
+@pytest.mark.parametrize(
+    ("shape", "column"),
+    [
+        (SHAPE, "S[table-format=-2.2(3),table-space-text-post={$^{+}$}]"),
+        (ColumnShape("", "000", "", "00", ""), "S[table-format=3.0(2)]"),
+        (ColumnShape("", "0", ".0"), "S[table-format=1.1]"),
+        (ColumnShape(), "S[table-format=1.0]"),
+    ],
+)
+def test_columns_of_siunitx_have_the_digits_of_their_shape(shape: ColumnShape, column: str) -> None:
+    assert SIUNITX.column(shape) == column
 
 
 def test_the_best_is_bold_and_the_caption_states_the_rule() -> None:
     table = make_paper_table(published=1)
     text = latex_document(table, best_layout(table))
-    assert text.count(r"\mathbf{") == 4 and r"$\mathbf{3.57 \pm 0.23}$" in text
-    assert "$4.57 \\pm 0.23$" in text and "$-4.57 \\pm 0.23$" in text
+    assert text.count(r"$\mathbf{") == 4 and r"$\mathbf{\pad{-}3.57 \pm 0.23}$" in text
+    assert r"\reg{4}{.57} \pm" in text and r"\reg{-4}{.57} \pm" in text
     assert r"\textit{RMSE $\downarrow$}" in text and r"{Log-likelihood $\uparrow$}" in text
     (caption,) = re.findall(r"\\caption\{(.*)\}\\label\{tab:results\}", text)
     for words in ("correlated t-test", r"1 \% of the score or 0.01 nats", " 0.95.",
@@ -95,32 +141,87 @@ def test_formulas_run_no_commands(text: str) -> None:
     assert "^^" not in escaped(text)
 
 
+@pytest.fixture
+def difficult(tmp_path: Path) -> PaperTable:
+    """A table with long names, other splits, diverged runs, missing and published scores."""
+    outputs = tmp_path / "outputs"
+    spread = ("wine", 0.1), ("yacht", 1), ("boston", 10)
+    for dataset, scale in spread:
+        for method, factor in (("pbp", 1), ("vadam", 1.2), ("deep_ensemble", 30)):
+            rmse = [scale * factor * score for score in (3.0, 4.0, 5.0, 8.0)]
+            make_run(outputs, dataset=dataset, method=method, times=5, rmse=rmse)
+    lose_splits(make_run(outputs, dataset="yacht", method="map", times=5), kept=8, diverged=2)
+    lose_splits(make_run(outputs, dataset="boston", method="map", times=5), diverged=20)
+    make_run(outputs, experiment="gvi_uci", dataset="wine", method="vadam")
+    value = dict.fromkeys(USER_PUBLISHED_COLUMNS, "") | {
+        "method": "SWAG_&_co", "dataset": "wine", "metric": "rmse", "mean": 0.6,
+        "stderr": float("nan"), "n_splits": 4.0, "decimals": 1.0, "source": "Doe # 5 %",
+    }  # fmt: skip
+    runs = replace(read_runs(outputs), user_published=pd.DataFrame([value]))
+    names = {"wine": "wine, 50 % of_rows", "vadam": "A method with a long name", "pbp": NASTY[0]}
+    metrics = [BY_KEY["rmse"], BY_KEY["log_likelihood"]]
+    return paper_table(runs, metrics, RunFilter(datasets=("wine", "yacht", "boston")), names)
+
+
+NEEDS_TEX = pytest.mark.skipif(
+    not has_tex(),
+    reason="needs LaTeX: apt-get install texlive-latex-recommended texlive-science",
+)
+
+
 @pytest.mark.ci
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
-def test_tex_compiles_it_with_about_the_estimated_width(tmp_path: Path) -> None:
-    tables = [
-        make_paper_table(sets=3, methods=2, names=NASTY, published=1),
-        make_paper_table(sets=9, methods=6),
-        make_paper_table(),
-    ]
+@NEEDS_TEX
+@pytest.mark.parametrize("numbers", FORMATS.values(), ids=FORMATS)
+def test_tex_compiles_every_layout_with_about_the_estimated_width(
+    tmp_path: Path, difficult: PaperTable, numbers: NumberFormat
+) -> None:
+    tables = [difficult, make_paper_table(sets=9, methods=6), make_paper_table()]
     ways = [(table, layout) for table in tables for layout in (best_layout(table), *layouts(table))]
-    body = "".join(tabular(table, layout) for table, layout in ways)
-    (tmp_path / "t.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs}\\newsavebox{\\x}\\begin{document}\n"
-        f"{body}\\input{{whole}}\\end{{document}}\n"
-    )
-    (tmp_path / "whole.tex").write_text(latex_document(tables[0], best_layout(tables[0])))
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:]
-    widths = [float(found) / 72.27 for found in re.findall(r"WIDTH ([\d.]+)pt", done.stdout)]
+    body = "".join(measured(table, layout, numbers) for table, layout in ways)
+    floats = "".join(latex_document(table, best_layout(table), numbers) for table in tables)
+    log = compile_tex(tmp_path, f"{body}{floats}\\clearpage")
+    widths = [float(found) / 72.27 for found in re.findall(r"WIDTH ([\d.]+)pt", log)]
     assert len(widths) == len(ways)
     for (_, layout), width in zip(ways, widths, strict=True):
         assert 0.85 * width < layout.inches < 1.25 * width
+    assert "Overfull" not in log and "Missing character" not in log
 
 
-def tabular(table: PaperTable, layout: Layout) -> str:
-    """TeX code that prints the width of a table."""
-    text = latex_document(table, layout)
+def measured(table: PaperTable, layout: Layout, numbers: NumberFormat) -> str:
+    """Return TeX code that prints the width of a table."""
+    text = latex_document(table, layout, numbers)
     inner = text[text.index(rf"\{layout.size}") : text.index(r"\end{tabular}")] + r"\end{tabular}"
     return "\\sbox{\\x}{%\n" + inner + "}\\typeout{WIDTH \\the\\wd\\x}\n"
+
+
+@pytest.mark.ci
+@NEEDS_TEX
+@pytest.mark.parametrize("place", range(4))
+def test_decimal_points_are_below_each_other(
+    tmp_path: Path, difficult: PaperTable, place: int
+) -> None:
+    layout = list(layouts(difficult))[place]
+    rows = [
+        with_points(line) if r"\pm" in line and "{tab:" not in line else line
+        for line in latex_document(difficult, layout).splitlines()
+    ]
+    point = r"\def\point#1{\pdfsavepos\write-1{POINT #1 \the\pdflastxpos}.}"
+    log = compile_tex(tmp_path, "\n".join([point, *rows, r"\clearpage"]))
+    places: dict[str, set[int]] = {}
+    for column, place_found in re.findall(r"POINT (\S+) (\d+)", log):
+        places.setdefault(column, set()).add(int(place_found))
+    assert len(places) > len(layout.shapes)
+    for column, found in places.items():
+        assert max(found) - min(found) < 66, f"{column}: in units of 1/65536 points"
+
+
+def with_points(row: str) -> str:
+    """Replace each decimal point of a row by code that logs its column and position."""
+    label, *cells = row.split(" & ")
+    marked = []
+    for column, text in enumerate(cells):
+        parts = zip(("mean", "error"), text.split(r" \pm "), strict=False)
+        marked.append(
+            r" \pm ".join(part.replace(".", rf"\point{{{column}{name}}}") for name, part in parts)
+        )
+    return " & ".join([label, *marked])

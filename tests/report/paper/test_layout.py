@@ -1,8 +1,7 @@
-"""Layout of a paper's table, and rounding of its numbers."""
+"""Layout of a paper's table."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -12,14 +11,12 @@ from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.layout import (
     COLUMN_WIDTH,
     PAGE_WIDTH,
+    ColumnShape,
+    PrintedCell,
     best_layout,
-    common_decimals,
-    decimals_of,
     ems,
-    format_cell,
     layouts,
 )
-from bnnbench.report.paper.paper_table import ScoreCell
 
 
 def test_a_small_table_has_data_sets_as_rows_in_one_column() -> None:
@@ -55,9 +52,55 @@ def test_the_narrowest_layout_is_used_if_none_fits() -> None:
 def test_every_layout_has_every_cell() -> None:
     table = make_paper_table(sets=3, methods=2)
     for way in layouts(table):
-        texts = sorted(cell.text for block in way.blocks for row in block.rows for cell in row)
-        assert len(texts) == 12 and len(way.blocks) == 2
+        cells = [cell for block in way.blocks for row in block.rows for cell in row]
+        assert len(cells) == 12 and len(way.blocks) == 2
         assert {len(row) for block in way.blocks for row in block.rows} == {len(way.column_labels)}
+
+
+def test_data_sets_are_columns_if_their_errors_differ_by_orders_of_magnitude() -> None:
+    table = make_paper_table(sets=3, metrics=("rmse",))
+    assert best_layout(table).corner == "Data set"
+    scaled = {
+        key: replace(cell, mean=cell.mean / 1000, stderr=cell.stderr / 1000)
+        if key[0] == "set-1"
+        else cell
+        for key, cell in table.cells.items()
+    }
+    layout = best_layout(replace(table, cells=scaled))
+    assert layout.corner == "Method"
+    assert [(cell.mean, cell.error) for cell in layout.blocks[0].rows[0]] == [
+        ("3.57", "0.23"), ("0.00357", "0.00023"), ("3.57", "0.23"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_column_of_a_metric_has_one_number_of_decimals(place: int) -> None:
+    table = make_paper_table(sets=3, methods=3)
+    scaled = {
+        key: replace(cell, stderr=cell.stderr / 2 ** (3 * count))
+        for count, (key, cell) in enumerate(table.cells.items())
+    }
+    for block in list(layouts(replace(table, cells=scaled)))[place].blocks:
+        for column in zip(*block.rows, strict=True):
+            numbers = [text for cell in column for text in (cell.mean, cell.error)]
+            assert len({len(text.partition(".")[2]) for text in numbers}) == 1
+            assert all(float(cell.error) > 0 for cell in column)
+
+
+@pytest.mark.parametrize(
+    ("cells", "shape"),
+    [
+        ([PrintedCell("3.57", "0.23")], ColumnShape("", "0", ".00", "0", ".00")),
+        ([PrintedCell("-3.5", "10.2"), PrintedCell("12.51", "0.23")],
+         ColumnShape("-", "00", ".00", "00", ".00")),
+        ([PrintedCell("12", "3", mark="‡"), PrintedCell(MISSING)],
+         ColumnShape("", "00", "", "0", "", marked=True)),
+        ([PrintedCell("1.5")], ColumnShape("", "0", ".0")),
+        ([PrintedCell(MISSING)], ColumnShape()),
+    ],
+)  # fmt: skip
+def test_a_shape_has_the_longest_parts(cells: list[PrintedCell], shape: ColumnShape) -> None:
+    assert ColumnShape.of(cells) == shape
 
 
 @pytest.mark.parametrize(
@@ -71,38 +114,3 @@ def test_every_layout_has_every_cell() -> None:
 def test_widths_are_roughly_those_of_latex(text: str, bold: bool, points: float) -> None:
     """As pdflatex measures them at ten points, numbers in math mode."""
     assert 10 * ems(text, bold) == pytest.approx(points, rel=0.07)
-
-
-def cell(mean: float, stderr: float = math.nan, decimals: int | None = None) -> ScoreCell:
-    return ScoreCell(mean, stderr, math.nan, decimals=decimals)
-
-
-@pytest.mark.parametrize(
-    ("error", "decimals"),
-    [
-        # The examples of the Review of Particle Physics: 0.827 ± 0.119, 0.367, 0.95.
-        (0.119, 2), (0.367, 1), (0.354, 2), (0.949, 1), (0.95, 1), (0.096, 2), (0.00079, 4),
-        (12.3, 0), (1.23, 1), (4.0, 0), (350.0, 0), (0.0999, 2),
-    ],
-)  # fmt: skip
-def test_errors_have_one_digit_or_two(error: float, decimals: int) -> None:
-    assert decimals_of(error) == decimals
-
-
-def test_compared_cells_have_the_same_decimals() -> None:
-    cells = [cell(3.0, 0.23), cell(2.0, 0.2), cell(5.0, 0.4), cell(1.0)]
-    assert common_decimals(cells) == 2
-    assert [format_cell(one, 2) for one in cells] == [
-        ("3.00", "0.23"), ("2.00", "0.20"), ("5.00", "0.40"), ("1.00", ""),
-    ]  # fmt: skip
-    assert common_decimals([cell(1.0)]) is None
-
-
-def test_errors_are_not_rounded_to_zero_and_digits_not_invented() -> None:
-    assert format_cell(cell(0.0712, 0.0021), 1) == ("0.071", "0.002")
-    assert format_cell(cell(2.9, 0.6, decimals=1), 3) == ("2.9", "0.6")
-    assert format_cell(cell(0.001, 0.0001, decimals=3), 2) == ("0.0010", "0.0001")
-    assert format_cell(cell(1234.5), None) == ("1234", "")  # four digits where no error is known
-    assert format_cell(cell(0.051234), None) == ("0.05123", "")
-    assert format_cell(cell(0.0, 0.0), None) == ("0", "")
-    assert format_cell(cell(math.nan), 2) == (MISSING, "")

@@ -122,4 +122,4 @@ def test_means_over_other_splits_are_marked(tmp_path: Path) -> None:
     assert [key[1] for key, cell in table.cells.items() if cell.other_splits] == ["bbb"]
     assert table.other_splits == ("bbb on boston (4)",)
     text = latex_document(table, best_layout(table))
-    assert r"^{\ddagger}" in text and "bbb on boston (4)" in text
+    assert r"\sig{\ddagger}" in text and "bbb on boston (4)" in text
