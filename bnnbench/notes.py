@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import threading
@@ -45,6 +46,24 @@ def join_words(words: Iterable[str]) -> str:
 def quantity(count: int, noun: str, plural: str = "") -> str:
     """Return `1 split` or `20 splits`; `plural` is the noun with an s unless it is given."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def decimals_of(error: float) -> int:
+    """Decimals for two significant digits, after rounding: 0.0996 is 0.10 and needs two."""
+    return max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """Return `+0.12 [0.02, 0.22]`, with two significant digits of half the interval.
+
+    There are more decimals where an end of the interval would otherwise be printed as zero, so
+    that a printed interval contains zero only if the interval does.
+    """
+    if not high - low > 1e-12 * abs(value):
+        return f"{value:+.4g}"
+    ends = [math.floor(math.log10(2 * abs(end))) for end in (low, high) if end]
+    decimals = max(decimals_of((high - low) / 2), -min(ends))
+    return f"{value:+.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
 def note(text: str) -> None:

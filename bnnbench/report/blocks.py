@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import pandas as pd
 
 from bnnbench.constraints import check_choice
+from bnnbench.notes import decimals_of
 from bnnbench.report.section_names import check_sections
 from bnnbench.results.run_filter import RunFilter
 from bnnbench.results.run_tables import Runs
@@ -44,7 +45,7 @@ def plus_minus(mean: float, error: float = math.nan) -> str:
     # Equal scores can leave an error of a few units in the last place.
     if not (math.isfinite(error) and error > 1e-12 * abs(mean)):
         return f"{mean:.4g}"
-    decimals = _decimals(error)
+    decimals = decimals_of(error)
     return f"{mean:.{decimals}f} ± {error:.{decimals}f}"
 
 
@@ -52,12 +53,7 @@ def format_std(std: float) -> str:
     """A standard deviation to two significant digits: `0.10`, `3.0`, `12345`."""
     if not math.isfinite(std):
         return MISSING
-    return f"{std:.{_decimals(std)}f}" if std > 0 else "0"
-
-
-def _decimals(error: float) -> int:
-    """Decimals for two significant digits, after rounding: 0.0996 is 0.10 and needs two."""
-    return max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+    return f"{std:.{decimals_of(std)}f}" if std > 0 else "0"
 
 
 def unit_suffix(target: str) -> str:

@@ -18,9 +18,10 @@ from bnnbench.report.sections.significance import COLUMNS
 from bnnbench.results.completeness import ranked_pairs, with_incomplete
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
+from bnnbench.results.outcomes import tally, with_outcomes
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import add_names, compare_pairs, tally
+from bnnbench.results.significance import add_names, compare_pairs
 from bnnbench.types import UserError
 
 DIFFERS, DIVERGED = " *", " †"
@@ -49,7 +50,7 @@ def pair_blocks(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float)
     for metric, own in pairs.groupby("metric", sort=False):
         yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
     if len(ranked := ranked_pairs(pairs, table)):
-        yield fill(COLUMNS, tally(ranked), title="wins, ties, losses")
+        yield fill(COLUMNS, tally(ranked), title="outcomes against all others")
     yield Paragraph(PAIR_STATEMENT)
     yield Paragraph(power_statement())
     if notes := tuple(_notes(folders, table)):
@@ -81,7 +82,7 @@ def _pairs(
     folders: Sequence[Runs], names: pd.Series, metrics: Sequence[Metric], rope: float
 ) -> pd.DataFrame:
     """Return all pairs, with distinct names of their runs."""
-    pairs = compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics)
+    pairs = with_outcomes(compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics))
     if len(folders) == 1:
         return add_names(pairs, names)
     a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)

@@ -8,15 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.notes import with_interval
 from bnnbench.report import blocks
 from bnnbench.results.metrics import Metric
+from bnnbench.results.outcomes import RULE
 from bnnbench.results.power import POWER, limit_ratio, with_power
-from bnnbench.results.significance import (
-    DECISION_PROBABILITY,
-    SIGNIFICANCE_LEVEL,
-    describe_shared_splits,
-    verdicts,
-)
+from bnnbench.results.significance import ROUNDING, SIGNIFICANCE_LEVEL, describe_shared_splits
 
 MAX_LISTED = 4
 """Methods named in a sentence; more are counted."""
@@ -25,17 +22,19 @@ UNLIMITED = "∞"
 """Printed if no number of splits is enough."""
 
 
-ROUNDING = 1e-6
-"""Fraction of a score below which a difference is rounding, as of other processors."""
-
-
 def difference_cell(pair: Mapping[Any, Any]) -> str:
-    """Return the signed difference of a pair and half its interval; 0 if it is rounding."""
-    scale = ROUNDING * abs(pair.get("mean_b", 0.0))
-    if abs(pair["difference"]) < scale and pair["interval"] < scale:
+    """Return the signed difference of a pair and its interval; 0 if it is rounding."""
+    if max(abs(pair["low"]), abs(pair["high"])) < ROUNDING * abs(pair["mean_b"]):
         return "0"
-    sign = "+" if pair["difference"] >= 0 else ""
-    return f"{sign}{blocks.plus_minus(pair['difference'], pair['interval'])}"
+    return with_interval(pair["difference"], pair["low"], pair["high"])
+
+
+def p_value_text(p: float) -> str:
+    """Return a p-value with three decimals, more if it would print as the level."""
+    if p < 0.001:
+        return "<0.001"
+    text = blocks.format_number(p, ".3f")
+    return f"{p:.5f}" if text == f"{SIGNIFICANCE_LEVEL:.3f}" else text
 
 
 def needed_cell(pair: Mapping[Any, Any]) -> str:
@@ -44,15 +43,24 @@ def needed_cell(pair: Mapping[Any, Any]) -> str:
 
 
 PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {
-    "Better": "{p_better:.2f}",
-    "Equal": "{p_equivalent:.2f}",
-    "Worse": "{p_worse:.2f}",
+    "P(better)": "{p_better:.2f}",
+    "P(equal)": "{p_equivalent:.2f}",
+    "P(worse)": "{p_worse:.2f}",
 }
+
+OUTCOME_COLUMNS: Mapping[str, blocks.Cell] = {
+    "Sig. better": "{better}",
+    "Equivalent": "{equivalent}",
+    "Undecided": "{undecided}",
+    "Sig. worse": "{worse}",
+}
+"""Numbers of `outcomes.OUTCOMES`."""
 
 PAIR_COLUMNS = blocks.columns(
     {"a": "{a}", "b": "{b}"},
     {
         "a - b": difference_cell,
+        "Holm": lambda pair: p_value_text(pair["p_holm"]),
         "P(a)": "{p_better:.2f}",
         "P(=)": "{p_equivalent:.2f}",
         "P(b)": "{p_worse:.2f}",
@@ -62,18 +70,18 @@ PAIR_COLUMNS = blocks.columns(
 )
 
 PAIR_STATEMENT = (
-    f"a - b: mean difference on the shared splits and its {1 - SIGNIFICANCE_LEVEL:.0%} interval. "
+    f"{RULE} a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. "
     "P(a), P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both "
-    "are practically equivalent, and that b is better; a verdict needs more than "
-    f"{DECISION_PROBABILITY:g}."
+    "are practically equivalent, and that b is better; they decide nothing."
 )
 
 
 def power_statement() -> str:
     """Explain the detectable difference and the number of splits needed."""
     return (
-        "Detects: the smallest true difference for which a two-sided test at level "
-        f"{SIGNIFICANCE_LEVEL:g} on these splits rejects equality with probability {POWER:.0%}. "
+        "Detects: the smallest true difference for which a single two-sided test at level "
+        f"{SIGNIFICANCE_LEVEL:g}, not adjusted, on these splits rejects equality with probability "
+        f"{POWER:.0%}. "
         "Needs: how many splits of the same rows would detect the observed difference, if it and "
         "its standard deviation s over splits were the true ones. More splits reduce the standard "
         "error only to s sqrt(rho / (1 - rho)), where rho is the fraction of test rows, since all "
@@ -92,18 +100,20 @@ def pair_tables(pairs: pd.DataFrame, title: str) -> list[blocks.TableBlock]:
 
 def describe_verdicts(pairs: pd.DataFrame, metric: Metric) -> str:
     """Say which method is better than which on one data set by one metric."""
-    found = verdicts(pairs)
+    found = pairs["outcome"]
     won = pd.concat([
-        pairs.loc[found == "a", ["a", "b"]],
-        pairs.loc[found == "b", ["b", "a"]].set_axis(["a", "b"], axis=1),
+        pairs.loc[found == "better", ["a", "b"]],
+        pairs.loc[found == "worse", ["b", "a"]].set_axis(["a", "b"], axis=1),
     ])  # fmt: skip
     beaten = won.groupby("a")["b"].agg(list)
     parts = [
-        f"{name} is better than {list_names(beaten[name])}"
+        f"{name} is significantly better than {list_names(beaten[name])}"
         for name in beaten.map(len).sort_values(ascending=False, kind="stable").index[:MAX_LISTED]
     ]
     if len(beaten) > MAX_LISTED:
-        parts.append(f"{len(beaten) - MAX_LISTED} more methods are better than others")
+        parts.append(
+            f"{len(beaten) - MAX_LISTED} more methods are significantly better than others"
+        )
     parts += [
         f"{count} of {len(pairs)} pairs {kind}"
         for kind in ("equivalent", "undecided")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.report.blocks import FigureBlock
+from bnnbench.notes import with_interval
+from bnnbench.report.blocks import FigureBlock, plus_minus
 
 MAX_LINES = 24
 """Lines of a panel. Further runs are in the tables only."""
@@ -19,8 +20,8 @@ MAX_DISTANCE = 5.0
 """Distance from the centre, in units of `median distance + median error`, that the axis shows."""
 
 Difference = tuple[str, str, float, float, bool]
-"""Two names, the difference of their scores, half the width of its interval, and whether one of
-them is credibly better."""
+"""A name, that of the baseline, the difference of their scores, half the width of its interval, and
+whether it is significant among all differences to this baseline."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,26 @@ class Panel:
         title: the data set.
         points: from top to bottom. Points with the same name share a line.
         centre: where a vertical line is drawn: the best score, or zero.
-        differences: between all pairs of names, from which the page computes differences to any
-            baseline.
+        differences: between all names, from which the page takes those to any baseline.
+        printed_intervals: whether intervals are printed as `[low, high]`. Otherwise the errors are
+            standard errors or standard deviations.
     """
 
     title: str
     points: tuple[Point, ...]
     centre: float = math.nan
     differences: tuple[Difference, ...] = ()
+    printed_intervals: bool = False
+
+    def text(self, point: Point) -> str:
+        """Return the printed value of a point."""
+        if math.isnan(point.value):
+            return "diverged"
+        if not self.printed_intervals:
+            return plus_minus(point.value, point.error)
+        if math.isnan(point.error):  # the baseline
+            return "0"
+        return with_interval(point.value, point.value - point.error, point.value + point.error)
 
     @property
     def names(self) -> list[str]:

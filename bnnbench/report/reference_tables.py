@@ -10,14 +10,17 @@ import pandas as pd
 from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import (
+    OUTCOME_COLUMNS,
     PROBABILITY_COLUMNS,
     UNLIMITED,
     difference_cell,
     list_names,
     needed_cell,
+    p_value_text,
     power_statement,
 )
 from bnnbench.results.metrics import Metric
+from bnnbench.results.outcomes import RULE
 from bnnbench.results.published.protocol import changed_settings
 from bnnbench.results.ranking import RANKED_METRICS
 from bnnbench.results.reference.comparison import (
@@ -27,16 +30,11 @@ from bnnbench.results.reference.comparison import (
     reference_rankings,
 )
 from bnnbench.results.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
-from bnnbench.results.significance import (
-    DECISION_PROBABILITY,
-    SIGNIFICANCE_LEVEL,
-    verdicts,
-)
 
 VERDICTS = {
-    "a": "better than",
+    "better": "significantly better than",
     "equivalent": "equivalent to",
-    "b": "worse than",
+    "worse": "significantly worse than",
     "undecided": "undecided against",
 }
 
@@ -53,39 +51,30 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     head = f"{dataset}, {metric.inline_title}: "
     if counted.empty:
         return f"{head}no verdict, since no reference method has the same settings."
-    found = verdicts(counted)
+    found = counted["outcome"]
     parts = [
         f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
         for key, words in VERDICTS.items()
         if (found == key).any()
     ]
-    significant = int((counted["p_holm"] < SIGNIFICANCE_LEVEL).sum())
-    tests = f"{significant} of {quantity(len(counted), 'difference')}"
     best = counted.loc[better.idxmin()]
     return (
-        f"{head}{'; '.join(parts)}. After Holm's correction {tests} "
-        f"{'is' if significant == 1 else 'are'} significant. Best reference method: {best['b']}, "
+        f"{head}{'; '.join(parts)}. Best reference method: {best['b']}, "
         f"difference {difference_cell(best)}."
     )
 
 
-def p_value_text(p: float) -> str:
-    """Return a p-value with three decimals."""
-    return "<0.001" if p < 0.001 else blocks.format_number(p, ".3f")
-
-
 STATEMENT = (
-    "Difference: mine minus reference on the splits with the same test and training rows, with its "
-    f"{1 - SIGNIFICANCE_LEVEL:.0%} interval. Better, equal, worse: probabilities by the Bayesian "
-    "correlated t-test that mine is better, that both are practically equivalent, and that the "
-    f"reference method is better; a verdict needs more than {DECISION_PROBABILITY:g}. Holm: "
-    "two-sided p-value of that test, adjusted over the methods of the table. Needs: splits, see "
-    "power."
+    f"{RULE} Difference: mine minus reference on the splits with the same test and training rows, "
+    "with its interval. Holm: p-value, adjusted over the methods of the table. P(better), "
+    "P(equal), P(worse): probabilities by the Bayesian correlated t-test that mine is better, that "
+    "both are practically equivalent, and that the reference method is better; they decide "
+    "nothing. Needs: splits, see power."
 )
 
-WINS_STATEMENT = (
-    "A data set is won or lost by its verdict. If only one of two runs diverged on some split, it "
-    "loses the data set."
+OUTCOMES_STATEMENT = (
+    "Sig. better, equivalent, undecided, sig. worse: data sets with this outcome of mine against "
+    "the method. If only one of two runs diverged on some split, it is significantly worse."
 )
 
 DATASET_COLUMNS = blocks.columns(
@@ -93,15 +82,15 @@ DATASET_COLUMNS = blocks.columns(
     {
         "Mean": "{mean_b:.4g}",
         "Difference": difference_cell,
-        **PROBABILITY_COLUMNS,
         "Holm": lambda pair: p_value_text(pair["p_holm"]),
+        **PROBABILITY_COLUMNS,
         "Needs": needed_cell,
     },
 )
 
-WINS = {"Data sets": "{datasets}", "Wins": "{wins}", "Ties": "{ties}", "Losses": "{losses}"}
-WINS_COLUMNS = blocks.columns({"Method": "{b}"}, WINS)
-OVERALL_COLUMNS = blocks.columns({"Method": "{b}"}, {**WINS, **PROBABILITY_COLUMNS})
+COUNTS = {"Data sets": "{datasets}", **OUTCOME_COLUMNS}
+COUNT_COLUMNS = blocks.columns({"Method": "{b}"}, COUNTS)
+OVERALL_COLUMNS = blocks.columns({"Method": "{b}"}, {**COUNTS, **PROBABILITY_COLUMNS})
 
 POWER_COLUMNS = blocks.columns(
     {"Data set": "{dataset}"},
@@ -194,13 +183,13 @@ def remarks(pairs: pd.DataFrame) -> Iterator[str]:
     lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
     for dataset, own in lost.groupby("dataset", sort=False):
         names = ", ".join(own["b"].unique())
-        yield f"{DIVERGED.strip()} {names} on {dataset}: one run diverged on some split and loses"
+        yield f"{DIVERGED.strip()} {names} on {dataset}: a run that diverged on a split is worse"
 
 
 def overall(
     comparison: ReferenceComparison, name: str, by_metric: Sequence[tuple[Metric, pd.DataFrame]]
 ) -> Iterator[blocks.Block]:
-    """Yield wins, ties, losses and the signed-rank test over data sets, and the mean rank."""
+    """Yield the outcomes and the signed-rank test over data sets, and the mean rank."""
     tables = [
         (metric, rows)
         for metric, pairs in by_metric
@@ -211,9 +200,9 @@ def overall(
     for metric, rows in tables:
         yield blocks.Heading(f"Over data sets, {metric.inline_title}", 3)
         tested = rows["p_better"].notna().any()
-        yield blocks.fill(OVERALL_COLUMNS if tested else WINS_COLUMNS, rows)
+        yield blocks.fill(OVERALL_COLUMNS if tested else COUNT_COLUMNS, rows)
     most = max(rows["datasets"].max() for _, rows in tables)
-    yield blocks.Paragraph(f"{WINS_STATEMENT} {signed_rank_statement(int(most))}")
+    yield blocks.Paragraph(f"{OUTCOMES_STATEMENT} {signed_rank_statement(int(most))}")
     yield blocks.Paragraph(mean_rank(comparison, name, [metric for metric, _ in by_metric]))
 
 
@@ -248,7 +237,8 @@ def signed_rank_statement(n: int) -> str:
         )
     rate = ERROR_RATES[min(n, max(ERROR_RATES))]
     return (
-        "Better, equal, worse: probabilities by the Bayesian signed-rank test over data sets. With "
+        "P(better), P(equal), P(worse): probabilities by the Bayesian signed-rank test over data "
+        "sets; they decide nothing. With "
         f"{n} data sets, one of two equal methods is better with a probability above 0.95 in "
         f"{rate:.0%} of cases (simulated)."
     )

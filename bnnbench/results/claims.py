@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pandas as pd
-from scipy.special import stdtr
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.significance import describe_shared_splits, verdicts
+from bnnbench.results.outcomes import OPPOSITE
+from bnnbench.results.significance import describe_shared_splits
 
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
 
-CLAIM_LEVEL = 0.95
-"""Probability that confirms a claim about a mean."""
+VERDICTS = {True: "confirmed", False: "contradicted", None: "undecided"}
+"""Verdicts by what a check returns."""
 
-VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
+NOT_TESTED = "not tested"
+"""Verdict on a claim whose runs are missing or differ."""
 
 OTHER_DATA = "other data"
 """Begins the evidence of a claim that is not about the data set of the runs."""
 
 CheckResult = tuple[bool | None, str]
-"""Whether a rule holds (None if its runs are missing), and the numbers."""
+"""Whether a rule holds, is contradicted, or is undecided (None), and the numbers."""
 
 CheckFunction = TypeVar("CheckFunction", bound=Callable[..., CheckResult])
 
@@ -49,16 +51,20 @@ class Rule:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     data: Collection[str] = ()
 
-    def check(self, runs: Any, data: str | None = None, differ: str = "") -> CheckResult:
-        """Check runs on a data set, None for that of the source, if no settings differ."""
+    def check(self, runs: Any, data: str | None = None, differ: str = "") -> tuple[str, str]:
+        """Return verdict and evidence of runs on a data set, None for that of the source.
+
+        Runs with settings that differ are not tested.
+        """
         if self.data and data not in (None, *self.data):
-            return None, f"{OTHER_DATA}: {data}"
+            return NOT_TESTED, f"{OTHER_DATA}: {data}"
         if differ:
-            return None, f"settings differ: {differ}"
+            return NOT_TESTED, f"settings differ: {differ}"
         try:
-            return self.function(runs, **self.arguments)
+            holds, evidence = self.function(runs, **self.arguments)
         except NotTestable as reason:
-            return None, str(reason)
+            return NOT_TESTED, str(reason)
+        return VERDICTS[holds], evidence
 
 
 Statement = tuple[str, str, Rule]
@@ -107,7 +113,7 @@ class Claim:
     Attributes:
         text: the statement.
         source: its section, table or figure.
-        verdict: one of `VERDICTS`.
+        verdict: one of `VERDICTS`, or `NOT_TESTED`.
         evidence: the numbers that the rule was applied to, or what is missing.
         rule: the criterion for "confirmed".
         theirs: verdict and evidence of the same rule on the publication's own numbers; empty if it
@@ -140,65 +146,84 @@ def check_claims(
     """
     claims = []
     for text, source, rule in statements:
-        holds, evidence = rule.check(runs, data, differ)
+        verdict, evidence = rule.check(runs, data, differ)
         published_verdict = _describe(rule, theirs)
-        claims.append(Claim(text, source, VERDICTS[holds], evidence, rule.rule, published_verdict))
+        claims.append(Claim(text, source, verdict, evidence, rule.rule, published_verdict))
     return claims
 
 
 def _describe(rule: Rule, theirs: Any | None) -> str:
-    holds, evidence = (None, "") if theirs is None else rule.check(theirs)
-    return "" if holds is None else f"{VERDICTS[holds]}: {evidence}"
+    verdict, evidence = (NOT_TESTED, "") if theirs is None else rule.check(theirs)
+    return "" if verdict == NOT_TESTED else f"{verdict}: {evidence}"
 
 
-def check_positive(values: pd.Series, units: str, name: str) -> CheckResult:
-    """Check by a t-test whether the mean of independent values is positive.
+def all_hold(decisions: Iterable[bool | None]) -> bool | None:
+    """Return whether all of several decisions hold: False if one is contradicted."""
+    found = [*decisions]
+    return False if False in found else None if None in found else True
 
-    Args:
-        values: missing ones are left out.
-        units: what the values are of, such as `repetitions`.
-        name: of the values, such as `AUROC of hmc - bbb`.
 
-    Raises:
-        NotTestable: with fewer than three values.
+def most_hold(decisions: Iterable[bool | None]) -> bool | None:
+    """Return whether at least `MAJORITY` of several decisions hold.
+
+    False if more than the rest are contradicted, so that undecided ones do not matter.
     """
-    values = values.dropna()
-    if len(values) < 3:
-        raise NotTestable(f"{units}: {len(values)}; a test needs 3")
-    mean, stderr = float(values.mean()), float(values.sem())
-    probability = float(stdtr(len(values) - 1, mean / stderr)) if stderr > 0 else float(mean > 0)
-    evidence = (
-        f"{name}: {mean:.3g} ± {stderr:.2g} over {len(values)} {units}, P = {probability:.3f}"
-    )
-    return probability > CLAIM_LEVEL, evidence
+    found = [*decisions]
+    if found.count(True) >= MAJORITY * len(found):
+        return True
+    return False if found.count(False) > (1 - MAJORITY) * len(found) else None
 
 
-def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
-    """Return the rows that compare `a` with `b`, and how many t-tests `a` won and lost.
+def is_majority(count: int, total: int) -> bool | None:
+    """Return whether a count is at least `MAJORITY` of a total; False if the rest is."""
+    if count >= MAJORITY * total:
+        return True
+    return False if total - count >= MAJORITY * total else None
 
-    `pairs` are from `significance.add_names`.
+
+def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return the rows that compare `a` with `b`, and the number of each outcome of `a`.
+
+    `pairs` are from `outcomes.with_outcomes` and `significance.add_names`.
     """
     rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
-    results = verdicts(rows)
-    winners = rows["a"].where(results == "a", rows["b"].where(results == "b")).tolist()
-    return rows, winners.count(a), winners.count(b)
+    of_a = rows["outcome"].where(rows["a"] == a, rows["outcome"].replace(OPPOSITE))
+    return rows, Counter(of_a.tolist())
+
+
+def describe_outcomes(counts: Mapping[str, int]) -> str:
+    """Return `significantly better in 3, worse in 0 of 8`."""
+    total = sum(counts.values())
+    return (
+        f"significantly better in {counts.get('better', 0)}, worse in {counts.get('worse', 0)} of "
+        f"{total}"
+    )
+
+
+def more_better(counts: Mapping[str, int]) -> bool | None:
+    """Return whether more comparisons are significantly better than worse; None if equally many."""
+    better, worse = counts.get("better", 0), counts.get("worse", 0)
+    return None if better == worse else better > worse
 
 
 def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
-    """Check whether `a` scores better than `b`, even if slightly; None if they were not compared.
+    """Check whether `a` scores better than `b`; None if they were not compared.
 
-    `a` must have the better mean in three quarters of the comparisons and lose no more t-tests than
-    it wins. `pairs` are from `significance.add_names`.
+    More comparisons must be significantly better than worse, and `a` must have the better mean in
+    three quarters of them. The claim is contradicted if more are significantly worse. `pairs` are
+    as for `head_to_head`.
     """
-    rows, won, lost = head_to_head(pairs, a, b)
+    rows, counts = head_to_head(pairs, a, b)
     if rows.empty:
         return None
     better = [has_better_mean(row, a) for row in rows.to_dict("records")]
     evidence = (
-        f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
+        f"{describe_outcomes(counts)}; better mean in {sum(better)} "
         f"({count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)})"
     )
-    return sum(better) >= MAJORITY * len(better) and won >= lost, evidence
+    holds = more_better(counts)
+    enough = sum(better) >= MAJORITY * len(better)
+    return None if holds and not enough else holds, evidence
 
 
 def has_better_mean(row: Mapping[Any, Any], name: str) -> bool:

@@ -10,21 +10,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.claims import NotTestable
+from bnnbench.notes import with_interval
+from bnnbench.results.claims import CheckResult, NotTestable
 from bnnbench.results.significance import holm
 
 LEVEL = 0.05
 """Significance level of a claim, over all tests that it needs."""
 
-T_TEST = f"(t-test over repetitions, p below {LEVEL}"
+T_TEST = f"(two-sided t-test over repetitions, p below {LEVEL}"
 """Begins the description of a test in a rule."""
 
 ALONE, TOGETHER = f"{T_TEST})", f"{T_TEST} after Holm's correction)"
 """Descriptions of a single test, and of several together."""
 
-UNDECIDED = "too few repetitions to decide"
+INTERVALS = (
+    f"its {1 - LEVEL:.0%} interval, contradicted if a two-sided t-test shows the opposite, p below "
+    f"{LEVEL} after Holm's correction, and undecided otherwise"
+)
+"""Ends the description of a comparison with a margin: `within the margin with all of INTERVALS`."""
 
 
 @dataclass(frozen=True)
@@ -43,38 +49,25 @@ class MeanTest:
 
     @property
     def p(self) -> float:
-        """Two-sided p of a true mean of zero; NaN if the variance is unknown or zero."""
-        return 2 * self._tail(-abs(self.mean)) if self.stderr > 0 else math.nan
+        """Two-sided p of a true mean of zero; NaN if the variance is unknown."""
+        return self.p_against(0.0)
 
-    def p_above(self, limit: float = 0.0) -> float:
-        """Return p of a true mean of at most `limit`; 1 if the variance is unknown."""
-        return self._tail(limit - self.mean)
-
-    def p_below(self, limit: float = 0.0) -> float:
-        """Return p of a true mean of at least `limit`; 1 if the variance is unknown."""
-        return self._tail(self.mean - limit)
-
-    def _tail(self, distance: float) -> float:
-        """Return the probability of an error below `distance`."""
+    def p_against(self, limit: float) -> float:
+        """Return the two-sided p of a true mean of `limit`; NaN if the variance is unknown."""
         from scipy.special import stdtr
 
-        if not self.stderr >= 0:
-            return 1.0
+        distance = abs(self.mean - limit)
         if self.stderr == 0:
-            return float(distance >= 0)
-        return float(stdtr(self.freedom, distance / self.stderr))
-
-    def half_width(self, level: float = LEVEL) -> float:
-        """Return how far an interval reaches to either side, with `level` beyond each end."""
-        from scipy.special import stdtrit
-
-        return self.stderr * float(stdtrit(self.freedom, 1 - level)) if self.stderr else 0.0
+            return float(distance == 0)
+        return 2 * float(stdtr(self.freedom, -distance / self.stderr))
 
     @property
     def interval(self) -> tuple[float, float]:
         """Confidence interval at `LEVEL`."""
-        width = self.half_width(LEVEL / 2)
-        return self.mean - width, self.mean + width
+        from scipy.special import stdtrit
+
+        quantile = float(stdtrit(self.freedom, 1 - LEVEL / 2)) if self.stderr else 0.0
+        return self.mean - quantile * self.stderr, self.mean + quantile * self.stderr
 
     def __str__(self) -> str:
         return f"{self.mean:+.4f}, p {self.p:.2g}"
@@ -104,32 +97,69 @@ def significant(p: Iterable[float]) -> list[bool]:
     return (holm(found) < LEVEL).tolist()
 
 
-def all_positive(samples: Mapping[str, Sample]) -> tuple[list[bool], str]:
+def positive(tests: Iterable[MeanTest]) -> list[bool | None]:
+    """Test together whether means are above zero; False if below, None if undecided."""
+    found = [*tests]
+    decided = significant(test.p for test in found)
+    return [test.mean > 0 if one else None for test, one in zip(found, decided, strict=True)]
+
+
+def all_positive(samples: Mapping[str, Sample]) -> tuple[list[bool | None], str]:
     """Test together whether means are above zero.
 
     Args:
         samples: differences paired by repetition, or other values of each repetition, by name.
 
     Returns:
-        The decisions, and the means with their corrected p.
+        The decisions, as `positive`, and the means with their corrected p.
 
     Raises:
         NotTestable: with fewer than two repetitions.
     """
     if few := [name for name, sample in samples.items() if sample.size < 2]:
         raise NotTestable(f"fewer than two repetitions of {few[0]}")
-    corrected = holm(np.array([one_sample(sample).p_above() for sample in samples.values()]))
+    tests = [*map(one_sample, samples.values())]
+    corrected = holm(np.array([test.p for test in tests]))
     evidence = [
         f"{name}: {sample} (p {p:.2g})"
         for (name, sample), p in zip(samples.items(), corrected, strict=True)
     ]
-    return (corrected < LEVEL).tolist(), "; ".join(evidence)
+    return positive(tests), "; ".join(evidence)
+
+
+def check_positive(values: pd.Series, units: str, name: str) -> CheckResult:
+    """Check by a t-test whether the mean of independent values is positive.
+
+    Args:
+        values: missing ones are left out.
+        units: what the values are of, such as `repetitions`.
+        name: of the values, such as `AUROC of hmc - bbb`.
+
+    Raises:
+        NotTestable: with fewer than three values.
+    """
+    test, evidence = independent_values(values, units, name)
+    (holds,) = positive([test])
+    return holds, evidence
+
+
+def independent_values(values: pd.Series, units: str, name: str) -> tuple[MeanTest, str]:
+    """Return the test of the mean of independent values, and its numbers.
+
+    Arguments and errors are those of `check_positive`.
+    """
+    values = values.dropna()
+    if len(values) < 3:
+        raise NotTestable(f"{units}: {len(values)}; a test needs 3")
+    test = MeanTest(float(values.mean()), float(values.sem()), len(values) - 1)
+    interval = with_interval(test.mean, *test.interval)
+    return test, f"{name}: {interval} over {len(values)} {units}, p {test.p:.2g}"
 
 
 def are_within(
     tests: Iterable[MeanTest], margin: float, below: bool = True, above: bool = True
 ) -> bool | None:
-    """Test together whether means are within a margin of zero (two one-sided tests each).
+    """Check whether means are within a margin of zero.
 
     Args:
         tests: the means or differences.
@@ -138,13 +168,16 @@ def are_within(
         above: whether they must be below `margin`.
 
     Returns:
-        True if all are. Otherwise None if none is shown to be outside and some interval is wider
-        than the margin, so that there are too few repetitions to decide, else False.
+        True if all intervals are inside, False if a mean is significantly outside, tested together,
+        and None otherwise.
     """
     found = [*tests]
     low, high = -margin if below else -math.inf, margin if above else math.inf
-    if all(significant(max(test.p_above(low), test.p_below(high)) for test in found)):
+    if all(low < test.interval[0] and test.interval[1] < high for test in found):
         return True
-    outside = significant(min(test.p_below(low), test.p_above(high)) for test in found)
-    too_few = any(not test.half_width() < margin for test in found)
-    return None if too_few and not any(outside) else False
+    ends = [low if test.mean < 0 else high for test in found]
+    outside = significant(
+        test.p_against(end) if abs(test.mean) > abs(end) else 1.0
+        for test, end in zip(found, ends, strict=True)
+    )
+    return False if any(outside) else None

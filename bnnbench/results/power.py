@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.significance import SIGNIFICANCE_LEVEL, intervals, mean_error
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL, mean_error
 
 POWER = 0.8
 """Probability of detecting a difference, of a two-sided test at `SIGNIFICANCE_LEVEL`."""
@@ -82,9 +82,8 @@ def splits_needed(pairs: pd.DataFrame) -> pd.Series:
 
 
 def with_power(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Add `interval`, `detectable` and `needed` to pairs with `significance.COLUMNS`."""
+    """Add `detectable` and `needed` to pairs with `significance.COLUMNS`."""
     return pairs.assign(
-        interval=intervals(pairs),
         detectable=detectable_differences(pairs),
         needed=splits_needed(pairs),
     )

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.notes import join_words
+from bnnbench.notes import join_words, with_interval
 from bnnbench.portable_math import total_deviation
 from bnnbench.results.calibration import coverage_note, pit_values
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_files import read_test_points
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import DECISION_PROBABILITY, ROPE, all_pairs
 from bnnbench.results.verdict import Verdict, find_verdicts
 
 SCORE = BY_KEY["log_likelihood"]
@@ -72,13 +72,14 @@ def sentences(
         f"{verdict.dataset}: {best} has the best {SCORE.inline_title}, {mean:.3f} ± {error:.3f} "
         "(mean ± standard error over splits)."
     )
-    rivals = verdict.others.sort_values("p_worse", kind="stable")  # closest first
+    gaps = SCORE.sign * verdict.others["difference"]
+    rivals = verdict.others.loc[gaps.sort_values(kind="stable").index]  # closest first
     is_worse = rivals["outcome"] == "worse"
     if ties := [_describe(names[run], rival) for run, rival in rivals[~is_worse].iterrows()]:
         yield f"Not significantly worse: {join_words(ties)}."
     lost = rivals["diverged"] > 0
     if worse := [names[run] for run in rivals.index[is_worse & ~lost]]:
-        yield f"Worse with probability over {DECISION_PROBABILITY:.0%}: {join_words(worse)}."
+        yield f"Significantly worse: {join_words(worse)}."
     if worse := [names[run] for run in rivals.index[is_worse & lost]]:
         yield f"Worse, since some splits diverged: {join_words(worse)}."
     if untested := [names[run] for run in verdict.untested]:
@@ -96,10 +97,8 @@ def sentences(
 
 
 def _describe(name: str, rival: pd.Series) -> str:
-    if rival["outcome"] == "equivalent":
-        probability = f"{rival['p_equivalent']:.2f}"
-        return f"{name} (equal within {ROPE:g} nats with probability {probability})"
-    return f"{name} (worse with probability {rival['p_worse']:.2f})"
+    difference = with_interval(rival["difference"], rival["low"], rival["high"])
+    return f"{name} ({rival['outcome']}, {difference})"
 
 
 def coverage_by_deviation(runs: Runs, run: str) -> Coverage | None:

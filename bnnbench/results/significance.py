@@ -1,9 +1,10 @@
-"""Pairwise comparison of runs by the Bayesian correlated t-test (book, section 4.7.5).
+"""Pairwise comparison of runs by the correlated t-test (book, section 4.7.5).
 
-Corani & Benavoli (2015). The splits of one data set share training rows, so their scores are
-correlated; the test inflates the variance by `rho / (1 - rho)`, with `rho` the fraction of rows in
-the test part (Nadeau & Bengio 2003). A difference inside the region of practical equivalence (ROPE)
-does not count. Intervals and p-values are those of the same Student distribution.
+The splits of one data set share training rows, so their scores are correlated; the test inflates
+the variance by `rho / (1 - rho)`, with `rho` the fraction of rows in the test part (Nadeau & Bengio
+2003). Intervals and p-values are two-sided. Corani & Benavoli (2015) read the same Student
+distribution as a posterior: the probabilities that a run is better, or that the difference is
+inside the region of practical equivalence (ROPE). `outcomes` decides by the p-values.
 
 Pairs are rows that identify both runs by their digests; `add_names` adds names, for printing or to
 count several runs as one.
@@ -17,13 +18,14 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.pairing import MIN_COMMON_SPLITS, DatasetPairs, dataset_pairs
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.pairing import MIN_COMMON_SPLITS, DatasetPairs
 
 ROPE = 0.01  # nats for a log-likelihood, a fraction of the mean score for other metrics
-DECISION_PROBABILITY = 0.95  # above it, a comparison is won, lost or equivalent
 SIGNIFICANCE_LEVEL = 0.05  # of two-sided tests; intervals contain 1 - SIGNIFICANCE_LEVEL
+
+ROUNDING = 1e-6
+"""Fraction of a score below which a difference is rounding, as of other processors."""
 
 ScoreT = TypeVar("ScoreT", float, np.ndarray)
 
@@ -39,9 +41,12 @@ COLUMNS = (
     "mean_a",
     "mean_b",
     "difference",
+    "low",
+    "high",
     "std",
     "rho",
     "rope",
+    "p_value",
     "p_better",
     "p_equivalent",
     "p_worse",
@@ -49,7 +54,9 @@ COLUMNS = (
 """Columns of pairs: `splits` counts the shared splits on which neither run diverged, `of_splits`
 those of the run that has more, `diverged_a` those on which `a` diverged but `b` did not. Over the
 shared splits, `mean_a` and `mean_b` are the mean scores, `difference` and `std` mean and standard
-deviation of `a - b`, and `rho` is the mean test fraction."""
+deviation of `a - b`, and `rho` is the mean test fraction. `low` and `high` are the ends of the
+interval around the difference at `SIGNIFICANCE_LEVEL`, and `p_value` is two-sided, or 1 if the
+difference is `ROUNDING`; both are for this pair alone, not adjusted for other pairs."""
 
 
 def mean_error(std: ScoreT, splits: ScoreT, rho: ScoreT) -> ScoreT:
@@ -121,23 +128,24 @@ def compare_scores(
     width = rope_width(metric, (means[0] + means[1]) / 2, rope)
     better = -metric.sign
     won, tied, lost = correlated_t_test(better * x, better * y, width, rho)
+    splits, mean, std = common.sum(1), np.nanmean(x - y, 1), np.nanstd(x - y, 1, ddof=1)
+    half, p = interval_and_p(mean, std, splits, rho)
+    is_rounding = np.abs(mean) + half < ROUNDING * np.abs(means[1])
     return {
-        "splits": common.sum(1),
+        "splits": splits,
         "mean_a": means[0],
         "mean_b": means[1],
-        "difference": np.nanmean(x - y, 1),
-        "std": np.nanstd(x - y, 1, ddof=1),
+        "difference": mean,
+        "low": mean - half,
+        "high": mean + half,
+        "std": std,
         "rho": rho,
         "rope": width,
+        "p_value": np.where(is_rounding, 1.0, p),
         "p_better": won,
         "p_equivalent": tied,
         "p_worse": lost,
     }
-
-
-def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
-    """Compare all runs that share at least `MIN_COMMON_SPLITS` splits, in the order of labels."""
-    return compare_pairs(dataset_pairs(runs), rope)
 
 
 def compare_pairs(
@@ -148,15 +156,15 @@ def compare_pairs(
     """Compare all pairs that share enough splits; columns `COLUMNS`."""
     tables = [pd.DataFrame(columns=COLUMNS)]
     for dataset, first, second, pairs in pairs_by_dataset:
-        all_pairs = list(pairs)
-        if not all_pairs:
+        both = list(pairs)
+        if not both:
             continue
-        runs_a, runs_b = (list(runs) for runs in zip(*all_pairs, strict=True))
+        runs_a, runs_b = (list(runs) for runs in zip(*both, strict=True))
         n_a, n_b = (
             {run: scores.has_split(run).sum() for run in scores.test_fraction}
             for scores in (first, second)
         )
-        of_splits = [max(n_a[a], n_b[b]) for a, b in all_pairs]
+        of_splits = [max(n_a[a], n_b[b]) for a, b in both]
         names = pd.DataFrame({"run_a": runs_a, "run_b": runs_b, "of_splits": of_splits})
         fraction = np.stack([first.test_fraction[a] for a in runs_a])
         both_ran = ~np.isnan(fraction + np.stack([second.test_fraction[b] for b in runs_b]))
@@ -180,23 +188,28 @@ def compare_pairs(
     return pd.concat(nonempty, ignore_index=True)
 
 
-def intervals(pairs: pd.DataFrame) -> pd.Series:
-    """Return half the width of the interval around each difference, at `SIGNIFICANCE_LEVEL`."""
-    from scipy.special import stdtrit
+def interval_and_p(
+    mean: np.ndarray, std: np.ndarray, splits: np.ndarray, rho: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return half the width of the interval around mean differences, and their p-values.
 
-    quantile = stdtrit(pairs["splits"].to_numpy(float) - 1, 1 - SIGNIFICANCE_LEVEL / 2)
-    return quantile * mean_error(pairs["std"], pairs["splits"], pairs["rho"])
+    Args:
+        mean: mean difference over splits, `[K]`.
+        std: standard deviation over splits, `[K]`.
+        splits: number of splits, `[K]`.
+        rho: the fraction of rows in the test part, `[K]`.
 
+    Returns:
+        The half-widths at `SIGNIFICANCE_LEVEL`, in the unit of the scores, and the two-sided
+        p-values of a true difference of zero; 1 for identical scores. `[K]` each.
+    """
+    from scipy.special import stdtr, stdtrit
 
-def p_values(pairs: pd.DataFrame) -> np.ndarray:
-    """Return the two-sided p-values of equal means, `[K]`; 1 for identical scores."""
-    from scipy.special import stdtr
-
-    error = mean_error(pairs["std"], pairs["splits"], pairs["rho"]).to_numpy(float)
-    difference = pairs["difference"].abs().to_numpy(float)
+    error = mean_error(std, splits, rho)
     with np.errstate(divide="ignore", invalid="ignore"):  # identical differences
-        statistic = np.where(difference > 0, difference / error, 0)
-    return np.asarray(2 * stdtr(pairs["splits"].to_numpy(float) - 1, -statistic))
+        statistic = np.where(mean != 0, np.abs(mean) / error, 0)
+    quantile = stdtrit(splits - 1.0, 1 - SIGNIFICANCE_LEVEL / 2)
+    return quantile * error, np.asarray(2 * stdtr(splits - 1.0, -statistic))
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -209,26 +222,6 @@ def holm(p: np.ndarray) -> np.ndarray:
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(factors * p[order]), 1)
     return adjusted
-
-
-def not_credibly_worse(losses: pd.Series, pairs: pd.DataFrame) -> set[str]:
-    """Return the run with the lowest loss and all runs that do not lose to it (`verdicts`).
-
-    Runs that share too few splits with the best are left out.
-
-    Args:
-        losses: of the runs on one data set (`comparable_losses`); runs without one are left out.
-        pairs: the tests on this data set by this metric.
-    """
-    known = losses.dropna()
-    if known.empty:
-        return set()
-    best = str(known.idxmin())
-    is_a, is_b = pairs["run_a"] == best, pairs["run_b"] == best
-    found = verdicts(pairs)
-    rest = pd.concat([pairs.loc[is_a & (found != "a"), "run_b"],
-                      pairs.loc[is_b & (found != "b"), "run_a"]])  # fmt: skip
-    return {best, *rest[rest.isin(known.index)]}
 
 
 def describe_shared_splits(pairs: pd.DataFrame) -> str:
@@ -246,50 +239,3 @@ def add_names(pairs: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
     """
     both = {"a": pairs["run_a"].map(names), "b": pairs["run_b"].map(names)}
     return pairs.assign(**both).dropna(subset=["a", "b"])
-
-
-def verdicts(pairs: pd.DataFrame) -> pd.Series:
-    """Return `a`, `b`, `equivalent` or `undecided` for each pair, by `DECISION_PROBABILITY`.
-
-    If only one run diverged on some shared split, it loses, whatever its other scores. If both
-    did, on different splits, the pair is undecided. Pairs without `diverged_a` and `diverged_b` are
-    decided by the test.
-    """
-    diverged = pairs.reindex(columns=["diverged_a", "diverged_b"], fill_value=0) > 0
-    lost_a, lost_b = diverged["diverged_a"], diverged["diverged_b"]
-    probabilities = {"p_better": "a", "p_equivalent": "equivalent", "p_worse": "b"}
-    conditions = {
-        "undecided": lost_a & lost_b, "a": lost_b, "b": lost_a,
-    }  # fmt: skip
-    decided = [*conditions.values(), *(pairs[p] > DECISION_PROBABILITY for p in probabilities)]
-    result = np.select(decided, [*conditions, *probabilities.values()], default="undecided")
-    return pd.Series(result, pairs.index, dtype=object)
-
-
-def outcomes(pairs: pd.DataFrame) -> pd.Series:
-    """Return `a`, `b` or `tie` for each pair: equivalent and undecided ones are ties."""
-    return verdicts(pairs).replace({"equivalent": "tie", "undecided": "tie"})
-
-
-def tally(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Count wins, ties and losses of each name by metric, over data sets and opponents.
-
-    See `outcomes`.
-
-    Returns:
-        Columns `metric`, `method` (the name), `wins`, `ties` and `losses`.
-    """
-    results = outcomes(pairs)
-    sides = [
-        pd.DataFrame({
-            "metric": pd.Categorical(pairs["metric"], list(BY_KEY)),  # sorts by their table
-            "method": pairs[side],
-            "wins": results == side,
-            "ties": results == "tie",
-            "losses": results == other,
-        })
-        for side, other in (("a", "b"), ("b", "a"))
-    ]  # fmt: skip
-    groups = pd.concat(sides).groupby(["metric", "method"], observed=True)
-    counts = groups[["wins", "ties", "losses"]].sum().astype(int)
-    return counts.reset_index().astype({"metric": object})

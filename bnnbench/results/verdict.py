@@ -4,48 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import pandas as pd
 
 from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.metrics import Metric
-from bnnbench.results.significance import intervals, verdicts
-
-Outcome = Literal["better", "worse", "equivalent", "undecided"]
-"""Result of the correlated t-test for one run against another."""
-
-OPPOSITE = {"a": "b", "b": "a"}
-
-
-def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparisons of all other runs with one run.
-
-    Args:
-        run: the digest of the run.
-        pairs: from `significance.compare_pairs`, of one data set and metric.
-
-    Returns:
-        A row per other run, index its digest: its score minus that of `run` (`difference`), half
-        the width of the interval of this difference (`error`), the probabilities `p_better`,
-        `p_equivalent` and `p_worse`, the number of shared splits on which it alone `diverged`, and
-        its `outcome` against `run`.
-    """
-    own = pairs[(pairs["run_a"] == run) | (pairs["run_b"] == run)]
-    is_a = own["run_a"] == run
-    winner = verdicts(own)
-    winner = winner.mask(is_a, winner.replace(OPPOSITE))  # from the side of the other run
-    columns = {
-        "difference": own["difference"].mask(is_a, -own["difference"]),
-        "error": intervals(own),
-        "p_better": own["p_better"].mask(is_a, own["p_worse"]),
-        "p_equivalent": own["p_equivalent"],
-        "p_worse": own["p_worse"].mask(is_a, own["p_better"]),
-        "diverged": own["diverged_a"].where(~is_a, own["diverged_b"]),
-        "outcome": winner.replace({"a": "better", "b": "worse"}),
-    }
-    others = own["run_b"].where(is_a, own["run_a"])
-    return pd.DataFrame(columns).set_index(pd.Index(others, name="run"))
+from bnnbench.results.outcomes import Outcome, compare_with
 
 
 @dataclass(frozen=True)
@@ -102,7 +66,9 @@ def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> 
         own, lost = every[has_mean], every.index[~has_mean]
         known, rest = own[own["incomplete"] == ""], own[own["incomplete"] != ""]
         if len(known):
-            others = compare_with(str(known.index[0]), pairs[pairs["dataset"] == dataset])
-            others = others[others.index.isin(known.index)]
+            rivals = pairs[["run_a", "run_b"]].isin(known.index).all(axis=1)
+            others = compare_with(
+                str(known.index[0]), pairs[rivals & (pairs["dataset"] == dataset)]
+            )
             incomplete = {str(run): text for run, text in rest["incomplete"].items()}
             yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)), incomplete)

@@ -9,7 +9,7 @@ from page_blocks import to_markdown, verdict_table, with_error
 from stored_results import RESULTS, table
 
 from bnnbench.report.blocks import format_z
-from bnnbench.results.claims import VERDICTS
+from bnnbench.results.claims import NOT_TESTED
 
 FOLDERS = ("lam_density_ratio", "lam_density_ratio/sprinkler")
 """Where runs are stored: the first ones, and those of Table 8.2, which take hours."""
@@ -62,7 +62,7 @@ def claims() -> str:
     """Return the verdicts, each from the first stored runs that test the claim."""
     rows, *others = (table(folder, CLAIMS).set_index("text") for folder in stored(CLAIMS))
     for further in others:
-        untested = rows.index[rows["verdict"] == VERDICTS[None]]
+        untested = rows.index[rows["verdict"] == NOT_TESTED]
         rows = rows.copy()
         rows.update(further.reindex(index=untested, columns=rows.columns))
     return verdict_table(rows.reset_index())

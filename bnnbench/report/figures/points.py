@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import MaxNLocator
 
-from bnnbench.report.blocks import even_chunks, numbered_name, plus_minus
+from bnnbench.report.blocks import even_chunks, numbered_name
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
@@ -97,7 +97,8 @@ def points_figure(panels: Sequence[Panel], axis: str, form: Form = Form()) -> Fi
     ]
     longest = max(text_width(line, form.points) for n in names.values() for line in n.split("\n"))
     room = longest * (1 if shared else columns)
-    numbers = 1.0 if form.values else 0.0
+    texts = [panel.text(point) for panel in panels for point in panel.points if not point.source]
+    numbers = max(text_width(text, form.points) for text in texts) if form.values else 0.0
     width = form.width or room + columns * (STRIP_WIDTH + numbers) + SPACING
     size = width, 0.45 + sum(0.45 + height * count for count in lines)
     figure = Figure(size, layout="constrained")
@@ -145,9 +146,8 @@ def _panel(axes: Axes, panel: Panel, form: Form) -> None:
             _point(axes, point, lines[point.name] + shift, (low, high))
         drawn.add(point.name)
         if form.values and not point.source:
-            shown = "diverged" if math.isnan(point.value) else plus_minus(point.value, point.error)
             place = axes.get_yaxis_transform()
-            axes.text(1.03, lines[point.name], shown, transform=place, va="center",
+            axes.text(1.03, lines[point.name], panel.text(point), transform=place, va="center",
                       fontsize=form.points, color=GREY)  # fmt: skip
 
 

@@ -17,9 +17,8 @@ from bnnbench.report.paper.layout import (
 )
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
 from bnnbench.report.renderers.latex import cell
-from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.significance import DECISION_PROBABILITY, ROPE
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL
 
 SYMBOLS = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "eta", "theta", "kappa"),
@@ -35,6 +34,14 @@ FORMULA = re.compile(rf"(\$(?:[^$\\^%#&]|\^(?!\^)|\\(?:{'|'.join(SYMBOLS)})(?![A
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}
 
 UNITS = {"target": "original units", "nats": "nats per test point", "s": "seconds"}
+
+
+BOLD_RULE = (
+    "Bold: the best mean and all means that are not significantly worse (two-sided correlated "
+    f"t-test on at least {MIN_COMMON_SPLITS} common splits; Nadeau and Bengio, 2003; p below "
+    f"{SIGNIFICANCE_LEVEL:g} after Holm's correction over all comparisons with the best mean of "
+    "the data set)."
+)
 
 
 def latex_document(
@@ -138,7 +145,7 @@ def caption(table: PaperTable) -> str:
     scores = f"mean ± standard error over {splits} splits" if high > 1 else "value on one split"
     parts = [f"Test {join_words(kinds)}: {scores}."]
     if table.has_comparison:
-        parts.append(bold_rule(tuple(table.metrics)))
+        parts.append(BOLD_RULE)
     if any(one.published for one in table.entries):
         sources = f" ({'; '.join(table.sources)})" if table.sources else ""
         parts.append(f"† Published values{sources}, not included in the tests.")
@@ -153,15 +160,3 @@ def caption(table: PaperTable) -> str:
         runs = join_words(table.mixed_runs)
         parts.append(f"Several versions of the code computed these means: {runs}.")
     return escaped(" ".join(parts))
-
-
-def bold_rule(metrics: Sequence[Metric]) -> str:
-    """The sentence of the caption that explains bold numbers."""
-    ropes = {"nats": f"{ROPE:g} nats", "": f"{100 * ROPE:g} % of the score"}
-    units = dict.fromkeys("nats" if metric.unit == "nats" else "" for metric in metrics)
-    return (
-        "Bold: the best mean and all means that a Bayesian correlated t-test (Corani and Benavoli, "
-        f"2015; on at least {MIN_COMMON_SPLITS} common splits) does not find worse by more than "
-        f"{' or '.join(ropes[unit] for unit in units)} with probability above "
-        f"{DECISION_PROBABILITY:g}."
-    )

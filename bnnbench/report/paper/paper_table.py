@@ -11,10 +11,11 @@ import pandas as pd
 from bnnbench.results.completeness import code_counts, comparable_losses
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
+from bnnbench.results.outcomes import not_significantly_worse
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import compare_pairs, not_credibly_worse
+from bnnbench.results.significance import compare_pairs
 from bnnbench.results.split_summary import STATISTICS
 
 CellKey = tuple[str, str, str]
@@ -29,7 +30,7 @@ class ScoreCell:
         mean: mean over splits.
         stderr: standard error of the mean, or NaN.
         std: standard deviation over splits, or NaN.
-        best: whether the mean is the best or `significance.not_credibly_worse` than the best.
+        best: whether the mean is the best or `outcomes.not_significantly_worse`.
         decimals: number of decimals of a published mean; None for our own.
         other_splits: whether the splits are not those of the other runs on the data set.
     """
@@ -173,7 +174,7 @@ def own_cells(
     for dataset, group in table.groupby("dataset", sort=False):
         for metric in metrics:
             here = pairs[(pairs["dataset"] == dataset) & (pairs["metric"] == metric.key)]
-            best = not_credibly_worse(comparable_losses(group, metric), here)
+            best = not_significantly_worse(comparable_losses(group, metric), here)
             for run, row in zip(group.index, group.to_dict("records"), strict=True):
                 mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
                 marked = len(group) > 1 and str(run) in best

@@ -36,9 +36,8 @@ def panel_item(panel: Panel) -> dict[str, Any]:
 
 def _line(points: list[Point], panel: Panel) -> dict[str, Any]:
     own = points[0]
-    shown = "diverged" if math.isnan(own.value) else plus_minus(own.value, own.error)
     marks = [_mark(point, panel) for point in points if math.isfinite(point.value)]
-    return {"name": own.name, "value": shown, "marks": marks}
+    return {"name": own.name, "value": panel.text(own), "marks": marks}
 
 
 def _mark(point: Point, panel: Panel) -> dict[str, Any]:
@@ -65,7 +64,7 @@ def _percent(value: float, panel: Panel) -> float:
 
 
 def script_data(block: PointsBlock) -> dict[str, Any]:
-    """The differences between all pairs, from which the script computes those to any baseline."""
+    """The differences to each baseline that the reader can pick."""
     return {"falling": block.falling, "panels": [list(_rows(panel)) for panel in block.panels]}
 
 

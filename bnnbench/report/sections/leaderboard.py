@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
+from bnnbench.report.pair_tables import difference_cell, p_value_text
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
+from bnnbench.results.outcomes import RULE
 from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import has_protocol
 from bnnbench.results.published.values import PUBLIC, published_means
@@ -32,17 +34,17 @@ LEADERBOARD_STATEMENT = (
 
 SPLITS_STATEMENT = (
     "Our runs compared with methods whose scores of single splits were published, on splits with "
-    "the same test rows: ours minus published, and the probabilities of the Bayesian correlated "
-    "t-test with a region of practical equivalence of 1 % (RMSE) or 0.01 nats."
+    "the same test rows: ours minus published, with its interval, and the p-value adjusted over "
+    f"all published methods of the data set and metric. {RULE}"
 )
 
 PAIR_COLUMNS = blocks.columns(
     {"Data set": "{dataset}", "Method": "{a}", "Metric": "{title}"},
     {
         "Splits": "{splits}",
-        "Ours - published": "{difference:+.3g}",
-        "P(ours better)": "{p_better:.3f}",
-        "P(published better)": "{p_worse:.3f}",
+        "Ours - published": difference_cell,
+        "Holm": lambda pair: p_value_text(pair["p_holm"]),
+        "Ours": "{outcome}",
     },
     {"Published": "{b}"},
 )

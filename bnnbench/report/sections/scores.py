@@ -14,9 +14,9 @@ from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.completeness import comparable_losses
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.outcomes import not_significantly_worse
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import not_credibly_worse
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
@@ -37,8 +37,8 @@ def score_caption(table: pd.DataFrame, metric: Metric, error: str) -> str:
     """Explain the points, intervals and markers."""
     text = (
         f"Test {metric.inline_title} by data set, best first ({metric.better} is better): mean ± "
-        f"{blocks.ERROR_BARS[error]} over splits. Filled: the best, and runs that the correlated "
-        "t-test does not find worse"
+        f"{blocks.ERROR_BARS[error]} over splits. Filled: the best, and runs that are not "
+        "significantly worse (correlated t-test, Holm)"
     )
     if table[f"{metric.key}_published"].notna().any():
         text += "; diamonds: published values with the same kind of interval"
@@ -66,7 +66,7 @@ def score_panels(
     panels = []
     for dataset in table["dataset"].unique():
         own = ranked[ranked["dataset"] == dataset]
-        best = not_credibly_worse(losses[own.index], pairs[pairs["dataset"] == dataset])
+        best = not_significantly_worse(losses[own.index], pairs[pairs["dataset"] == dataset])
         points = []
         for run, row in own.head(MAX_LINES).to_dict("index").items():
             name = row["label"]

@@ -9,25 +9,33 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
+from bnnbench.report.pair_tables import OUTCOME_COLUMNS
 from bnnbench.report.points import MAX_LINES, Panel, Point
-from bnnbench.results import significance
 from bnnbench.results.completeness import ranked_pairs
 from bnnbench.results.labels import common_marked_labels, labels
 from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.outcomes import SIGNIFICANT, all_pairs, from_both_sides, tally, with_outcomes
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.run_tables import Runs
+from bnnbench.results.significance import (
+    SIGNIFICANCE_LEVEL,
+    add_names,
+    compare_pairs,
+    describe_shared_splits,
+)
 from bnnbench.results.verdict import Verdict, find_verdicts
 
 PAIRS_STATEMENT = (
-    "The test of the verdict for each pair of runs, on splits with the same test rows. Equivalent "
-    "and undecided pairs count as ties. If only one of two runs diverged on a common split, it "
-    "loses. Runs with fewer splits than the others on their data set do not count, and runs with "
-    f"fewer than {MIN_COMMON_SPLITS} common splits are not compared."
+    "The rule of the verdict for each pair of runs, on splits with the same test rows. P-values "
+    "are adjusted over all pairs of one data set and metric. If only one of two runs diverged on a "
+    "common split, it is significantly worse. Runs with fewer splits than the others on their data "
+    f"set do not count, and runs with fewer than {MIN_COMMON_SPLITS} common splits are not "
+    "compared."
 )
 
 COLUMNS = blocks.columns(
     {"Metric": "{metric}", "Method": "{method}"},
-    {"Wins": "{wins}", "Ties": "{ties}", "Losses": "{losses}"},
+    OUTCOME_COLUMNS,
 )
 
 
@@ -37,35 +45,32 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     names, metrics = labels(runs.scored), style.run_filter.metrics_or(printed_in("pairs"))
     comparisons = pairs_of(runs, metrics)
-    pairs = significance.add_names(comparisons, names)
+    pairs = add_names(comparisons, names)
     unpaired = unpaired_messages(dataset_pairs(runs, metrics=()), names)
     if pairs.empty and not unpaired:
         return
     yield blocks.Heading("Paired differences")
     if len(pairs):
-        yield blocks.Paragraph(
-            f"{PAIRS_STATEMENT} These pairs: {significance.describe_shared_splits(pairs)}."
-        )
+        yield blocks.Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}.")
     yield from map(blocks.Paragraph, unpaired)
     if pairs.empty:
         return
     for metric in style.run_filter.metrics_or(printed_in("figures")):
         found = find_verdicts(runs.scored, pairs_of(runs, (metric,)), metric)
-        panels = [difference_panel(one, pairs, names) for one in found if len(one.others)]
+        panels = [difference_panel(one, comparisons, names) for one in found if len(one.others)]
         caption = (
             f"Difference in test {metric.inline_title} to a baseline, by default the best run of "
-            f"the data set ({metric.better} is better): mean over common splits ± half the "
-            f"interval of probability {1 - significance.SIGNIFICANCE_LEVEL:g} of the correlated "
-            "t-test. Filled: better or worse with probability above "
-            f"{significance.DECISION_PROBABILITY:g}"
+            f"the data set ({metric.better} is better): mean over common splits and its "
+            f"{1 - SIGNIFICANCE_LEVEL:.0%} interval, not adjusted. Filled: significant after "
+            "Holm's correction over all differences to the baseline"
         )
         axis = f"difference in {metric.axis}"
         falling = metric.better == "lower"
         yield from points_blocks(f"difference_{metric.key}", caption, panels, axis, falling)
     yield blocks.DataFile("comparisons", pairs, "All comparisons:")
     marked = common_marked_labels(runs.scored)
-    ranked = ranked_pairs(significance.add_names(comparisons, marked), runs.scored)
-    counts = significance.tally(ranked)
+    ranked = ranked_pairs(add_names(comparisons, marked), runs.scored)
+    counts = tally(ranked)
     if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))
     if len(counts):
@@ -73,22 +78,22 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
 
 
 def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) -> Panel:
-    """The differences of the best `MAX_LINES` runs to the best, and between all pairs of them."""
-    shown = [run for run in verdict.scores.index if run in {verdict.best, *verdict.others.index}]
-    shown = shown[:MAX_LINES]
-    rows = verdict.others.reindex(shown[1:]).to_dict("index")
-    points = [Point(names[verdict.best], 0.0)]
-    points += [
-        Point(names[run], row["difference"], row["error"], row["outcome"] in ("better", "worse"))
-        for run, row in rows.items()
-    ]
+    """The differences of the best `MAX_LINES` runs to the best, and between all of them."""
+    ranked = {verdict.best, *verdict.others.index}
+    shown = [run for run in verdict.scores.index if run in ranked][:MAX_LINES]
     own = pairs[(pairs["metric"] == verdict.metric.key) & (pairs["dataset"] == verdict.dataset)]
-    own = own[own["run_a"].isin(shown) & own["run_b"].isin(shown)]
+    rivals = own[["run_a", "run_b"]].isin(verdict.scores.index).all(axis=1)
+    both = from_both_sides(own[rivals])
+    rows = both[both["run_a"].isin(shown) & both["run_b"].isin(shown)]
     cells = (
-        *(own["a"], own["b"], own["difference"], significance.intervals(own)),
-        significance.verdicts(own).isin(["a", "b"]),
+        *(rows["run_a"].map(names), rows["run_b"].map(names), rows["difference"]),
+        *((rows["high"] - rows["low"]) / 2, rows["outcome"].isin(SIGNIFICANT)),
     )
-    return Panel(verdict.dataset, tuple(points), 0.0, tuple(zip(*cells, strict=True)))
+    differences = tuple(zip(*cells, strict=True))
+    best, *others = (names[run] for run in shown)
+    found = {name: Point(name, *rest) for name, baseline, *rest in differences if baseline == best}
+    points = [Point(best, 0.0), *(found[name] for name in others)]
+    return Panel(verdict.dataset, tuple(points), 0.0, differences, printed_intervals=True)
 
 
 def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:
@@ -101,6 +106,6 @@ def pairs_of(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
     """Comparisons of all pairs; those by the default metrics are computed once per report."""
     default = printed_in("pairs")
     if not {*metrics} <= {*default}:
-        return significance.compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
-    pairs = runs.cached(significance.all_pairs)
+        return with_outcomes(compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics))
+    pairs = runs.cached(all_pairs)
     return pairs if metrics == default else pairs[pairs["metric"].isin([m.key for m in metrics])]

@@ -13,20 +13,13 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.outcomes import RULE
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import DECISION_PROBABILITY
 from bnnbench.results.verdict import Verdict, find_verdicts
 
 MAX_NAMED = 4
 """Up to this many runs, or data sets, are named in a sentence; more are counted."""
-
-RULE = (
-    "One run beats another if the difference exceeds 1 % (RMSE, "
-    "CRPS) or 0.01 nats with probability above "
-    f"{DECISION_PROBABILITY:g} by the Bayesian correlated t-test on their common splits; two runs "
-    "are equivalent if the difference is smaller with that probability, and undecided otherwise."
-)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
@@ -36,7 +29,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.Heading("Verdict", 1)
     yield from verdict_blocks(runs, style)
     if len(pairs_of(runs, style.run_filter.metrics_or(printed_in("figures")))):
-        yield blocks.Paragraph(RULE)
+        yield blocks.Paragraph(f"{RULE} Here these are all comparisons with the best run.")
 
 
 def verdict_blocks(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
@@ -70,8 +63,8 @@ def summary(found: Sequence[Verdict], names: pd.Series) -> str:
         for outcome in ("worse", "equivalent", "undecided")
     )
     return (
-        f"{text} The best runs win {won} of {tests} comparisons on their data sets; {equal} are "
-        f"equivalent and {open_} undecided."
+        f"{text} The best runs are significantly better in {won} of {tests} comparisons on their "
+        f"data sets; {equal} are equivalent and {open_} undecided."
     )
 
 
@@ -89,9 +82,11 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
     others = len(scores) - 1
     parts = [f"{start} has the best mean ({value}{diverged})."]
     if beaten := verdict.runs("worse"):
-        parts.append(f"It beats {_with_gaps(verdict, beaten, names, others)}.")
+        parts.append(
+            f"It is significantly better than {_with_gaps(verdict, beaten, names, others)}."
+        )
     for outcome, text in (
-        ("better", "On the common splits it loses to"),
+        ("better", "On the common splits it is significantly worse than"),
         ("equivalent", "Equivalent to it:"),
         ("undecided", "Undecided against:"),
     ):
@@ -121,7 +116,7 @@ def _with_gaps(verdict: Verdict, beaten: Sequence[str], names: pd.Series, others
 
 
 def _gap(row: pd.Series) -> str:
-    """Say by how much, or with how many diverged splits, a run loses."""
+    """Say by how much, or with how many diverged splits, a run is worse."""
     if row["diverged"]:
         return f"({quantity(row['diverged'], 'diverged split')})"
     return f"by {abs(row['difference']):.2g}"

@@ -86,10 +86,8 @@
   // Differences to a baseline that the reader picks; without one, to the best run of each panel.
   const redraw = (table, rows, falling, baseline) => {
     const body = table.tBodies[0], foot = table.tFoot.rows[0].cells[1];
-    const own = rows.filter(([a, b]) => a === baseline || b === baseline).map(([a, b, difference, error, decided]) => {
-      const first = b === baseline;
-      return { name: first ? a : b, value: first ? difference : -difference, error, decided };
-    });
+    const own = rows.filter((row) => row[1] === baseline)
+      .map(([name, , value, error, decided]) => ({ name, value, error, decided }));
     if (!own.length) {
       body.replaceChildren(make("tr", {}, make("td", { colspan: 3 }, `not compared with ${baseline}`)));
       foot.replaceChildren();
@@ -115,7 +113,7 @@
       const left = at(one.value - one.error), width = at(one.value + one.error) - left;
       const strip = make("td", { class: "strip" }, mark("centre", { left: `${at(0)}%` }),
         mark(`bar ${kind}`, { left: `${left}%`, width: `${width}%` }), mark(`dot ${kind}`, { left: `${at(one.value)}%` }));
-      const text = one.name === baseline ? "0" : plusMinus(one.value, one.error);
+      const text = one.name === baseline ? "0" : withInterval(one.value, one.error);
       return make("tr", {}, make("th", { scope: "row" }, one.name), strip, make("td", { class: "value" }, text));
     }));
     foot.replaceChildren(...ticks(low, high).map((value) => {
@@ -124,10 +122,13 @@
       return made;
     }));
   };
-  const plusMinus = (value, error) => {
+  const withInterval = (value, error) => {
     if (!(error > 1e-12 * Math.abs(value))) return short(value);
-    const decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))));
-    return `${value.toFixed(decimals)} \u00b1 ${error.toFixed(decimals)}`;
+    const ends = [value - error, value + error];
+    const decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))),
+      ...ends.filter(Boolean).map((end) => -Math.floor(Math.log10(2 * Math.abs(end)))));
+    const [text, low, high] = [value, ...ends].map((one) => one.toFixed(decimals));
+    return `${value < 0 ? "" : "+"}${text} [${low}, ${high}]`;
   };
 
   const baselines = (report) => {

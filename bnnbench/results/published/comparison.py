@@ -16,6 +16,7 @@ import pandas as pd
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
+from bnnbench.results.outcomes import FAMILY, with_outcomes
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.published.counterparts import counterpart, run_difference, run_z_score
 from bnnbench.results.published.values import Published, Values, published_splits, values_by_key
@@ -124,11 +125,12 @@ def pairs_with_published(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
     Unlike `paired_with_published`, the published method may be another one.
 
     Returns:
-        Pairs as of `significance.compare_pairs`; the names `a` are our labels, and `b` is the
-        source. Empty without common splits.
+        Pairs as of `outcomes.with_outcomes`, adjusted for each run of ours; the names `a` are our
+        labels, and `b` is the source. Empty without common splits.
     """
     published, metrics = published_runs(runs), [BY_KEY[name] for name in PAIRED_METRICS]
     pairs = compare_pairs(dataset_pairs(runs, published, metrics=metrics), rope, metrics)
+    pairs = with_outcomes(pairs, (*FAMILY, "run_a"))
     names = pd.concat([labels(runs.scored), published.scored["label"]])
     return add_names(pairs, names)
 

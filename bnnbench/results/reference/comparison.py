@@ -1,6 +1,6 @@
 """Compare runs with the reference runs of a track, split by split.
 
-Only methods with one protocol are ranked, counted as won or lost, and corrected for multiple tests.
+Only methods with one protocol are ranked and tested, with one correction for all of these tests.
 Across protocols there is only the paired difference.
 """
 
@@ -18,6 +18,7 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
+from bnnbench.results.outcomes import OUTCOMES, with_outcomes
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
 from bnnbench.results.ranking import Rankings, rank_experiment
@@ -33,7 +34,7 @@ from bnnbench.results.reference.tracks import TRACKS, protocol_of, track_of, tun
 from bnnbench.results.run_filter import RunFilter, check_known_names, filter_runs
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
-from bnnbench.results.significance import compare_pairs, holm, outcomes, p_values, rope_width
+from bnnbench.results.significance import compare_pairs, rope_width
 from bnnbench.results.split_summary import STATISTICS
 from bnnbench.types import UserError
 
@@ -46,7 +47,7 @@ RATIO = "cpu_ratio"
 """CPU seconds of a split in multiples of a fixed fit on the same machine."""
 
 MIN_DATASETS = 2
-"""Data sets for which wins, ties and losses are counted."""
+"""Data sets over which outcomes are counted."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class ReferenceComparison:
         pairs: a row for each run of mine, reference run and metric, with `significance.COLUMNS`,
             the labels `a` (mine) and `b`, `counted` (whether the pair is tested, not only
             subtracted), `complete` (whether both runs have all splits), `remark` (why the reference
-            run is not tested or not ranked, or empty), `interval`, `detectable` and `needed` (see
-            `power`), `p_value`, and `p_holm`, adjusted over the reference configurations on the
-            data set; missing if not counted.
+            run is not tested or not ranked, or empty), `detectable` and `needed` (see `power`), and
+            `p_holm` and `outcome`, adjusted over the reference configurations on the data set;
+            missing if not counted.
     """
 
     track: str
@@ -234,10 +235,9 @@ def describe_pairs(
         remark=np.select(
             [other_track, other_protocol], ["track " + b["track"], "another protocol"], remark
         ),
-        p_value=p_values(pairs),
     )
-    families = table[table["counted"]].groupby(["run_a", "metric"])["p_value"]
-    return table.assign(p_holm=families.transform(lambda p: holm(p.to_numpy())))
+    tested = with_outcomes(table[table["counted"]], ("run_a", "metric"))
+    return table.join(tested[["p_holm", "outcome"]])
 
 
 def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFrame:
@@ -253,8 +253,8 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
         rope: as in `significance.rope_width`.
 
     Returns:
-        Columns `b`, `datasets`, `wins`, `ties`, `losses`, `p_better`, `p_equivalent`, `p_worse`;
-        probabilities are missing for fewer than `MIN_SIGNED_RANK_DATASETS` data sets.
+        Columns `b`, `datasets`, the numbers of `OUTCOMES` and `p_better`, `p_equivalent`,
+        `p_worse`; probabilities are missing for fewer than `MIN_SIGNED_RANK_DATASETS` data sets.
     """
     unit = rope_width(metric, (pairs["mean_a"] + pairs["mean_b"]) / 2, 1.0)
     gains = -metric.sign * pairs["difference"] / unit
@@ -262,15 +262,14 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     lost = (pairs["diverged_b"] > 0).astype(int) - (pairs["diverged_a"] > 0).astype(int)
     gains = gains.where(lost == 0, lost * widest)
     rows = []
-    results = outcomes(pairs)
     for name, group in pairs[pairs["counted"] & pairs["complete"]].groupby("b", sort=False):
         if len(group) >= MIN_DATASETS:
             enough = len(group) >= MIN_SIGNED_RANK_DATASETS
             own = gains[group.index].to_numpy(float)
             chances = signed_rank_test(own, rope) if enough else (math.nan,) * 3
-            counts = [(results[group.index] == result).sum() for result in ("a", "tie", "b")]
+            counts = [(group["outcome"] == outcome).sum() for outcome in OUTCOMES]
             rows.append((name, len(group), *counts, *chances))
-    columns = ["b", "datasets", "wins", "ties", "losses", "p_better", "p_equivalent", "p_worse"]
+    columns = ["b", "datasets", *OUTCOMES, "p_better", "p_equivalent", "p_worse"]
     return pd.DataFrame(rows, columns=columns)
 
 

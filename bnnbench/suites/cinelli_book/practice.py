@@ -10,7 +10,7 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import MISSING, format_number
-from bnnbench.results.significance import tally
+from bnnbench.results.outcomes import OUTCOMES, tally
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, geometric_mean
 
 PRACTICE_STATEMENT = (
@@ -75,11 +75,11 @@ def timing_rating(multiple: float) -> str:
 
 
 def net_wins(suite: BookRuns) -> pd.Series:
-    """Return correlated t-tests (won - lost) / all by configuration, from -1 to 1."""
+    """Return comparisons (significantly better - worse) / all by configuration, from -1 to 1."""
     if suite.pairs.empty:
         return pd.Series(dtype=float)
-    counts = tally(suite.pairs).groupby("method")[["wins", "ties", "losses"]].sum()
-    return (counts["wins"] - counts["losses"]) / counts.sum(axis=1)
+    counts = tally(suite.pairs).groupby("method")[[*OUTCOMES]].sum()
+    return (counts["better"] - counts["worse"]) / counts.sum(axis=1)
 
 
 def quality_rating(wins: float) -> str:

@@ -16,14 +16,13 @@ from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import (
-    CLAIM_LEVEL,
     CheckResult,
     Claims,
     NotTestable,
     check_claims,
-    check_positive,
 )
 from bnnbench.results.labels import short_name
+from bnnbench.results.mean_tests import LEVEL, check_positive
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
@@ -45,7 +44,7 @@ MIN_DELTA, MIN_REPETITIONS = 0.95, 100
 TEXT = "Thompson sampling with {} has less regret than greedy choices where good actions are rare"
 
 RULE = (
-    f"P(regret of greedy - of Thompson > 0) > {CLAIM_LEVEL}, t-test over at least "
+    f"regret of greedy - of Thompson > 0, two-sided t-test, p below {LEVEL}, over at least "
     f"{MIN_REPETITIONS} repetitions of wheels with delta >= {MIN_DELTA}"
 )
 

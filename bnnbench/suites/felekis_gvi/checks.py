@@ -18,9 +18,13 @@ from bnnbench.results.claims import (
     CheckResult,
     NotTestable,
     Rule,
-    check_better,
+    all_hold,
     count_datasets,
+    describe_outcomes,
     head_to_head,
+    is_majority,
+    more_better,
+    most_hold,
 )
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.significance import describe_shared_splits, rope_width
@@ -88,16 +92,16 @@ def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> Rule:
         table = scores_at_depth(suite.medians, (a, b), depth, metrics)
         better = int((table[a] < table[b]).sum())
         rows = suite.pairs[(suite.pairs["depth"] == depth) & suite.pairs["metric"].isin(metrics)]
-        tests = check_better(rows, a, b)
-        _, won, lost = head_to_head(rows, a, b)
-        evidence = (
-            f"better median in {better} of {len(table)}; {tests[1] if tests else 'no t-test'}"
-        )
-        return better >= MAJORITY * len(table) and won >= lost, evidence
+        tested, counts = head_to_head(rows, a, b)
+        tests = describe_outcomes(counts) if len(tested) else "no t-test"
+        evidence = f"better median in {better} of {len(table)}; {tests}"
+        holds = more_better(counts)
+        return None if holds and better < MAJORITY * len(table) else holds, evidence
 
     return Rule(
-        f"{NAMES[a]} has the better median in three quarters of data sets x "
-        f"{join_metrics(metrics)}, and loses no more t-tests than it wins",
+        f"{NAMES[a]} is significantly better in more data sets x {join_metrics(metrics)} than "
+        "worse, and has the better median in three quarters; contradicted if it is significantly "
+        "worse in more",
         check,
     )
 
@@ -109,16 +113,23 @@ def is_not_worse(names: Names, b: str, depth: int) -> Rule:
         parts, holds = [], []
         rows = suite.pairs[suite.pairs["depth"] == depth]
         for name in names:
-            tests, won, lost = head_to_head(rows, name, b)
+            tests, counts = head_to_head(rows, name, b)
             if tests.empty:
                 raise missing_runs((*names, b), depth)
-            parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(tests)} t-tests")
-            holds.append(won >= lost)
+            parts.append(f"{NAMES[name]} {describe_outcomes(counts)}")
+            shown = counts["better"] + counts["equivalent"]
+            enough = shown >= MAJORITY * len(tests) and counts["better"] >= counts["worse"]
+            holds.append(enough or (None if counts["better"] >= counts["worse"] else False))
         compared = rows[rows[["a", "b"]].isin([*names, b]).all(axis=1)]
         evidence = f"against {NAMES[b]}: {'; '.join(parts)} ({describe_shared_splits(compared)})"
-        return all(holds), evidence
+        return all_hold(holds), evidence
 
-    return Rule(f"each loses no more t-tests against {NAMES[b]} than it wins (RMSE and NLL)", check)
+    return Rule(
+        f"each is significantly better than {NAMES[b]}, or equivalent, in three quarters of data "
+        "sets x RMSE and NLL, and significantly worse in no more than it is better; contradicted "
+        "if one is significantly worse in more",
+        check,
+    )
 
 
 def has_rank(
@@ -181,7 +192,7 @@ def improves(names: Names, depth: int, metrics: Names = SCORES, *, spread: bool 
         by_name = ", ".join(f"{NAMES[name]} {holds[name].sum()}" for name in names)
         evidence = f"{'larger' if spread else 'better'} in {total} of {holds.size}"
         evidence += f": {by_name}" * (len(names) > 1)
-        return total >= MAJORITY * holds.size, evidence
+        return is_majority(total, holds.size), evidence
 
     condition = "standard deviation over splits is larger" if spread else "median is better"
     return Rule(
@@ -204,7 +215,8 @@ def most_are_better(b: str, dataset: str, depth: int) -> Rule:
             f"{join_metrics((str(metric),))}: {join_names(list(row.index[row])) or 'none'}"
             for (_, metric), row in better.iterrows()
         )
-        return bool(better.to_numpy().sum() >= MAJORITY * better.size), f"better: {evidence}"
+        total = int(better.to_numpy().sum())
+        return is_majority(total, better.size), f"better: {evidence}"
 
     return Rule(
         f"on {dataset} three quarters of the other divergences x RMSE and NLL have a better "
@@ -246,7 +258,7 @@ def gets_closer(names: Names, to: Names, depth: int) -> Rule:
         common = before.index.intersection(after.index)
         evidence = ", ".join(f"{d} from {before[d]:+.2f} to {after[d]:+.2f}" for d in common)
         nearer = (after[common].abs() < before[common].abs()).sum()
-        return bool(nearer >= MAJORITY * len(common)), f"difference of RMSE: {evidence}"
+        return is_majority(int(nearer), len(common)), f"difference of RMSE: {evidence}"
 
     return Rule(
         "in three quarters of data sets the mean of the median RMSE of "
@@ -281,7 +293,9 @@ def large_orders_are_better() -> Rule:
             f"equal in {signs.count(0)}"
             for family, signs in gains.items()
         )
-        return all(signs.count(1) >= MAJORITY * len(signs) for signs in gains.values()), evidence
+        decisions = {1: True, 0: None, -1: False}
+        holds = all_hold(most_hold(decisions[sign] for sign in s) for s in gains.values())
+        return holds, evidence
 
     return Rule(
         "in every family the mean score over orders above 1 is better than over orders below 1, "
@@ -302,7 +316,7 @@ def best_order_is_between(low: float, high: float) -> Rule:
         middle = pd.Series(best).median()
         evidence = f"best order inside in {inside} of {len(best)}, median {middle:g}; "
         evidence += f"{excluded} left out"
-        return inside >= MAJORITY * len(best), evidence
+        return is_majority(inside, len(best)), evidence
 
     return Rule(
         f"the order with the best mean is between {low:g} and {high:g} in three quarters of "
@@ -360,7 +374,7 @@ def coverage_rises(names: Names, *, falls: bool = False) -> Rule:
             for name, row in zip(table.index, table.to_numpy(), strict=True)
         )
         word = "lower" if falls else "higher"
-        return n_holds >= MAJORITY * len(table), f"{word} in {n_holds} of {len(table)}: {evidence}"
+        return is_majority(n_holds, len(table)), f"{word} in {n_holds} of {len(table)}: {evidence}"
 
     most = " for three quarters of them" if len(names) > 1 else ""
     return Rule(
@@ -387,7 +401,7 @@ def small_intervals_fail() -> Rule:
             for d, is_low in low.items()
         )
         all_low = pd.concat(low)
-        return bool(all_low.sum() >= MAJORITY * len(all_low)), evidence
+        return is_majority(int(all_low.sum()), len(all_low)), evidence
 
     return Rule(
         "coverage is below a Gaussian's on average over half-widths of 0.1 to "

@@ -12,8 +12,9 @@ from bnnbench.report.sections.interval_coverage import sigma_table
 from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.curves import read_curves
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import add_names, all_pairs
+from bnnbench.results.significance import add_names
 
 ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
 EXPERIMENTS = (ORDERS, COMPARISON, TOY)

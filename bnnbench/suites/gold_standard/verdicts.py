@@ -9,9 +9,10 @@ import pandas as pd
 
 from bnnbench.results.chain_convergence import CONVERGENCE, ESS, R_HAT, unconverged_splits
 from bnnbench.results.metrics import Metric
+from bnnbench.results.outcomes import SIGNIFICANT, compare_with, with_outcomes
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.predictive_distances import rank_correlation
-from bnnbench.results.significance import compare_scores, verdicts
+from bnnbench.results.significance import compare_scores
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 
 W1 = DISTANCES[0]
@@ -35,8 +36,7 @@ def compare_runs(comparison: Comparison, metric: Metric) -> pd.DataFrame:
     """Compare every pair of runs by the correlated t-test.
 
     Returns:
-        `run_a`, `run_b` and the verdict: `a`, `b`, `equivalent` or `undecided`. Pairs with too few
-        common splits are omitted.
+        Pairs as of `outcomes.with_outcomes`. Those with too few common splits are omitted.
     """
     finite = comparison.methods.replace([np.inf, -np.inf], np.nan)
     wide = finite.pivot(index="run", columns="split", values=metric.key)
@@ -49,10 +49,11 @@ def compare_runs(comparison: Comparison, metric: Metric) -> pd.DataFrame:
     ]
     table = pd.DataFrame(pairs, columns=["run_a", "run_b"])
     if table.empty:
-        return table.assign(verdict=[])
+        return table.assign(outcome=[])
     a, b = (wide.loc[table[side]].to_numpy() for side in ("run_a", "run_b"))
     cells = compare_scores(a, b, fractions.loc[table["run_a"]].to_numpy(), metric)
-    return table.assign(verdict=verdicts(pd.DataFrame(cells)))
+    pairs = table.assign(dataset="", metric=metric.key, diverged_a=0, diverged_b=0, **cells)
+    return with_outcomes(pairs)
 
 
 def check_convergence(reference: pd.DataFrame) -> tuple[bool, str]:
@@ -94,31 +95,30 @@ def check_chain_length(comparison: Comparison) -> tuple[bool, str]:
 
 
 def describe_nearest(comparison: Comparison) -> str:
-    """Name the run closest to the reference, and those not credibly farther."""
+    """Name the run closest to the reference, and those not significantly farther."""
     best, tests = sorted_means(comparison, W1), compare_runs(comparison, W1)
     if best.empty:
         return ""
     first = str(best.index[0])
-    farther = {
-        str(pair.run_b if pair.run_a == first else pair.run_a)
-        for pair in tests.itertuples()
-        if (pair.run_a, pair.verdict) == (first, "a") or (pair.run_b, pair.verdict) == (first, "b")
-    }
-    ties = [comparison.names[str(run)] for run in best.index[1:] if str(run) not in farther]
     text = f"Closest by W1: {comparison.names[first]}"
     if tests.empty:
         return f"{text} (not tested: fewer than {MIN_COMMON_SPLITS} common splits)."
+    others = compare_with(first, tests)
+    farther = {*others.index[others["outcome"] == "worse"]}
+    ties = [comparison.names[str(run)] for run in best.index[1:] if str(run) not in farther]
     result = (
-        f"not credibly closer than {', '.join(ties)}" if ties else "credibly closer than all others"
+        f"not significantly closer than {', '.join(ties)}"
+        if ties
+        else "significantly closer than all others"
     )
-    return f"{text}, {result} (correlated t-test)."
+    return f"{text}, {result} (correlated t-test, Holm)."
 
 
 def check_agreement(comparison: Comparison) -> tuple[bool, str]:
     """Whether the rankings by W1 and by log-likelihood agree, and a sentence.
 
-    They disagree if one run is credibly closer to the posterior than another and credibly worse by
-    log-likelihood, or, with too few splits for tests, if the best runs differ.
+    They disagree if one run is significantly closer to the posterior than another and significantly
+    worse by log-likelihood, or, with too few splits for tests, if the best runs differ.
     """
     by_distance, by_score = (
         list(map(str, sorted_means(comparison, metric).index)) for metric in (W1, LOG_LIKELIHOOD)
@@ -145,9 +145,10 @@ def check_agreement(comparison: Comparison) -> tuple[bool, str]:
             closest == best,
             f"{text} (not tested: fewer than {MIN_COMMON_SPLITS} common splits).",
         )
-    decided = tests[tests[["verdict_x", "verdict_y"]].isin(["a", "b"]).all(axis=1)]
-    opposite = int((decided["verdict_x"] != decided["verdict_y"]).sum())
+    decided = tests[tests[["outcome_x", "outcome_y"]].isin(SIGNIFICANT).all(axis=1)]
+    opposite = int((decided["outcome_x"] != decided["outcome_y"]).sum())
     return not opposite, (
-        f"{text}. Both tests decide {len(decided)} of {len(tests)} pairs of methods, {opposite} "
+        f"{text}. By both, {len(decided)} of {len(tests)} pairs of methods differ significantly, "
+        f"{opposite} "
         "of them in opposite directions."
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from bnnbench.results.claims import CheckResult
+from bnnbench.results.claims import CheckResult, all_hold
 
 BOOK, LECTURE = "Cinelli et al. (2021)", "Alvarez's lecture"
 """Names of sources."""
@@ -15,10 +15,9 @@ Check = Callable[..., CheckResult]
 
 
 def combine(results: Iterable[CheckResult]) -> CheckResult:
-    """Combine the verdicts (None if some are untested and none fails) and evidence of cases."""
+    """Combine the decisions, as `all_hold`, and the evidence of cases."""
     holds, evidence = zip(*results, strict=True)
-    verdict = None if None in holds and False not in holds else all(holds)
-    return verdict, "; ".join(evidence)
+    return all_hold(holds), "; ".join(evidence)
 
 
 def for_every(cases: Callable[[Any], Iterable[tuple[Any, ...]]]) -> Callable[[Check], Check]:

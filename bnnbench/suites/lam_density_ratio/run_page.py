@@ -21,7 +21,7 @@ from bnnbench.report.blocks import (
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import verdict
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims import VERDICTS, Claim
+from bnnbench.results.claims import NOT_TESTED, Claim
 from bnnbench.results.saved_run import CLAIMS
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
@@ -137,7 +137,7 @@ def run_notes(folder: RunFolder) -> list[str]:
         notes.append(f"Deviations from the thesis: {', '.join(run.deviations)}.")
     if run.metadata["contrast"] == "joint" and run.metadata["observations"] == "data":
         notes.append(ILL_POSED)
-    return [*notes, *(verdict(c) for c in claims_of(run) if c.verdict != VERDICTS[None])]
+    return [*notes, *(verdict(c) for c in claims_of(run) if c.verdict != NOT_TESTED)]
 
 
 def failures(run: SprinklerRun) -> Iterator[str]:

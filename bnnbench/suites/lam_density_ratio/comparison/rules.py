@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import wraps
 from itertools import combinations
 
-from bnnbench.results.claims import CheckResult, NotTestable
+from bnnbench.results.claims import CheckResult, NotTestable, all_hold
 from bnnbench.results.mean_tests import (
     LEVEL,
-    UNDECIDED,
+    MeanTest,
     are_within,
     one_sample,
-    significant,
+    positive,
     welch,
 )
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
@@ -85,13 +85,13 @@ EQUIVALENCE_MARGIN = 0.005
 """Difference of the average KL, nats, within which configurations are equivalent."""
 
 EQUIVALENT = (
-    f"within ±{EQUIVALENCE_MARGIN} nats (Welch, two one-sided tests, p below {LEVEL}); undecided "
-    "if nothing is shown and some interval is wider"
+    f"within {EQUIVALENCE_MARGIN} nats of zero, with its whole {1 - LEVEL:.0%} interval (Welch); "
+    "contradicted if it is significantly larger"
 )
 
 NO_DIFFERENCE = (
-    "in every group, the difference of every pair of means, corrected by Holm for all of the "
-    f"group, is {EQUIVALENT}"
+    f"in every group, the difference of every pair of means is {EQUIVALENT}, by Holm's correction "
+    "for all of the group"
 )
 
 Case = tuple[bool | None, str, Sequence[ThesisCell]]
@@ -115,8 +115,7 @@ def for_every_case(
                 raise NotTestable(missing)
             holds, parts, used = zip(*cases, strict=True)
             note = evidence.deviation_note(cell for cells in used for cell in cells)
-            undecided = None in holds and False not in holds
-            return None if undecided else all(holds), "; ".join(parts) + note
+            return all_hold(holds), "; ".join(parts) + note
 
         return check_all
 
@@ -145,12 +144,10 @@ def is_better(
         raise evidence.not_enough((cell for pair in pairs for cell in pair), table)
     samples = [[evidence.sample(cell, table) for cell in pair] for pair in available]
     tests = [welch(other, better) for better, other in samples]
-    differ = significant(test.p for test in tests)
-    cases = zip(available, samples, tests, differ, strict=True)
-    for pair, (better, other), test, differs in cases:
+    cases = zip(available, samples, tests, positive(tests), strict=True)
+    for pair, (better, other), test, is_lower in cases:
         stds = f", sd {better.std:.4f} against {other.std:.4f}" if spread else ""
         text = f"{pair[1].name} minus {pair[0].name}: {test}{stds}"
-        is_lower = differs and test.mean > 0
         yield is_lower and (better.std < other.std or not spread), text, pair
 
 
@@ -169,9 +166,9 @@ def are_equivalent(evidence: SprinklerEvidence, groups: Sequence[Group]) -> Iter
         divergences = dict.fromkeys(DIVERGENCES[cell.divergence] for cell in group)
         text = (
             f"{group[0].contrast}, {' and '.join(divergences)}: {min(means):.4f} to "
-            f"{max(means):.4f}, intervals within ±{widest:.4f}"
+            f"{max(means):.4f}, intervals within {widest:.4f} of zero"
         )
-        yield equivalent, text if equivalent is not None else f"{text}: {UNDECIDED}", group
+        yield equivalent, text, group
 
 
 def complete_groups(evidence: SprinklerEvidence, setting: str) -> list[Group]:
@@ -182,8 +179,8 @@ def complete_groups(evidence: SprinklerEvidence, setting: str) -> list[Group]:
     return complete
 
 
-def pairwise_p_values(evidence: SprinklerEvidence, group: Group) -> Iterator[tuple[str, float]]:
-    """Yield the name of every pair of a group, and p of the t-test of its means.
+def pairwise_tests(evidence: SprinklerEvidence, group: Group) -> Iterator[tuple[str, MeanTest]]:
+    """Yield the name of every pair of a group, and the t-test of its means.
 
     The test is paired if repetitions of the same number share weights and random numbers.
     """
@@ -192,6 +189,6 @@ def pairwise_p_values(evidence: SprinklerEvidence, group: Group) -> Iterator[tup
         name = f"{CONTRASTS[a.contrast]}, {DIVERGENCES[a.divergence]}, {symbols}"
         runs = [*evidence.available((a, b)).values()]
         if len(runs) == 2 and runs[0].differs_only_in("estimator", runs[1]):
-            yield name, one_sample(runs[0].differences(runs[1])).p
+            yield name, one_sample(runs[0].differences(runs[1]))
         else:
-            yield name, welch(evidence.sample(a), evidence.sample(b)).p
+            yield name, welch(evidence.sample(a), evidence.sample(b))

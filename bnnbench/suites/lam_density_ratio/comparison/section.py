@@ -17,7 +17,7 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
 from bnnbench.suites.lam_density_ratio.comparison.figures import figure_blocks
 from bnnbench.suites.lam_density_ratio.comparison.rules import (
     groups,
-    pairwise_p_values,
+    pairwise_tests,
 )
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     STATEMENT,
@@ -91,6 +91,6 @@ def equivalence_paragraph() -> str:
     """Explain that the estimators are equivalent, with tests of the thesis's own numbers."""
     thesis = thesis_evidence()
     every_group = (*groups("optimal"), *groups("undertrained"))
-    ps = [p for group in every_group for _, p in pairwise_p_values(thesis, group)]
+    ps = [test.p for group in every_group for _, test in pairwise_tests(thesis, group)]
     low = sum(p < LEVEL for p in ps)
     return ONE_ALGORITHM.format(pairs=len(ps), low=low, smallest=min(ps), chance=LEVEL * len(ps))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 from bnnbench.experiment.answer_tables import SCORES
-from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
+from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable, all_hold, most_hold
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
@@ -35,7 +35,7 @@ def flows_beat_vae(run: SavedRun) -> CheckResult:
         raise NotTestable("needs K = 0 and a flow")
     gains = {f"K = {k}": run.difference("log_p", f"flow-{k}", "flow-0") for k in lengths}
     better, evidence = all_positive(gains)
-    return sum(better) >= MAJORITY * len(better), evidence
+    return most_hold(better), evidence
 
 
 @claims(
@@ -97,4 +97,4 @@ def weighted_training_helps(run: SavedRun) -> CheckResult:
         differences[f"{name}, fall of the ELBO"] = run.difference("elbo", "flow-0", unit)
         differences[f"{name}, rise of log p(x)"] = run.difference("log_p", unit, "flow-0")
     holds, evidence = all_positive(differences)
-    return all(holds), evidence
+    return all_hold(holds), evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims import CheckResult, Claims, NotTestable, all_hold
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
@@ -76,7 +76,7 @@ def beats_supervised(run: SavedRun, method: str) -> CheckResult:
         for baseline, name in BASELINES.items()
         for labels, gains in _gains(run, method, baseline).items()
     })  # fmt: skip
-    return all(holds), evidence
+    return all_hold(holds), evidence
 
 
 @claims(
