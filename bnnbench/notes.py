@@ -48,9 +48,9 @@ def quantity(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
-def decimals_of(error: float) -> int:
-    """Decimals for two significant digits, after rounding: 0.0996 is 0.10 and needs two."""
-    return max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+def decimals_of(value: float, digits: int = 2) -> int:
+    """Decimals for some significant digits, after rounding: 0.0996 is 0.10 and needs two."""
+    return max(0, digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}"))))
 
 
 def with_interval(value: float, low: float, high: float) -> str:

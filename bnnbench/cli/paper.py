@@ -43,7 +43,9 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     runs = without_duplicates(every)
     report_options.check_renames(names, runs)
     note_omitted_runs(runs)
-    table = paper_table(runs, run_filter.metrics_or(printed_in("figures")), run_filter, names)
+    mine = report_options.find_mine(given.mine, runs) if given.mine else ""
+    metrics = run_filter.metrics_or(printed_in("figures"))
+    table = paper_table(runs, metrics, run_filter, names, mine)
     output_dir = given.output_dir
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)
     with report_write_errors(given.path, output_dir):

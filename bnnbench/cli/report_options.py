@@ -97,6 +97,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "width (default: page)",
     )
     paper.add_argument(
+        "--mine",
+        metavar="NAME",
+        default="",
+        help="mark every mean that is significantly better (+) or worse (-) than the one of this "
+        "method, by the correlated t-test with Holm's correction",
+    )
+    paper.add_argument(
         "--siunitx",
         action="store_true",
         help="align the numbers by columns `S` of the LaTeX package siunitx",
@@ -146,6 +153,27 @@ def check_renames(names: Iterable[str], runs: Runs) -> None:
         *BY_KEY,
     ]
     check_known_names("--rename", tuple(names), dict.fromkeys(known))
+
+
+def find_mine(name: str, runs: Runs) -> str:
+    """Return the label of the method of `--mine`, which may be the label itself.
+
+    Raises:
+        UserError: if no run has this name, or runs with several labels do.
+    """
+    from bnnbench.results.labels import labels
+    from bnnbench.results.run_filter import check_known_names
+
+    methods = dict(zip(labels(runs.scored), map(str, runs.scored["method"]), strict=True))
+    check_known_names("--mine", (name,), dict.fromkeys([*methods.values(), *methods]))
+    found = [name] if name in methods else [key for key, own in methods.items() if own == name]
+    if len(found) > 1:
+        raise UserError(
+            f"--mine: {name!r} has several settings; choose one of {'; '.join(map(repr, found))}.",
+            "--mine",
+            "ambiguous",
+        )
+    return found[0]
 
 
 def read_filtered_runs(

@@ -38,13 +38,23 @@ def test_only_a_table_and_a_figure_are_written(command: Command, outputs: Path) 
     assert "Log-likelihood" not in text and r"\reg{1}{.50}" in text
 
 
-def test_numbers_are_aligned_by_siunitx_if_asked(
+def test_options_of_the_table(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
-    code, _, errors = command("report", str(outputs), "--style", "paper", "--siunitx")
+    make_run(outputs, experiment="gvi_uci", method="vadam")
+    command.assert_refused(
+        *("report", str(outputs), "--style", "paper", "--mine", "vadam"),
+        setting="--mine",
+        code="ambiguous",
+    )
+    words = ["--style", "paper", "--siunitx", "--mine", "vadam, gvi_uci"]
+    code, _, errors = command("report", str(outputs), *words)
     assert code == 0, errors
-    assert "S[table-format=" in (outputs / "report" / "paper.tex").read_text()
+    text = (outputs / "report" / "paper.tex").read_text()
+    assert "S[table-format=" in text and "than vadam, gvi_uci by the same test" in text
+    assert "no comparison with vadam, gvi_uci on yacht" in text
+    assert "mine_outcome" in (outputs / "report" / "paper.csv").read_text()
 
 
 @pytest.mark.slow
@@ -94,6 +104,13 @@ MISTAKES = {
     "a name without text": (["--style", "paper", "--rename", "pbp"], "--rename", "syntax"),
     "an unused name": (["--style", "paper", "--rename", "x=X"], "--rename", "unknown_name"),
     "a name in a report": (["--rename", "pbp=PBP"], "--rename", None),
+    "an unknown method to compare with": (
+        ["--style", "paper", "--mine", "vadm"], "--mine", "unknown_name",
+    ),
+    "a method without runs to compare with": (
+        ["--style", "paper", "--methods", "pbp", "--mine", "vadam"], "--mine", "unknown_name",
+    ),
+    "a method to compare with in a report": (["--mine", "vadam"], "--mine", None),
     "columns of siunitx in a report": (["--siunitx"], "--siunitx", None),
     "all published values": (["--style", "paper", "--all-published"], "--all-published", None),
     "an unknown section": (["--sections", "ranks,ranking"], "--sections", "unknown_name"),

@@ -88,7 +88,7 @@ examples:
   bnnbench report --methods vadam,pbp --datasets yacht,boston --metric crps
   bnnbench report --published-values mine.csv
   bnnbench report --style paper --methods mine,vadam --rename mine="Ours" --rename boston=Boston
-  bnnbench report --style paper --siunitx
+  bnnbench report --style paper --mine vadam --siunitx
 """
 
 
@@ -151,7 +151,7 @@ def run(given: Namespace) -> int:
                 name = "--with" if option == "reference" else f"--{option.replace('_', '-')}"
                 raise UserError(f"{name} does not work with --style paper.", name)
         return paper_command(given, run_filter, names)
-    for option in ("rename", "siunitx"):
+    for option in ("rename", "mine", "siunitx"):
         if getattr(given, option):
             raise UserError(f"--{option} needs --style paper.", f"--{option}")
     from bnnbench.cli.console import open_in_browser

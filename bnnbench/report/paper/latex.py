@@ -40,7 +40,7 @@ BOLD_RULE = (
     "Bold: the best mean and all means that are not significantly worse (two-sided correlated "
     f"t-test on at least {MIN_COMMON_SPLITS} common splits; Nadeau and Bengio, 2003; p below "
     f"{SIGNIFICANCE_LEVEL:g} after Holm's correction over all comparisons with the best mean of "
-    "the data set)."
+    "the same data set and score)."
 )
 
 
@@ -146,6 +146,14 @@ def caption(table: PaperTable) -> str:
     parts = [f"Test {join_words(kinds)}: {scores}."]
     if table.has_comparison:
         parts.append(BOLD_RULE)
+    if table.mine:
+        parts.append(
+            f"$^+$ and $^-$: significantly better or worse than {table.mine} by the same test, "
+            f"corrected over all comparisons with {table.mine}; no mark: no significant difference."
+        )
+        if table.without_mine:
+            where = join_words(table.without_mine)
+            parts.append(f"There is no comparison with {table.mine} on {where}.")
     if any(one.published for one in table.entries):
         sources = f" ({'; '.join(table.sources)})" if table.sources else ""
         parts.append(f"† Published values{sources}, not included in the tests.")
@@ -155,8 +163,13 @@ def caption(table: PaperTable) -> str:
             f"other means on the data set: {join_words(table.other_splits)}."
         )
     if table.diverged_runs:
-        parts.append(f"Diverged splits are excluded: {join_words(table.diverged_runs)}.")
+        parts.append(
+            f"Diverged splits are excluded from the means: {join_words(table.diverged_runs)}. "
+            "Of two methods, one that alone diverged on a split counts as significantly worse."
+        )
     if table.mixed_runs:
         runs = join_words(table.mixed_runs)
-        parts.append(f"Several versions of the code computed these means: {runs}.")
+        parts.append(
+            f"Several versions of the code computed these means, which are not tested: {runs}."
+        )
     return escaped(" ".join(parts))

@@ -44,6 +44,9 @@ MAX_ERROR_DIGITS = 3
 OTHER_SPLITS = "‡"
 """Mark of a score on other splits than the rest of its data set."""
 
+MARKS = {"better": "+", "worse": "-"}
+"""Marks of scores that are significantly better or worse than those of the method of `--mine`."""
+
 
 @dataclass(frozen=True)
 class PrintedCell:
@@ -244,5 +247,6 @@ def print_column(cells: tuple[ScoreCell, ...]) -> Iterator[PrintedCell]:
     """Yield the formatted cells of a column, with the same number of decimals."""
     decimals = column_decimals(cells)
     for cell in cells:
-        mark = OTHER_SPLITS if cell.other_splits else ""
+        outcome = MARKS.get(cell.against_mine.get("outcome", ""), "")
+        mark = OTHER_SPLITS if cell.other_splits else outcome
         yield PrintedCell(*format_cell(cell, decimals), cell.best, mark)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.completeness import code_counts, comparable_losses
+from bnnbench.results.completeness import code_counts, comparable_losses, ranked_pairs
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import not_significantly_worse
+from bnnbench.results.outcomes import compare_with, not_significantly_worse
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import compare_pairs
 from bnnbench.results.split_summary import STATISTICS
+
+COMPARED = ("difference", "low", "high", "p_holm", "outcome")
+"""Columns of `outcomes.compare_with` that a cell keeps."""
 
 CellKey = tuple[str, str, str]
 """Data set, key of the entry, key of the metric."""
@@ -33,6 +37,9 @@ class ScoreCell:
         best: whether the mean is the best or `outcomes.not_significantly_worse`.
         decimals: number of decimals of a published mean; None for our own.
         other_splits: whether the splits are not those of the other runs on the data set.
+        against_best: columns of the comparison with the best mean (`COMPARED`); empty if there is
+            none.
+        against_mine: as `against_best`, with the method of `--mine`.
     """
 
     mean: float
@@ -41,6 +48,8 @@ class ScoreCell:
     best: bool = False
     decimals: int | None = None
     other_splits: bool = False
+    against_best: Mapping[str, Any] = field(default_factory=dict)
+    against_mine: Mapping[str, Any] = field(default_factory=dict)
 
 
 NO_SCORE = ScoreCell(math.nan, math.nan, math.nan)
@@ -78,6 +87,8 @@ class PaperTable:
         other_splits: a description of each run whose splits differ from those of its data set.
         sources: the distinct sources of published values.
         runs: a comment on each run: data set, label, digest and differing settings.
+        mine: the printed name of the method with which all others are compared, or empty.
+        without_mine: printed names of the data sets on which there is no such comparison.
     """
 
     datasets: Mapping[str, str]
@@ -90,6 +101,8 @@ class PaperTable:
     other_splits: tuple[str, ...]
     sources: tuple[str, ...]
     runs: tuple[str, ...]
+    mine: str = ""
+    without_mine: tuple[str, ...] = ()
 
     @property
     def has_comparison(self) -> bool:
@@ -104,6 +117,7 @@ def paper_table(
     metrics: Sequence[Metric],
     run_filter: RunFilter = NO_FILTER,
     names: Mapping[str, str] | None = None,
+    mine: str = "",
 ) -> PaperTable:
     """Build the table of some runs.
 
@@ -113,6 +127,8 @@ def paper_table(
         run_filter: the order of methods and data sets. Other methods follow in alphabetical order,
             published ones last. Data sets without runs are included only if they are named.
         names: printed names by method, label, data set or metric.
+        mine: the label of the run on each data set with which the others are compared; none if
+            empty.
     """
     names = names or {}
     table = runs.scored.assign(label=labels(runs.scored))
@@ -129,17 +145,23 @@ def paper_table(
     sources = [f"{row['source']} {row['year']}".strip() for row in published.to_dict("records")]
     places = {method: place for place, method in enumerate(run_filter.methods)}
     entries.sort(key=lambda e: (places.get(e.method, len(places)), e.published, e.key))
+    cells = dict([*own_cells(runs, table, metrics, mine), *published_cells(published)])
+    compared = {key[0] for key, cell in cells.items() if cell.against_mine}
     return PaperTable(
         datasets={name: names.get(name, name) for name in datasets},
         entries=tuple(entries),
         metrics={metric: names.get(metric.key, default_name(metric)) for metric in metrics},
-        cells=dict([*own_cells(runs, table, metrics), *published_cells(published)]),
+        cells=cells,
         splits=tuple(sorted({int(count) for count in table["splits"]})),
         diverged_runs=tuple(diverged_runs(table, names)),
         mixed_runs=tuple(mixed_runs(table, names)),
         other_splits=tuple(other_splits(runs, table, names)),
         sources=tuple(source for source in dict.fromkeys(sources) if source),
         runs=tuple(run_comments(table)),
+        mine=display_name(mine, ours[mine], names) if mine else "",
+        without_mine=tuple(
+            names.get(name, name) for name in datasets if mine and name not in compared
+        ),
     )
 
 
@@ -166,21 +188,46 @@ def published_key(method: str) -> str:
 
 
 def own_cells(
-    runs: Runs, table: pd.DataFrame, metrics: Sequence[Metric]
+    runs: Runs, table: pd.DataFrame, metrics: Sequence[Metric], mine: str
 ) -> Iterator[tuple[CellKey, ScoreCell]]:
     """Yield the scores of our runs, compared by significance tests on each data set."""
     marked_runs = runs_on_other_splits(runs, table)
-    pairs = compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
+    pairs = ranked_pairs(
+        compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics), table
+    )
     for dataset, group in table.groupby("dataset", sort=False):
         for metric in metrics:
             here = pairs[(pairs["dataset"] == dataset) & (pairs["metric"] == metric.key)]
-            best = not_significantly_worse(comparable_losses(group, metric), here)
-            for run, row in zip(group.index, group.to_dict("records"), strict=True):
+            losses = comparable_losses(group, metric).dropna()
+            best = not_significantly_worse(losses, here)
+            against_best = comparisons(losses.nsmallest(1).index, here)
+            against_mine = comparisons(group.index[group["label"] == mine], here)
+            for run, row in zip(map(str, group.index), group.to_dict("records"), strict=True):
                 mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
-                marked = len(group) > 1 and str(run) in best
-                other = str(run) in marked_runs
-                cell = ScoreCell(mean, stderr, std, marked, other_splits=other)
-                yield (str(dataset), row["label"], metric.key), cell
+                yield (
+                    (str(dataset), row["label"], metric.key),
+                    ScoreCell(
+                        *(mean, stderr, std),
+                        best=len(group) > 1 and run in best,
+                        other_splits=run in marked_runs,
+                        against_best=against_best.get(run, {}),
+                        against_mine=against_mine.get(run, {}),
+                    ),
+                )
+
+
+def comparisons(reference: pd.Index, pairs: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the columns `COMPARED` by run.
+
+    Args:
+        reference: the digest of the run to compare with; empty if there is none.
+        pairs: of one data set and metric, without the runs that are no rivals.
+    """
+    found = {}
+    for run in reference:
+        compared = compare_with(str(run), pairs)[[*COMPARED]]
+        found.update({str(other): row for other, row in compared.to_dict("index").items()})
+    return found
 
 
 def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, ScoreCell]]:

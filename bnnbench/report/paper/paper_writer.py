@@ -16,7 +16,7 @@ from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
 from bnnbench.report.paper.layout import Layout, best_layout
-from bnnbench.report.paper.paper_table import PaperTable
+from bnnbench.report.paper.paper_table import COMPARED, PaperTable
 from bnnbench.report.report_folder import ReportFolder
 
 FILE_STEM = "paper"
@@ -60,4 +60,10 @@ def rows(table: PaperTable) -> Iterator[dict[str, Any]]:
                         "stderr": cell.stderr,
                         "std": cell.std,
                         "bold": int(cell.best),
+                        **{f"best_{key}": cell.against_best.get(key, "") for key in COMPARED},
+                        **{
+                            f"mine_{key}": cell.against_mine.get(key, "")
+                            for key in COMPARED
+                            if table.mine
+                        },
                     }

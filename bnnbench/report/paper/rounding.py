@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import median_high
 
+from bnnbench.notes import decimals_of
 from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.paper_table import ScoreCell
 
@@ -14,12 +15,6 @@ ERROR_DIGITS = 2
 
 MEAN_DIGITS = 4
 """Significant digits of the median mean of a column without standard errors."""
-
-
-def decimals_of(value: float, digits: int) -> int:
-    """Return how many decimals show a positive value with some significant digits."""
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
-    return max(0, digits - 1 - exponent)
 
 
 def column_decimals(cells: Sequence[ScoreCell]) -> int:

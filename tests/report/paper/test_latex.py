@@ -95,7 +95,7 @@ def test_the_best_is_bold_and_the_caption_states_the_rule() -> None:
     assert r"\reg{4}{.57} \pm" in text and r"\reg{-4}{.57} \pm" in text
     assert r"\textit{RMSE $\downarrow$}" in text and r"{Log-likelihood $\uparrow$}" in text
     (caption,) = re.findall(r"\\caption\{(.*)\}\\label\{tab:results\}", text)
-    for words in ("correlated t-test", r"1 \% of the score or 0.01 nats", " 0.95.",
+    for words in ("two-sided correlated t-test", "p below 0.05 after Holm's correction",
                   r"mean $\pm$ standard error over 20 splits", "(Smith \\& Co. 2024)",
                   "RMSE (original units) and log-likelihood (nats per test point)"):  # fmt: skip
         assert words in caption, words
@@ -111,6 +111,16 @@ def test_a_caption_mentions_only_what_applies() -> None:
     assert ": 2 of 20 of a on b." in text
     assert "over 2 to 20 splits" in text
     assert "value on one split" in latex_document(replace(table, splits=(1,)), best_layout(table))
+
+
+def test_the_caption_explains_marks_and_where_there_is_no_comparison() -> None:
+    table = replace(make_paper_table(), mine="Ours & co", without_mine=("a_b", "c"))
+    text = latex_document(table, best_layout(table))
+    for words in (r"$^+$ and $^-$: significantly better or worse than Ours \& co by the same test",
+                  r"There is no comparison with Ours \& co on a\_b and c."):  # fmt: skip
+        assert words in text
+    everywhere = latex_document(replace(table, without_mine=()), best_layout(table))
+    assert "There is no comparison" not in everywhere
 
 
 def test_a_wide_table_takes_both_columns() -> None:
