@@ -11,7 +11,6 @@ import pandas as pd
 from bnnbench.notes import with_interval
 from bnnbench.report import blocks
 from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import RULE
 from bnnbench.results.power import POWER, limit_ratio, with_power
 from bnnbench.results.significance import ROUNDING, SIGNIFICANCE_LEVEL, describe_shared_splits
 
@@ -43,18 +42,18 @@ def needed_cell(pair: Mapping[Any, Any]) -> str:
 
 
 PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {
-    "P(better)": "{p_better:.2f}",
-    "P(equal)": "{p_equivalent:.2f}",
-    "P(worse)": "{p_worse:.2f}",
+    "P(+)": "{p_better:.2f}",
+    "P(=)": "{p_equivalent:.2f}",
+    "P(-)": "{p_worse:.2f}",
 }
 
 OUTCOME_COLUMNS: Mapping[str, blocks.Cell] = {
-    "Sig. better": "{better}",
+    "Better": "{better}",
     "Equivalent": "{equivalent}",
     "Undecided": "{undecided}",
-    "Sig. worse": "{worse}",
+    "Worse": "{worse}",
 }
-"""Numbers of `outcomes.OUTCOMES`."""
+"""Numbers of `outcomes.OUTCOMES`; better and worse are significant."""
 
 PAIR_COLUMNS = blocks.columns(
     {"a": "{a}", "b": "{b}"},
@@ -70,9 +69,9 @@ PAIR_COLUMNS = blocks.columns(
 )
 
 PAIR_STATEMENT = (
-    f"{RULE} a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. "
-    "P(a), P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both "
-    "are practically equivalent, and that b is better; they decide nothing."
+    "a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. P(a), "
+    "P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both are "
+    "practically equivalent, and that b is better; they decide nothing."
 )
 
 
