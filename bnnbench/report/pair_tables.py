@@ -23,6 +23,8 @@ UNLIMITED = "∞"
 
 def difference_cell(pair: Mapping[Any, Any]) -> str:
     """Return the signed difference of a pair and its interval; 0 if it is rounding."""
+    if not math.isfinite(pair["difference"]):
+        return blocks.MISSING
     if max(abs(pair["low"]), abs(pair["high"])) < ROUNDING * abs(pair["mean_b"]):
         return "0"
     return with_interval(pair["difference"], pair["low"], pair["high"])
@@ -41,11 +43,15 @@ def needed_cell(pair: Mapping[Any, Any]) -> str:
     return UNLIMITED if math.isinf(pair["needed"]) else blocks.format_number(pair["needed"], ".0f")
 
 
-PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {
-    "P(+)": "{p_better:.2f}",
-    "P(=)": "{p_equivalent:.2f}",
-    "P(-)": "{p_worse:.2f}",
-}
+def percentages(pair: Mapping[Any, Any]) -> str:
+    """Return the probabilities of better, equivalent and worse in per cent, or a dash."""
+    found = [pair[name] for name in ("p_better", "p_equivalent", "p_worse")]
+    if not all(map(math.isfinite, found)):
+        return blocks.MISSING
+    return "/".join(f"{100 * p:.0f}" for p in found)
+
+
+PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {"P in %": percentages}
 
 OUTCOME_COLUMNS: Mapping[str, blocks.Cell] = {
     "Better": "{better}",

@@ -68,6 +68,7 @@ def metric_blocks(pairs: pd.DataFrame, metric: Metric) -> Iterator[blocks.Block]
         f": mine is significantly better {quantity(better, 'time')}, worse "
         f"{quantity(worse, 'time')}, of {len(pairs)}"
     )
+    yield blocks.Paragraph(title)
     strength = (metric.sign * pairs["mean_b"]).groupby(pairs["dataset"]).rank()
     found = pairs[pairs["outcome"].isin(SIGNIFICANT)]
     listed = found.loc[strength[found.index].sort_values(kind="stable").index[:MAX_ROWS]]
@@ -80,9 +81,7 @@ def metric_blocks(pairs: pd.DataFrame, metric: Metric) -> Iterator[blocks.Block]
             key=lambda column: column.map(places.index) if column.name == "dataset" else column,
             kind="stable",
         )
-        yield blocks.fill(COLUMNS, rows, title=title)
-    else:
-        yield blocks.Paragraph(title)
+        yield blocks.fill(COLUMNS, rows)
     better = metric.sign * pairs["difference"] < 0
     undecided = pairs["outcome"] == "undecided"
     groups = {

@@ -66,10 +66,9 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
 
 STATEMENT = (
     "Difference: mine minus reference on the splits with the same test and training rows, with its "
-    "interval. Holm: p-value, adjusted over the methods of the table. P(+), P(=), "
-    "P(-): probabilities by the Bayesian correlated t-test that mine is better, that "
-    "both are practically equivalent, and that the reference method is better; they decide "
-    "nothing. Needs: splits, see power."
+    "interval. Holm: p-value, adjusted over the methods of the table. P: probabilities "
+    "by the Bayesian correlated t-test that mine is better, that both are practically equivalent, "
+    "and that the reference method is better; they decide nothing. Needs: splits, see power."
 )
 
 OUTCOMES_STATEMENT = (
@@ -246,8 +245,8 @@ def signed_rank_statement(n: int) -> str:
         )
     rate = ERROR_RATES[min(n, max(ERROR_RATES))]
     return (
-        "P(+), P(=), P(-): probabilities by the Bayesian signed-rank test over data "
-        "sets; they decide nothing. With "
+        "P: probabilities of better, equivalent and worse by the Bayesian signed-rank test over "
+        "data sets; they decide nothing. With "
         f"{n} data sets, one of two equal methods is better with a probability above 0.95 in "
         f"{rate:.0%} of cases (simulated)."
     )
