@@ -93,7 +93,7 @@ def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) ->
     best, *others = (names[run] for run in shown)
     found = {name: Point(name, *rest) for name, baseline, *rest in differences if baseline == best}
     points = [Point(best, 0.0), *(found[name] for name in others)]
-    return Panel(verdict.dataset, tuple(points), 0.0, differences, printed_intervals=True)
+    return Panel(verdict.dataset, tuple(points), 0.0, differences, errors="interval")
 
 
 def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:
