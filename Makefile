@@ -23,7 +23,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 run: setup  ## compare vadam and mc_dropout on boston, 20 splits, with each other and with reference results
 	$(BIN)/bnnbench run -m method=vadam,mc_dropout dataset=boston
 	$(BIN)/bnnbench report --methods vadam,mc_dropout --datasets boston
-	$(BIN)/bnnbench compare outputs/uci/boston --with reference
+	$(BIN)/bnnbench compare outputs/uci/boston --mine vadam,mc_dropout
 
 test: setup  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -64,8 +64,10 @@ def test_differences_are_those_of_the_splits(results: ReferenceResults) -> None:
     assert rows.loc[second, "difference"] == pytest.approx(difference.mean())
     share = (rmse["test_rows"] / (rmse["test_rows"] + rmse["training_rows"])).mean()
     scale = difference.std() * (1 / 20 + share / (1 - share)) ** 0.5
-    low, high = stats.t.interval(0.95, 19, difference.mean(), scale)
-    assert rows.loc[second, "interval"] == pytest.approx((high - low) / 2)
+    interval = stats.t.interval(0.95, 19, difference.mean(), scale)
+    assert tuple(rows.loc[second, ["low", "high"]]) == pytest.approx(interval)
+    p = 2 * stats.t.sf(abs(difference.mean()) / scale, 19)
+    assert rows.loc[second, "p_holm"] == pytest.approx(p), "it is the only ranked rival"
 
 
 def test_pages_and_json_have_the_same_numbers(results: ReferenceResults) -> None:

@@ -39,7 +39,7 @@ def format_z(z: float) -> str:
 
 
 def plus_minus(mean: float, error: float = math.nan) -> str:
-    """`mean ± error`: the error to two significant digits, the mean to the same decimals."""
+    """`mean ± standard error`: the error to two significant digits, the mean to the same decimals."""
     if not math.isfinite(mean):
         return MISSING
     # Equal scores can leave an error of a few units in the last place.
@@ -47,6 +47,12 @@ def plus_minus(mean: float, error: float = math.nan) -> str:
         return f"{mean:.4g}"
     decimals = decimals_of(error)
     return f"{mean:.{decimals}f} ± {error:.{decimals}f}"
+
+
+def with_std(mean: float, std: float) -> str:
+    """`mean (sd 0.62)`: the standard deviation to two significant digits, the mean to as many."""
+    text = plus_minus(mean, std)
+    return text.replace("± ", "(sd ") + ")" if "±" in text else text
 
 
 def format_std(std: float) -> str:

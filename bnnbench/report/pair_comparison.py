@@ -18,7 +18,7 @@ from bnnbench.report.sections.significance import COLUMNS
 from bnnbench.results.completeness import ranked_pairs, with_incomplete
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.outcomes import tally, with_outcomes
+from bnnbench.results.outcomes import rule, tally, with_outcomes
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import add_names, compare_pairs
@@ -51,7 +51,7 @@ def pair_blocks(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float)
         yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
     if len(ranked := ranked_pairs(pairs, table)):
         yield fill(COLUMNS, tally(ranked), title="outcomes against all others")
-    yield Paragraph(PAIR_STATEMENT)
+    yield Paragraph(f"{rule(rope)} {PAIR_STATEMENT}")
     yield Paragraph(power_statement())
     if notes := tuple(_notes(folders, table)):
         yield ItemList(notes)

@@ -11,7 +11,6 @@ import pandas as pd
 from bnnbench.notes import with_interval
 from bnnbench.report import blocks
 from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import RULE
 from bnnbench.results.power import POWER, limit_ratio, with_power
 from bnnbench.results.significance import ROUNDING, SIGNIFICANCE_LEVEL, describe_shared_splits
 
@@ -24,6 +23,8 @@ UNLIMITED = "∞"
 
 def difference_cell(pair: Mapping[Any, Any]) -> str:
     """Return the signed difference of a pair and its interval; 0 if it is rounding."""
+    if not math.isfinite(pair["difference"]):
+        return blocks.MISSING
     if max(abs(pair["low"]), abs(pair["high"])) < ROUNDING * abs(pair["mean_b"]):
         return "0"
     return with_interval(pair["difference"], pair["low"], pair["high"])
@@ -42,19 +43,23 @@ def needed_cell(pair: Mapping[Any, Any]) -> str:
     return UNLIMITED if math.isinf(pair["needed"]) else blocks.format_number(pair["needed"], ".0f")
 
 
-PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {
-    "P(better)": "{p_better:.2f}",
-    "P(equal)": "{p_equivalent:.2f}",
-    "P(worse)": "{p_worse:.2f}",
-}
+def percentages(pair: Mapping[Any, Any]) -> str:
+    """Return the probabilities of better, equivalent and worse in per cent, or a dash."""
+    found = [pair[name] for name in ("p_better", "p_equivalent", "p_worse")]
+    if not all(map(math.isfinite, found)):
+        return blocks.MISSING
+    return "/".join(f"{100 * p:.0f}" for p in found)
+
+
+PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {"P in %": percentages}
 
 OUTCOME_COLUMNS: Mapping[str, blocks.Cell] = {
-    "Sig. better": "{better}",
+    "Better": "{better}",
     "Equivalent": "{equivalent}",
     "Undecided": "{undecided}",
-    "Sig. worse": "{worse}",
+    "Worse": "{worse}",
 }
-"""Numbers of `outcomes.OUTCOMES`."""
+"""Numbers of `outcomes.OUTCOMES`; better and worse are significant."""
 
 PAIR_COLUMNS = blocks.columns(
     {"a": "{a}", "b": "{b}"},
@@ -70,9 +75,9 @@ PAIR_COLUMNS = blocks.columns(
 )
 
 PAIR_STATEMENT = (
-    f"{RULE} a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. "
-    "P(a), P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both "
-    "are practically equivalent, and that b is better; they decide nothing."
+    "a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. P(a), "
+    "P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both are "
+    "practically equivalent, and that b is better; they decide nothing."
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnbench.notes import with_interval
-from bnnbench.report.blocks import FigureBlock, plus_minus
+from bnnbench.report.blocks import FigureBlock, plus_minus, with_std
 
 MAX_LINES = 24
 """Lines of a panel. Further runs are in the tables only."""
@@ -52,22 +52,22 @@ class Panel:
         points: from top to bottom. Points with the same name share a line.
         centre: where a vertical line is drawn: the best score, or zero.
         differences: between all names, from which the page takes those to any baseline.
-        printed_intervals: whether intervals are printed as `[low, high]`. Otherwise the errors are
-            standard errors or standard deviations.
+        errors: what the errors of its points are: `stderr`, `std`, or `interval`.
     """
 
     title: str
     points: tuple[Point, ...]
     centre: float = math.nan
     differences: tuple[Difference, ...] = ()
-    printed_intervals: bool = False
+    errors: str = "stderr"
 
     def text(self, point: Point) -> str:
         """Return the printed value of a point."""
         if math.isnan(point.value):
             return "diverged"
-        if not self.printed_intervals:
-            return plus_minus(point.value, point.error)
+        if self.errors != "interval":
+            write = with_std if self.errors == "std" else plus_minus
+            return write(point.value, point.error)
         if math.isnan(point.error):  # the baseline
             return "0"
         return with_interval(point.value, point.value - point.error, point.value + point.error)

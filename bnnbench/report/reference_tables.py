@@ -20,7 +20,7 @@ from bnnbench.report.pair_tables import (
     power_statement,
 )
 from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import RULE
+from bnnbench.results.outcomes import rule
 from bnnbench.results.published.protocol import changed_settings
 from bnnbench.results.ranking import RANKED_METRICS
 from bnnbench.results.reference.comparison import (
@@ -65,16 +65,16 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
 
 
 STATEMENT = (
-    f"{RULE} Difference: mine minus reference on the splits with the same test and training rows, "
-    "with its interval. Holm: p-value, adjusted over the methods of the table. P(better), "
-    "P(equal), P(worse): probabilities by the Bayesian correlated t-test that mine is better, that "
-    "both are practically equivalent, and that the reference method is better; they decide "
-    "nothing. Needs: splits, see power."
+    "Difference: mine minus reference on the splits with the same test and training rows, with its "
+    "interval. Holm: p-value, adjusted over the methods of the table. P: probabilities "
+    "by the Bayesian correlated t-test that mine is better, that both are practically equivalent, "
+    "and that the reference method is better; they decide nothing. Needs: splits, see power."
 )
 
 OUTCOMES_STATEMENT = (
-    "Sig. better, equivalent, undecided, sig. worse: data sets with this outcome of mine against "
-    "the method. If only one of two runs diverged on some split, it is significantly worse."
+    "Better (significantly), equivalent, undecided, worse (significantly): data sets with this "
+    "outcome of mine against the method. If only one of two runs diverged on some split, it is "
+    "significantly worse."
 )
 
 DATASET_COLUMNS = blocks.columns(
@@ -88,7 +88,7 @@ DATASET_COLUMNS = blocks.columns(
     },
 )
 
-COUNTS = {"Data sets": "{datasets}", **OUTCOME_COLUMNS}
+COUNTS = {"Sets": "{datasets}", **OUTCOME_COLUMNS}
 COUNT_COLUMNS = blocks.columns({"Method": "{b}"}, COUNTS)
 OVERALL_COLUMNS = blocks.columns({"Method": "{b}"}, {**COUNTS, **PROBABILITY_COLUMNS})
 
@@ -112,8 +112,7 @@ def reference_blocks(
     for name, pairs in comparison.pairs.groupby("a", sort=False):
         by_metric = [(m, pairs[pairs["metric"] == m.key]) for m in metrics]
         by_metric = [(metric, own) for metric, own in by_metric if len(own)]
-        others = quantity(pairs["b"].nunique(), "reference method")
-        yield blocks.Heading(f"{name} and {others}: track {comparison.track}")
+        yield blocks.Heading(comparison_title(str(name), pairs, comparison))
         yield blocks.ItemList(tuple(
             verdict(own, metric)
             for metric, every in by_metric
@@ -122,7 +121,7 @@ def reference_blocks(
         for metric, every in by_metric:
             for _, own in every.groupby("dataset", sort=False):
                 yield from dataset_table(own, comparison.mine.scored, metric)
-        yield blocks.Paragraph(STATEMENT)
+        yield blocks.Paragraph(f"{rule(comparison.rope)} {STATEMENT}")
         own = comparison.mine.scored.loc[pairs["run_a"].unique()]
         if found := (*own_remarks(own, pairs), *remarks(pairs)):
             yield blocks.ItemList(found)
@@ -132,6 +131,21 @@ def reference_blocks(
                 yield blocks.Heading(f"Power, {metric.inline_title}", 3)
                 yield power_table(every[every["counted"]])
             yield blocks.Paragraph(power_statement())
+
+
+def comparison_title(name: str, pairs: pd.DataFrame, comparison: ReferenceComparison) -> str:
+    """Return the title of the comparison of a method of mine."""
+    count = pairs["b"].nunique()
+    if comparison.track:
+        return f"{name} and {quantity(count, 'reference method')}: track {comparison.track}"
+    return f"{name} and {quantity(count, 'other method')} of these runs"
+
+
+def with_marks(pairs: pd.DataFrame) -> pd.Series:
+    """Return the names of the reference methods, marked `UNRANKED` or `DIVERGED`."""
+    lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
+    unranked = pairs["remark"].map(lambda text: UNRANKED * bool(text))
+    return pairs["b"] + unranked + lost.map({True: DIVERGED, False: ""})
 
 
 def dataset_table(
@@ -145,14 +159,8 @@ def dataset_table(
         metric: the metric.
     """
     run = mine.loc[pairs["run_a"].iloc[0]]
-    lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
-    marks = pairs["remark"].map(lambda text: UNRANKED * bool(text)) + lost.map(
-        {True: DIVERGED, False: ""}
-    )
-    rows = pairs.assign(name=pairs["b"] + marks)
-    rows.loc[~rows["counted"], ["p_better", "p_equivalent", "p_worse", "p_holm", "needed"]] = (
-        math.nan
-    )
+    rows = pairs.assign(name=with_marks(pairs))
+    rows.loc[~rows["counted"], ["p_better", "p_equivalent", "p_worse", "needed"]] = math.nan
     own = {"name": f"{pairs['a'].iloc[0]}{MINE}", "mean_b": run[f"{metric.key}_mean"]}
     rows = pd.concat([rows, pd.DataFrame([own])])
     rows = rows.sort_values("mean_b", key=lambda mean: metric.sign * mean, kind="stable")
@@ -237,8 +245,8 @@ def signed_rank_statement(n: int) -> str:
         )
     rate = ERROR_RATES[min(n, max(ERROR_RATES))]
     return (
-        "P(better), P(equal), P(worse): probabilities by the Bayesian signed-rank test over data "
-        "sets; they decide nothing. With "
+        "P: probabilities of better, equivalent and worse by the Bayesian signed-rank test over "
+        "data sets; they decide nothing. With "
         f"{n} data sets, one of two equal methods is better with a probability above 0.95 in "
         f"{rate:.0%} of cases (simulated)."
     )

@@ -26,12 +26,6 @@ T_TEST = f"(two-sided t-test over repetitions, p below {LEVEL}"
 ALONE, TOGETHER = f"{T_TEST})", f"{T_TEST} after Holm's correction)"
 """Descriptions of a single test, and of several together."""
 
-INTERVALS = (
-    f"its {1 - LEVEL:.0%} interval, contradicted if a two-sided t-test shows the opposite, p below "
-    f"{LEVEL} after Holm's correction, and undecided otherwise"
-)
-"""Ends the description of a comparison with a margin: `within the margin with all of INTERVALS`."""
-
 
 @dataclass(frozen=True)
 class MeanTest:

@@ -18,7 +18,7 @@ import pandas as pd
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import ROPE, SIGNIFICANCE_LEVEL, compare_pairs, holm
+from bnnbench.results.significance import INTERVAL, ROPE, SIGNIFICANCE_LEVEL, compare_pairs, holm
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 """Of the first run of a pair; better and worse are significant."""
@@ -39,14 +39,15 @@ SWAPPED = (
 """Columns of a pair that change places if the runs do."""
 
 
-RULE = (
-    "A run is significantly better or worse than another if the two-sided correlated t-test on "
-    "their common splits gives p below "
-    f"{SIGNIFICANCE_LEVEL:g} after Holm's correction over all comparisons of one data set and "
-    f"metric. Other pairs are equivalent, if the {1 - SIGNIFICANCE_LEVEL:.0%} interval of the "
-    f"difference, which is not adjusted, is within {ROPE:.0%} (RMSE, CRPS) or {ROPE:g} nats of "
-    "zero, and undecided otherwise."
-)
+def rule(rope: float = ROPE) -> str:
+    """Return the rule in words; `rope` as for `significance.rope_width`."""
+    return (
+        "A run is significantly better or worse than another if the two-sided correlated t-test on "
+        f"their common splits gives p below {SIGNIFICANCE_LEVEL:g} after Holm's correction over "
+        "all comparisons of one data set and metric. Other pairs are equivalent, if the "
+        f"{INTERVAL} of the difference, which is not adjusted, is within {100 * rope:g} % (RMSE, "
+        f"CRPS) or {rope:g} nats of zero, and undecided otherwise."
+    )
 
 
 def with_outcomes(pairs: pd.DataFrame, family: Sequence[str] = FAMILY) -> pd.DataFrame:

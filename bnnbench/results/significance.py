@@ -24,6 +24,8 @@ from bnnbench.results.pairing import MIN_COMMON_SPLITS, DatasetPairs
 ROPE = 0.01  # nats for a log-likelihood, a fraction of the mean score for other metrics
 SIGNIFICANCE_LEVEL = 0.05  # of two-sided tests; intervals contain 1 - SIGNIFICANCE_LEVEL
 
+INTERVAL = f"{100 * (1 - SIGNIFICANCE_LEVEL):g} % interval"
+
 ROUNDING = 1e-6
 """Fraction of a score below which a difference is rounding, as of other processors."""
 

@@ -18,7 +18,7 @@ from stored_results import RESULTS, SCORES, converged_runs, ensembles, splits, s
 from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
-from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus
+from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus, with_std
 from bnnbench.report.renderers import markdown
 from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.claims import VERDICTS
@@ -390,7 +390,7 @@ def seeds() -> str:
         for metric in SCORES:
             means, errors = own[f"{metric}_mean"], own[f"{metric}_stderr"]
             title = BY_KEY[metric].title
-            row[f"{title}, mean ± std over seeds"] = plus_minus(means.mean(), means.std())
+            row[f"{title}, mean and sd over seeds"] = with_std(means.mean(), means.std())
             row[f"{title}, standard error over splits"] = format_std(errors.mean())
         rows.append(row)
     return to_markdown(rows)

@@ -20,8 +20,10 @@ from reference_results import METRICS, Track, as_json, best_on, mean_ranks, rank
 
 from bnnbench.cli.reference_cells import MISSING as EMPTY
 from bnnbench.cli.reference_cells import cells_of
+from bnnbench.notes import with_interval
 from bnnbench.report import templates
 from bnnbench.report.blocks import MISSING, format_number, plus_minus
+from bnnbench.report.pair_tables import p_value_text
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.reference.results import ReferenceResults
 
@@ -163,14 +165,14 @@ def track_table(track: Track, metric: Metric) -> str:
 
 
 def score(row: Mapping[str, Any]) -> str:
-    """Return the cell of a run: mean, standard error, and P that the best is better."""
-    p = "best" if row["rank"] == 1 else f"P {format_number(row['p_best'], '.2f')}"
-    return f"{plus_minus(row['mean'], row['stderr'])}<small>{p}</small>"
+    """Return the cell of a run: mean, standard error, and its outcome against the best."""
+    outcome = "best" if row["rank"] == 1 else row["outcome"]
+    return f"{plus_minus(row['mean'], row['stderr'])}<small>{outcome or MISSING}</small>"
 
 
 def dataset_page(dataset: str, found: list[Track]) -> str:
     """Return the page of a data set: differences to the best of each track."""
-    parts = ["Differences are those to the best ranked method; intervals contain 95 %."]
+    parts = ["Differences are those to the best ranked method, with intervals of 95 %."]
     for track in found:
         for metric in METRICS:
             rows = track.tables[metric.key]
@@ -183,16 +185,17 @@ def dataset_page(dataset: str, found: list[Track]) -> str:
 
 def difference_table(rows: pd.DataFrame, methods: str) -> str:
     """Return the runs on a data set with a plot of their differences to the best."""
-    reach = rows["difference"].abs() + rows["interval"]
+    reach = rows[["low", "high"]].abs().max(axis=1)
     limit = float(1.2 * reach.quantile(0.8)) if reach.notna().any() else 1.0
     lines = [
         {
             "Method": link(f"{methods}/{row['method']}", row["label"]),
             "Mean ± se": plus_minus(row["mean"], row["stderr"]),
             "Rank": format_number(row["rank"], ".3g"),
-            "Difference": plus_minus(row["difference"], row["interval"]),
-            "Plot": dot(row["difference"], row["interval"], limit),
-            "P": format_number(row["p_best"], ".2f"),
+            "Difference": difference_text(row),
+            "Plot": dot(row, limit),
+            "Holm": p_value_text(row["p_holm"]),
+            "Outcome": row["outcome"] or MISSING,
             "Detectable": format_number(row["detectable"], ".2g"),
             "CPU / map": format_number(row["ratio"], ".2g"),
             "Tuned": row["tuning"],
@@ -200,17 +203,23 @@ def difference_table(rows: pd.DataFrame, methods: str) -> str:
         }
         for row in rows.to_dict("records")
     ]
-    return html_table(lines, ("Method", "Plot", "Tuned", "Note"), rows["note"] != "")
+    text = ("Method", "Plot", "Outcome", "Tuned", "Note")
+    return html_table(lines, text, rows["note"] != "")
 
 
-def dot(difference: float, interval: float, limit: float) -> str:
+def difference_text(row: Mapping[str, Any]) -> str:
+    """Return a difference and its interval, or a dash."""
+    known = np.isfinite(row["difference"])
+    return with_interval(row["difference"], row["low"], row["high"]) if known else MISSING
+
+
+def dot(row: Mapping[str, Any], limit: float) -> str:
     """Return a dot with its interval between -limit and limit; what is beyond ends at the edge."""
-    if not np.isfinite(difference):
+    if not np.isfinite(row["difference"]):
         return ""
-    low, middle, high = np.clip(
-        100 * np.array([difference - interval, difference, difference + interval]) / limit, -98, 98
-    )
-    text = escape(plus_minus(difference, interval))
+    places = np.array([row["low"], row["difference"], row["high"]])
+    low, middle, high = np.clip(100 * places / limit, -98, 98)
+    text = escape(difference_text(row))
     return (
         f'<svg viewBox="-100 -10 200 20" role="img" aria-label="{text}" stroke="currentColor">'
         '<path d="M0 -10V10" stroke-dasharray="2 2" opacity="0.5"/>'

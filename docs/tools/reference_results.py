@@ -11,13 +11,14 @@ import pandas as pd
 
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
+from bnnbench.results.outcomes import with_outcomes
 from bnnbench.results.pairing import DatasetPairs, dataset_pairs
 from bnnbench.results.power import with_power
 from bnnbench.results.ranking import RANKED_METRICS, largest_block, rank_scores
 from bnnbench.results.reference.results import ReferenceResults, reference_runs
 from bnnbench.results.reference.tracks import TRACKS
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs
+from bnnbench.results.significance import compare_pairs
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
         A row per run: `label`, `method`, `dataset`, `tuning`, `splits`, `note` (why it is
         not ranked, or empty), `ratio` (median CPU time of a split over that of `map`),
         `mean` and `stderr`, `rank` (missing if it is not ranked), and for all but the best
-        `difference` (run - best), `interval` (half its width), `detectable` (the smallest
-        difference that the splits detect) and `p_best` (probability that the best is better).
+        `difference` (run - best), `low` and `high` (the ends of its interval), `detectable` (the
+        smallest difference that the splits detect), and for ranked ones `p_holm` and `outcome`,
+        adjusted over the ranked runs of the data set.
     """
     table = runs.scored
     rows = table[["method", "dataset", "tuning", "splits"]].assign(
@@ -80,11 +82,10 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
     rows = rows.assign(rank=losses.groupby(rows["dataset"]).rank())
     best = losses.dropna().groupby(rows["dataset"]).idxmin()
     pairs = compare_pairs(pairs_with(best, runs, metric), metrics=[metric]).set_index("run_a")
-    compared = with_power(pairs)[["difference", "interval", "detectable"]].assign(
-        p_best=pairs["p_worse"]
-    )
+    compared = with_power(pairs)[["difference", "low", "high", "detectable"]].astype(float)
+    tested = with_outcomes(pairs[pairs.index.isin(losses.dropna().index)])[["p_holm", "outcome"]]
     order = ["dataset", "rank", "label"]
-    return rows.join(compared.astype(float)).sort_values(order, kind="stable")
+    return rows.join(compared).join(tested).sort_values(order, kind="stable")
 
 
 def cost_over_map(runs: Runs) -> pd.Series:
@@ -128,9 +129,9 @@ def mean_ranks(rows: pd.DataFrame, metric: Metric) -> tuple[pd.Series, list[str]
 
 
 def best_on(rows: pd.DataFrame) -> pd.Series:
-    """Return on how many data sets no ranked method is credibly better, by method."""
+    """Return on how many data sets a method is not significantly worse than the best ranked one."""
     ranked = rows[rows["note"] == ""]
-    return (~(ranked["p_best"] > DECISION_PROBABILITY)).groupby(ranked["method"]).sum()
+    return (ranked["outcome"] != "worse").groupby(ranked["method"]).sum()
 
 
 def ranks_and_times(track: Track) -> pd.DataFrame | None:
@@ -146,7 +147,7 @@ def ranks_and_times(track: Track) -> pd.DataFrame | None:
 def as_json(found: list[Track]) -> dict[str, Any]:
     """Return all numbers, for other programs; missing ones are null."""
     columns = ["run", "method", "dataset", "mean", "stderr", "splits", "rank", "difference",
-               "interval", "detectable", "p_best", "ratio", "tuning", "note"]  # fmt: skip
+               "low", "high", "detectable", "p_holm", "outcome", "ratio", "tuning", "note"]  # fmt: skip
     return {
         "tracks": {
             track.name: {

@@ -11,31 +11,32 @@ from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs
 from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
 from bnnbench.constraints import check_between
+from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Block
-    from bnnbench.results.metrics import Metric
     from bnnbench.results.run_filter import RunFilter
     from bnnbench.results.run_tables import Runs
 
-SUMMARY = "compare methods by a Bayesian test"
+SUMMARY = "compare methods by a test of significance"
 
 DESCRIPTION = """\
-Compare finished runs by the Bayesian correlated t-test on the splits that they share.
+Compare finished runs by the correlated t-test on the splits that they share.
 
-For every pair of runs, on every data set and metric, it prints the probability that the first is
-better, that both are practically equivalent, and that the second is better; the smallest difference
-that the splits can detect; and how many splits would detect the observed one. Training sets of
-different splits overlap; the test corrects its variance for this, by the fraction of test rows,
-which a plain standard error does not. Two runs share a split if they train and test on the same
-rows, whatever its number. At least three common splits are needed.
+A run is significantly better or worse if the two-sided p-value is below 0.05 after Holm's
+correction over all comparisons of one data set and metric. Other pairs are equivalent or undecided.
+For every pair of runs, on every data set and metric, it prints the difference with its 95 %
+interval, the smallest difference that the splits can detect, and how many splits would detect the
+observed one. Training sets of different splits overlap; the test corrects its variance for this, by
+the fraction of test rows, which a plain standard error does not. Two runs share a split if they
+train and test on the same rows, whatever its number. At least three common splits are needed.
 
-With --with reference, every run is compared with the reference results of its track (runs under the
-same protocol): p-values are corrected for the number of methods (Holm), and data sets are combined
-by wins, ties, losses and mean ranks, from six data sets on also by the Bayesian signed-rank test.
-Runs of other protocols are only subtracted.
+With --mine, the runs of one or several methods are compared with the reference results of their
+track (runs under the same protocol), on one screen: which differences are significant, which are
+undecided, and on what data this rests. --all adds a table per data set, outcomes over data sets,
+and the power. On data sets without reference results, the other runs below PATH are the rivals.
 """
 
 EXAMPLES = """\
@@ -45,15 +46,34 @@ examples:
   bnnbench compare RUN_A RUN_B                       two runs, or two folders of runs
   bnnbench compare --rope 0.02                       ignore differences below 2 % (0.02 nats)
   bnnbench compare --published                       our results and published ones, with z-scores
-  bnnbench compare outputs/uci --with reference      each run and all reference methods of its track
-  bnnbench compare outputs/uci --with reference:book@mine --methods vadam,pbp --metric rmse
+  bnnbench compare --mine mymethod                   my runs and all reference methods, one screen
+  bnnbench compare --mine mymethod --all             the same with every difference and the power
+  bnnbench compare --mine a,b --methods vadam,pbp --metric rmse --with reference:book@results
+  bnnbench compare outputs/uci --with reference      every run and all reference methods
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
-        "paths", metavar="PATH", nargs="*", type=Path, help="one or two folders (default: outputs)"
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        type=Path,
+        help="one or two folders, with --mine or --with any number (default: outputs)",
+    )
+    parser.add_argument(
+        "--mine",
+        metavar="NAME[,NAME]",
+        type=report_options.split_names,
+        default=(),
+        help="methods of mine, or folders of my runs, to compare with reference results",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="print every difference of a comparison with reference "
+        "results, probabilities and the power",
     )
     parser.add_argument(
         "--rope",
@@ -69,7 +89,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "method whose scores of the same splits were published",
     )
     parser.add_argument("--with", dest="reference", default="", **REFERENCE_OPTION)
-    text = "only these, in this order; with --with reference, only these reference methods"
+    text = "only these, in this order; with reference results, only these reference methods"
     parser.add_argument("--methods", **NAMES | {"help": text})
     parser.add_argument("--metric", **METRICS)
     report_options.add_run_selection(parser)
@@ -81,69 +101,116 @@ def run(given: Namespace) -> int:
     Raises:
         UserError: if there is nothing to compare, or an option is wrong.
     """
-    check_between("--rope", given.rope, 0, low_included=True)
-    if given.published and given.reference:
-        raise UserError("use either --published or --with reference.", "--with")
-    if len(given.paths) > (1 if given.published or given.reference else 2):
-        raise UserError(
-            "compare takes one or two folders; with --published or --with, only one.", "PATH"
-        )
+    _check_options(given)
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
     from bnnbench.report.renderers.terminal import render
-    from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.readable_runs import use_readable
-    from bnnbench.results.run_filter import RunFilter, filter_runs
-    from bnnbench.results.run_tables import read_runs, require_scores
 
-    # Those of --methods are the reference methods, with --with reference.
-    methods = () if given.reference else given.methods
-    where = report_options.parse_where(given.where)
-    run_filter = RunFilter(methods, (), given.metric, where, given.trials)
-    folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
-    for runs in folders:
-        require_scores(runs)
-    selected = [use_readable(runs, lambda r: filter_runs(r, run_filter))[1] for runs in folders]
-    if not given.published:
-        selected = [*map(without_duplicates, selected)]
-    for runs in selected:
-        note_omitted_runs(runs)
-        require_scores(runs)
     console = stdout()
-    for renderable in render(_blocks(selected, given, run_filter)):
+    for renderable in render(_blocks(given)):
         console.print(renderable, highlight=False)
     return 0
 
 
-def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) -> Iterable[Block]:
+def _check_options(given: Namespace) -> None:
+    """Raise a `UserError` for options that do not go together."""
+    check_between("--rope", given.rope, 0, low_included=True)
+    with_reference = given.reference or given.mine
+    if given.published and with_reference:
+        raise UserError("use either --published or --mine and --with.", "--published")
+    if given.all and not with_reference:
+        raise UserError("--all needs --mine or --with reference.", "--all")
+    if (given.published and len(given.paths) > 1) or (not with_reference and len(given.paths) > 2):
+        raise UserError(
+            "compare takes one or two folders; with --published one, with --mine or --with "
+            "reference any number.",
+            "PATH",
+        )
+
+
+def _blocks(given: Namespace) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
     from bnnbench.report.pair_comparison import pair_blocks
+    from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
+    from bnnbench.results.run_filter import RunFilter
 
-    if given.reference:
-        metrics = run_filter.metrics_or(printed_in("figures"))
-        return _reference_blocks(folders[0], given.reference, metrics, given.rope, given.methods)
+    where = report_options.parse_where(given.where)
+    # Those of --methods are the reference methods, with --mine or --with reference.
+    methods = () if given.mine or given.reference else given.methods
+    run_filter = RunFilter(methods, (), given.metric, where, given.trials)
+    paths = given.paths or [Path("outputs")]
+    if given.mine or given.reference:
+        return _reference_blocks(given, run_filter)
+    folders = [_read([path], run_filter) for path in paths]
     if given.published:
         return _published_blocks(folders[0], given.rope)
-    return pair_blocks(folders, run_filter.metrics_or(printed_in("pairs")), given.rope)
+    selected = [*map(without_duplicates, folders)]
+    return pair_blocks(selected, run_filter.metrics_or(printed_in("pairs")), given.rope)
 
 
-def _reference_blocks(
-    runs: Runs,
-    with_reference: str,
-    metrics: Sequence[Metric],
-    rope: float,
-    methods: tuple[str, ...],
-) -> Iterator[Block]:
-    """Yield the comparison of every run with the reference results of its track."""
+def _read(paths: Sequence[Path], run_filter: RunFilter) -> Runs:
+    """Return the selected runs with scores below some folders, and print what was left out."""
+    from bnnbench.results.readable_runs import use_readable
+    from bnnbench.results.run_filter import filter_runs
+    from bnnbench.results.run_tables import read_runs, require_scores
+
+    runs = read_runs(paths[0], others=paths[1:])
+    require_scores(runs)
+    selected = use_readable(runs, lambda readable: filter_runs(readable, run_filter))[1]
+    note_omitted_runs(selected)
+    require_scores(selected)
+    return selected
+
+
+def _reference_blocks(given: Namespace, run_filter: RunFilter) -> Iterator[Block]:
+    """Yield the comparison of my runs with the reference results of their tracks."""
+    from bnnbench.report.reference_summary import summary_blocks
     from bnnbench.report.reference_tables import reference_blocks
-    from bnnbench.results.reference.comparison import compare_with_reference
+    from bnnbench.results.metrics import printed_in
+    from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference
 
-    comparisons = compare_with_reference(runs, with_reference, metrics, rope, methods)
+    mine, others = _mine_and_others(given, run_filter)
+    metrics = run_filter.metrics_or(printed_in("figures"))
+    comparisons = compare_with_reference(
+        mine, given.reference or REFERENCE, metrics, given.rope, given.methods, others
+    )
     for message in comparisons.left_out:
         note(message)
     for comparison in comparisons.tracks:
-        yield from reference_blocks(comparison, metrics)
+        yield from summary_blocks(comparison, metrics)
+        if given.all:
+            yield from reference_blocks(comparison, metrics)
+
+
+def _mine_and_others(given: Namespace, run_filter: RunFilter) -> tuple[Runs, Runs | None]:
+    """Return the runs of `--mine`, by default all, and the other ones."""
+    import pandas as pd
+
+    from bnnbench.experiment.find_runs import finished_runs
+    from bnnbench.results.configurations import without_duplicates
+    from bnnbench.results.run_filter import check_known_names, with_tables
+    from bnnbench.results.run_tables import is_folder
+
+    found = [Path(name) for name in given.mine if is_folder(Path(name))]
+    folders = [folder for folder in found if any(finished_runs(folder))]
+    names = [name for name in given.mine if Path(name) not in folders]
+    paths = given.paths or ([] if folders and not names else [Path("outputs")])
+    runs = _read([*paths, *folders], run_filter)
+    if not given.mine:
+        return without_duplicates(runs), None
+    table = runs.scored
+    check_known_names("--mine", names, dict.fromkeys(sorted(table["method"].unique())))
+    roots = [folder.resolve() for folder in folders]
+    inside = [
+        any(runs.folders[str(run)].root.resolve().is_relative_to(root) for root in roots)
+        for run in table.index
+    ]
+    is_mine = table["method"].isin(names) | pd.Series(inside, table.index, dtype=bool)
+    mine = without_duplicates(with_tables(runs, {KIND: table[is_mine]}))
+    if is_mine.all():
+        return mine, None
+    return mine, without_duplicates(with_tables(runs, {KIND: table[~is_mine]}))
 
 
 def _published_blocks(runs: Runs, rope: float) -> list[Block]:

@@ -25,8 +25,8 @@ def paper_figure(table: PaperTable, metric: Metric, error: str = "stderr") -> Fi
             spread = cell.stderr if error == "stderr" else cell.std
             source = "published" if one.published else ""
             points.append(Point(one.name, cell.mean, spread, cell.best, source))
-        panels.append(Panel(title, tuple(points)))
+        panels.append(Panel(title, tuple(points), errors=error))
     unit = {"target": "original units", "nats": "nats", "s": "s"}[metric.unit]
     name = name_in_sentence(metric, table.metrics[metric])
-    axis = f"test {name} [{unit}], mean ± {ERROR_BARS[error]}"
+    axis = f"test {name} [{unit}], mean and {ERROR_BARS[error]}"
     return points_figure(panels, axis, IN_COLUMN if len(panels) <= IN_COLUMN.columns else ON_PAGE)

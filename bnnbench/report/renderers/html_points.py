@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from bnnbench.report.blocks import plus_minus
 from bnnbench.report.points import Panel, Point, PointsBlock
 
 DIGITS = 5
@@ -54,7 +53,7 @@ def _mark(point: Point, panel: Panel) -> dict[str, Any]:
         "place": _percent(np.clip(point.value, low, high), panel),
         "left": left,
         "width": round(right - left, 2),
-        "title": f"{plus_minus(point.value, point.error)}, {point.source}" if point.source else "",
+        "title": f"{panel.text(point)}, {point.source}" if point.source else "",
     }
 
 

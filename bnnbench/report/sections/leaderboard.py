@@ -11,7 +11,7 @@ from bnnbench.report import blocks
 from bnnbench.report.pair_tables import difference_cell, p_value_text
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.outcomes import RULE
+from bnnbench.results.outcomes import rule
 from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import has_protocol
 from bnnbench.results.published.values import PUBLIC, published_means
@@ -35,7 +35,7 @@ LEADERBOARD_STATEMENT = (
 SPLITS_STATEMENT = (
     "Our runs compared with methods whose scores of single splits were published, on splits with "
     "the same test rows: ours minus published, with its interval, and the p-value adjusted over "
-    f"all published methods of the data set and metric. {RULE}"
+    f"all published methods of the data set and metric. {rule()}"
 )
 
 PAIR_COLUMNS = blocks.columns(

@@ -36,7 +36,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
 def score_caption(table: pd.DataFrame, metric: Metric, error: str) -> str:
     """Explain the points, intervals and markers."""
     text = (
-        f"Test {metric.inline_title} by data set, best first ({metric.better} is better): mean ± "
+        f"Test {metric.inline_title} by data set, best first ({metric.better} is better): mean and "
         f"{blocks.ERROR_BARS[error]} over splits. Filled: the best, and runs that are not "
         "significantly worse (correlated t-test, Holm)"
     )
@@ -74,5 +74,6 @@ def score_panels(
             if math.isfinite(row.get(f"{key}_published", math.nan)):
                 theirs = row[f"{key}_published"], row[f"{key}_published_{error}"]
                 points.append(Point(name, *theirs, filled=False, source=row[f"{key}_source"]))
-        panels.append(Panel(str(dataset), tuple(points), float(own[f"{key}_mean"].iloc[0])))
+        best_mean = float(own[f"{key}_mean"].iloc[0])
+        panels.append(Panel(str(dataset), tuple(points), best_mean, errors=error))
     return panels

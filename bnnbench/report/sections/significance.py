@@ -18,7 +18,7 @@ from bnnbench.results.outcomes import SIGNIFICANT, all_pairs, from_both_sides, t
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import (
-    SIGNIFICANCE_LEVEL,
+    INTERVAL,
     add_names,
     compare_pairs,
     describe_shared_splits,
@@ -61,7 +61,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         caption = (
             f"Difference in test {metric.inline_title} to a baseline, by default the best run of "
             f"the data set ({metric.better} is better): mean over common splits and its "
-            f"{1 - SIGNIFICANCE_LEVEL:.0%} interval, not adjusted. Filled: significant after "
+            f"{INTERVAL}, not adjusted. Filled: significant after "
             "Holm's correction over all differences to the baseline"
         )
         axis = f"difference in {metric.axis}"
@@ -93,7 +93,7 @@ def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) ->
     best, *others = (names[run] for run in shown)
     found = {name: Point(name, *rest) for name, baseline, *rest in differences if baseline == best}
     points = [Point(best, 0.0), *(found[name] for name in others)]
-    return Panel(verdict.dataset, tuple(points), 0.0, differences, printed_intervals=True)
+    return Panel(verdict.dataset, tuple(points), 0.0, differences, errors="interval")
 
 
 def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.outcomes import RULE
+from bnnbench.results.outcomes import rule
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.verdict import Verdict, find_verdicts
@@ -29,7 +29,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.Heading("Verdict", 1)
     yield from verdict_blocks(runs, style)
     if len(pairs_of(runs, style.run_filter.metrics_or(printed_in("figures")))):
-        yield blocks.Paragraph(f"{RULE} Here these are all comparisons with the best run.")
+        yield blocks.Paragraph(f"{rule()} Here these are all comparisons with the best run.")
 
 
 def verdict_blocks(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

@@ -15,6 +15,8 @@ import pandas as pd
 
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
+from bnnbench.near_names import list_names
+from bnnbench.results.completeness import with_incomplete
 from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
@@ -68,7 +70,7 @@ class ReferenceComparison:
     """Runs and the reference runs of one track.
 
     Attributes:
-        track: of the reference runs.
+        track: of the reference runs; empty if others of the user's runs take their place.
         mine: the compared runs on data sets of the track; their table has the columns of
             `ReferenceResults.runs` that `with_track` and `with_ranked` add.
         reference: the runs of the track on these data sets.
@@ -111,6 +113,7 @@ def compare_with_reference(
     metrics: Sequence[Metric],
     rope: float,
     methods: tuple[str, ...] = (),
+    others: Runs | None = None,
 ) -> Comparisons:
     """Compare runs with reference runs, by track.
 
@@ -120,7 +123,9 @@ def compare_with_reference(
             own if a reference run there has the same protocol.
         metrics: the metrics.
         rope: as for `rope_width`.
-        methods: labels of the reference methods to compare with; all by default.
+        methods: labels of the reference methods to compare with, all by default; those of `runs`
+            and `others` are allowed too.
+        others: further runs, with which those on data sets without reference results are compared.
 
     Raises:
         UserError: if the folder, the track or a method is unknown, reference results lack a metric,
@@ -135,7 +140,7 @@ def compare_with_reference(
         )
     track, folder = parse_reference(with_reference)
     results = read_reference_results(folder)
-    check_known_names("--methods", methods, dict.fromkeys(sorted(results.runs["method"].unique())))
+    methods = among_reference(methods, results, runs, others)
     table, found, compared = with_track(runs.scored), [], set[str]()
     for one in [track] if track else [name for name in TRACKS if name in {*table["track"]}]:
         own = table if track else table[table["track"] == one]
@@ -153,6 +158,11 @@ def compare_with_reference(
             described = describe_pairs(pairs, mine.scored, reference.scored)
             found.append(ReferenceComparison(one, mine, reference, rope, described))
             compared |= {*pairs["run_a"]}
+    own = table[~table["dataset"].isin(results.runs["dataset"])]
+    mine = with_table(runs, own)
+    if others and (local := compare_with_others(mine, others, metrics, rope)):
+        found.append(local)
+        compared |= {*local.pairs["run_a"]}
     rest = with_table(runs, table[~table.index.isin(compared)])
     left_out = tuple(left_out_messages(rest.scored, rest.splits, results, methods))
     if not found:
@@ -163,6 +173,48 @@ def compare_with_reference(
             "nothing_comparable",
         )
     return Comparisons(tuple(found), left_out)
+
+
+def among_reference(
+    methods: tuple[str, ...], results: ReferenceResults, *own: Runs | None
+) -> tuple[str, ...]:
+    """Return the selected methods that are reference methods.
+
+    Raises:
+        UserError: if one is neither that nor a method of my own runs, or if none is left.
+    """
+    known = {*results.runs["method"]}
+    mine = {name for runs in own if runs is not None for name in runs.scored["method"]}
+    check_known_names("--methods", methods, dict.fromkeys(sorted(known | mine)))
+    selected = tuple(name for name in methods if name in known)
+    if methods and not selected:
+        raise UserError(
+            f"--methods: {', '.join(methods)} {'is' if len(methods) == 1 else 'are'} not among the "
+            f"reference methods (available: {list_names(sorted(known), methods[0])}).",
+            "--methods",
+            "no_reference_method",
+        )
+    return selected
+
+
+def compare_with_others(
+    runs: Runs, others: Runs, metrics: Sequence[Metric], rope: float
+) -> ReferenceComparison | None:
+    """Compare runs with others on the same splits; None if there are none.
+
+    The comparison has an empty track.
+    """
+    if runs.scored.empty:
+        return None
+    both = pd.concat([runs.scored, others.scored])
+    both = with_track(with_incomplete(both, pd.concat([runs.splits, others.splits])))
+    both = both.assign(unranked=both["incomplete"])
+    mine, rivals = (with_table(one, both.loc[one.scored.index]) for one in (runs, others))
+    pairs = compare_pairs(dataset_pairs(mine, rivals, metrics=metrics), rope, metrics)
+    if pairs.empty:
+        return None
+    described = describe_pairs(pairs, mine.scored, rivals.scored)
+    return ReferenceComparison("", mine, rivals, rope, described)
 
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:

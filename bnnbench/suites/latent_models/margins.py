@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.claims import CheckResult
 from bnnbench.results.mean_tests import LEVEL, are_within, one_sample
+from bnnbench.results.significance import INTERVAL
 
 EQUAL = (
-    f"(with the whole {1 - LEVEL:.0%} interval of the t-test over repetitions; contradicted if the "
+    f"(with the whole {INTERVAL} of the t-test over repetitions; contradicted if the "
     f"margin is significantly exceeded, p below {LEVEL} after Holm's correction)"
 )
 """Description of the tests in a rule."""

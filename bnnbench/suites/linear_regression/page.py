@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import damaged_file_error, read_table
-from bnnbench.report.blocks import TableBlock, label_columns, number_columns, plus_minus
+from bnnbench.report.blocks import TableBlock, label_columns, number_columns, with_std
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.labels import short_name
@@ -158,7 +158,7 @@ def line_table(folder: RunFolder) -> TableBlock:
     for name in ("learned", "mean field", "exact"):
         rows_of_posterior = posterior[posterior["posterior"] == name]
         cells = [
-            plus_minus(*pair)
+            with_std(*pair)
             for pair in zip(rows_of_posterior["mean"], rows_of_posterior["std"], strict=True)
         ]
         shared = rows_of_posterior.iloc[0]
@@ -167,7 +167,7 @@ def line_table(folder: RunFolder) -> TableBlock:
         (*label_columns("posterior"), *number_columns("w0", "w1", "correlation", "KL")),
         tuple(rows),
         title=short_name(names),
-        caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
+        caption=f"posterior mean and standard deviation (sd), units of the data; known {precisions}; "
         "KL(row || exact) in nats",
     )
 

@@ -197,7 +197,7 @@ def depends_on_order(run: SavedRun) -> CheckResult:
     scale = run.answer(tables.SCALE, tables.ADF)["exact"]
     return (
         std > MIN_RELATIVE_STD * scale,
-        f"mean ± {std:.2g} over orders, exact posterior ± {scale:.2g} {size_of(run)}",
+        f"sd of the mean over orders {std:.2g}, of the exact posterior {scale:.2g} {size_of(run)}",
     )
 
 

@@ -111,7 +111,7 @@ def depends_on_order(run: SavedRun, setting: str) -> CheckResult:
     )
     std, ep_range = float(adf[1:].std()), float(np.ptp(ep) / ep.mean())
     depends = std > MIN_RELATIVE_STD * exact_value(run, tables.STD)
-    evidence = f"{setting}: means of ADF ± {std:.2g} over orders, of EP within {ep_range:.0e}"
+    evidence = f"{setting}: sd of the means of ADF over orders {std:.2g}, those of EP within {ep_range:.0e}"
     return depends and ep_range < QUADRATURE_TOLERANCE, evidence
 
 
@@ -198,7 +198,7 @@ def interpolates(run: SavedRun, approximation: str, tolerance: float) -> CheckRe
     ):
         mean, std = (run.value(quantity, name, setting) for quantity in (tables.MEAN, tables.STD))
         error = max(abs(row["mean"] / mean - 1), abs(row["std"] / std - 1))
-        numbers = f"{row['mean']:.4g} ± {row['std']:.4g}, {name} {mean:.4g} ± {std:.4g}"
+        numbers = f"{row['mean']:.4g} (sd {row['std']:.4g}), {name} {mean:.4g} (sd {std:.4g})"
         results.append((bool(error < limit), f"alpha {row['alpha']:.3g}: {numbers}"))
     return combine(results)
 

@@ -24,6 +24,7 @@ from bnnbench.results.mean_tests import (
     welch,
 )
 from bnnbench.results.saved_run import summarise
+from bnnbench.results.significance import INTERVAL
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     DATA,
@@ -136,7 +137,7 @@ def estimators_are_ordered(evidence: ImageEvidence) -> CheckResult:
     source="10.2",
     data=DATA,
     rule=f"the difference of every other pair of one divergence is within {MARGIN} of zero, with "
-    f"its whole {1 - LEVEL:.0%} interval (Welch); contradicted if it is significantly larger, by "
+    f"its whole {INTERVAL} (Welch); contradicted if it is significantly larger, by "
     "Holm's correction",
 )
 def others_do_not_differ(evidence: ImageEvidence) -> CheckResult:

@@ -25,6 +25,7 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
+from bnnbench.results.significance import INTERVAL
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     MIN_REPETITIONS,
     SprinklerEvidence,
@@ -188,7 +189,7 @@ def is_at_floor(evidence: SprinklerEvidence) -> CheckResult:
     source="5.4, 8.3",
     rule="every mean KL divergence from the posterior, by nearest neighbours, is less than "
     f"{EQUIVALENCE_MARGIN} nats above that of exact posterior draws, {EXACT_KL}, with its whole "
-    f"{1 - LEVEL:.0%} interval; contradicted if it is significantly larger, by Holm's correction",
+    f"{INTERVAL}; contradicted if it is significantly larger, by Holm's correction",
 )
 def kl_is_that_of_exact_draws(evidence: SprinklerEvidence) -> CheckResult:
     runs = evidence.available(cells("optimal", "prior"))
@@ -268,7 +269,7 @@ def means_are_in_order(evidence: SprinklerEvidence) -> Iterator[Case]:
     rule="p of the t-test, paired for repetitions with the same initial weights and random "
     f"numbers, is below {LEVEL} after Holm's correction for all pairs, in at least half of the "
     "groups; contradicted if in more of them all differences are, with their "
-    f"{1 - LEVEL:.0%} intervals, within {EQUIVALENCE_MARGIN} nats of zero",
+    f"{INTERVAL}s, within {EQUIVALENCE_MARGIN} nats of zero",
 )
 def estimators_differ(evidence: SprinklerEvidence) -> CheckResult:
     complete = complete_groups(evidence, "undertrained")

@@ -19,6 +19,7 @@ from bnnbench.results.mean_tests import (
     positive,
     welch,
 )
+from bnnbench.results.significance import INTERVAL
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 from bnnbench.suites.lam_density_ratio.names import (
@@ -85,7 +86,7 @@ EQUIVALENCE_MARGIN = 0.005
 """Difference of the average KL, nats, within which configurations are equivalent."""
 
 EQUIVALENT = (
-    f"within {EQUIVALENCE_MARGIN} nats of zero, with its whole {1 - LEVEL:.0%} interval (Welch); "
+    f"within {EQUIVALENCE_MARGIN} nats of zero, with its whole {INTERVAL} (Welch); "
     "contradicted if it is significantly larger"
 )
 
