@@ -52,8 +52,8 @@ def test_options_of_the_table(
     code, _, errors = command("report", str(outputs), *words)
     assert code == 0, errors
     text = (outputs / "report" / "paper.tex").read_text()
-    assert "S[table-format=" in text and "than vadam, gvi_uci by the same test" in text
-    assert "no comparison with vadam, gvi_uci on yacht" in text
+    assert "S[table-format=" in text and r"than vadam, gvi\_uci by the same test" in text
+    assert r"no comparison with vadam, gvi\_uci on yacht" in text
     assert "mine_outcome" in (outputs / "report" / "paper.csv").read_text()
 
 
@@ -92,9 +92,8 @@ def test_a_report_shows_a_selection_in_order(
     assert results.index("### yacht") < results.index("### boston")
     assert text.index("](crps.png)") < text.index("](rmse.png)")
     assert "log_likelihood.png" not in text and "| Log-likelihood" not in results
-    compared = text[text.index("|   Wins |") :]
-    assert compared.index("| crps     | vadam") < compared.index("| crps     | pbp")
-    assert compared.index("| crps") < compared.index("| rmse")
+    compared = text[text.index("| crps     | vadam") :]
+    assert compared.index("| crps     | pbp") < compared.index("| rmse")
 
 
 MISTAKES = {

@@ -11,7 +11,9 @@ from support.recomputed import LOWER_IS_BETTER, METHODS, every_pair, read_scores
 
 from bnnbench.report.blocks import TableBlock
 from bnnbench.report.pair_comparison import pair_blocks
+from bnnbench.report.pair_tables import OUTCOME_COLUMNS
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.outcomes import OUTCOMES
 from bnnbench.results.run_tables import read_runs
 
 OPPOSITE = {"better": "worse", "worse": "better"}
@@ -72,11 +74,9 @@ def test_outcomes(outputs: Path, metric: str) -> None:
     titles = [column.title for column in table.columns]
     assert {found for _, found in counts} == {"better", "worse", "equivalent", "undecided"}
     printed: Counter[tuple[str, str]] = Counter()
-    words = {"Sig. better": "better", "Equivalent": "equivalent", "Undecided": "undecided",
-             "Sig. worse": "worse"}  # fmt: skip
     for row in table.rows:
         cells = dict(zip(titles, row, strict=True))
-        for title, word in words.items():
+        for title, word in zip(OUTCOME_COLUMNS, OUTCOMES, strict=True):
             printed[plain(cells["Method"]), word] += int(cells[title])
     assert +printed == counts
 

@@ -65,7 +65,8 @@ Further sections, with --sections NAME,NAME or --sections all:
 Unfinished runs are left out, and so are damaged ones, which are named. Nothing is trained, so a
 report can be written at any time. With --style paper the command writes instead
 
-  paper.tex           one compact table (booktabs), the best in bold by the correlated t-test
+  paper.tex           one compact table (booktabs), the best in bold by the correlated t-test;
+                      with --mine, marks of means that are significantly better or worse than mine
   paper_* (.pdf)      a figure for each metric, one or two columns wide, with embedded fonts
   paper.csv           the same at full precision
 
