@@ -170,7 +170,7 @@ def difficult(tmp_path: Path) -> PaperTable:
     runs = replace(read_runs(outputs), user_published=pd.DataFrame([value]))
     names = {"wine": "wine, 50 % of_rows", "vadam": "A method with a long name", "pbp": NASTY[0]}
     metrics = [BY_KEY["rmse"], BY_KEY["log_likelihood"]]
-    return paper_table(runs, metrics, RunFilter(datasets=("wine", "yacht", "boston")), names)
+    return paper_table(runs, metrics, RunFilter(datasets=("wine", "yacht", "boston")), names, "pbp")
 
 
 NEEDS_TEX = pytest.mark.skipif(
