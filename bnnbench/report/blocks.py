@@ -39,7 +39,7 @@ def format_z(z: float) -> str:
 
 
 def plus_minus(mean: float, error: float = math.nan) -> str:
-    """`mean ± standard error`: the error to two significant digits, the mean to the same decimals."""
+    """`mean ± standard error`: the error to two significant digits, the mean to its decimals."""
     if not math.isfinite(mean):
         return MISSING
     # Equal scores can leave an error of a few units in the last place.

@@ -22,7 +22,13 @@ UNLIMITED = "∞"
 
 
 def difference_cell(pair: Mapping[Any, Any]) -> str:
-    """Return the signed difference of a pair and its interval; 0 if it is rounding."""
+    """Return the signed difference of a pair and its interval; 0 if it is rounding.
+
+    A run that diverged on a split lost, whatever the difference on the others, so none is shown.
+    """
+    diverged = [pair.get(name, 0) for name in ("diverged_a", "diverged_b")]
+    if any(n > 0 for n in diverged) and not all(diverged):
+        return f"{sum(diverged):.0f} diverged"
     if not math.isfinite(pair["difference"]):
         return blocks.MISSING
     if max(abs(pair["low"]), abs(pair["high"])) < ROUNDING * abs(pair["mean_b"]):

@@ -32,7 +32,7 @@ COLUMNS = blocks.columns(
     {"Difference": difference_cell, "Holm": lambda pair: p_value_text(pair["p_holm"])},
 )
 
-STATEMENT = "Difference: mine minus reference. --all prints every difference and the power."
+STATEMENT = "Difference: mine minus theirs. --all prints every difference and the power."
 
 
 def summary_blocks(
@@ -60,7 +60,7 @@ def metric_blocks(pairs: pd.DataFrame, metric: Metric) -> Iterator[blocks.Block]
     """
     title = f"{metric.inline_title} ({metric.better} is better)"
     if pairs.empty:
-        yield blocks.Paragraph(f"{title}: no method has the same protocol, so nothing is tested.")
+        yield blocks.Paragraph(f"{title}: nothing is tested, since no protocol is the same.")
         return
     counts = pairs["outcome"].value_counts()
     better, worse = (counts.get(outcome, 0) for outcome in SIGNIFICANT)

@@ -147,7 +147,8 @@ def ranks_and_times(track: Track) -> pd.DataFrame | None:
 def as_json(found: list[Track]) -> dict[str, Any]:
     """Return all numbers, for other programs; missing ones are null."""
     columns = ["run", "method", "dataset", "mean", "stderr", "splits", "rank", "difference",
-               "low", "high", "detectable", "p_holm", "outcome", "ratio", "tuning", "note"]  # fmt: skip
+               "low", "high", "detectable", "p_holm", "outcome", "ratio", "tuning",
+               "note"]  # fmt: skip
     return {
         "tracks": {
             track.name: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -84,7 +85,9 @@ def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) ->
     own = pairs[(pairs["metric"] == verdict.metric.key) & (pairs["dataset"] == verdict.dataset)]
     rivals = own[["run_a", "run_b"]].isin(verdict.scores.index).all(axis=1)
     both = from_both_sides(own[rivals])
-    rows = both[both["run_a"].isin(shown) & both["run_b"].isin(shown)]
+    # A run that diverged on a split lost, whatever the difference on the others.
+    lost = (both["diverged_a"] > 0) ^ (both["diverged_b"] > 0)
+    rows = both[both["run_a"].isin(shown) & both["run_b"].isin(shown) & ~lost]
     cells = (
         *(rows["run_a"].map(names), rows["run_b"].map(names), rows["difference"]),
         *((rows["high"] - rows["low"]) / 2, rows["outcome"].isin(SIGNIFICANT)),
@@ -92,7 +95,7 @@ def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) ->
     differences = tuple(zip(*cells, strict=True))
     best, *others = (names[run] for run in shown)
     found = {name: Point(name, *rest) for name, baseline, *rest in differences if baseline == best}
-    points = [Point(best, 0.0), *(found[name] for name in others)]
+    points = [Point(best, 0.0), *(found.get(name, Point(name, math.nan)) for name in others)]
     return Panel(verdict.dataset, tuple(points), 0.0, differences, errors="interval")
 
 

@@ -202,13 +202,13 @@ def compare_with_others(
 ) -> ReferenceComparison | None:
     """Compare runs with others on the same splits; None if there are none.
 
-    The comparison has an empty track.
+    The user chose them, so no protocol is required. The comparison has an empty track.
     """
     if runs.scored.empty:
         return None
     both = pd.concat([runs.scored, others.scored])
-    both = with_track(with_incomplete(both, pd.concat([runs.splits, others.splits])))
-    both = both.assign(unranked=both["incomplete"])
+    both = with_incomplete(both, pd.concat([runs.splits, others.splits]))
+    both = both.assign(track="", protocol="", unranked=both["incomplete"])
     mine, rivals = (with_table(one, both.loc[one.scored.index]) for one in (runs, others))
     pairs = compare_pairs(dataset_pairs(mine, rivals, metrics=metrics), rope, metrics)
     if pairs.empty:

@@ -167,8 +167,8 @@ def line_table(folder: RunFolder) -> TableBlock:
         (*label_columns("posterior"), *number_columns("w0", "w1", "correlation", "KL")),
         tuple(rows),
         title=short_name(names),
-        caption=f"posterior mean and standard deviation (sd), units of the data; known {precisions}; "
-        "KL(row || exact) in nats",
+        caption=f"posterior mean and standard deviation (sd), units of the data; known "
+        f"{precisions}; KL(row || exact) in nats",
     )
 
 

@@ -111,7 +111,10 @@ def depends_on_order(run: SavedRun, setting: str) -> CheckResult:
     )
     std, ep_range = float(adf[1:].std()), float(np.ptp(ep) / ep.mean())
     depends = std > MIN_RELATIVE_STD * exact_value(run, tables.STD)
-    evidence = f"{setting}: sd of the means of ADF over orders {std:.2g}, those of EP within {ep_range:.0e}"
+    evidence = (
+        f"{setting}: sd of the means of ADF over orders {std:.2g}, those of EP within "
+        f"{ep_range:.0e}"
+    )
     return depends and ep_range < QUADRATURE_TOLERANCE, evidence
 
 
