@@ -42,11 +42,14 @@ def write(texts: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def test_an_empty_folder_becomes_a_project(command: Command) -> None:
+@pytest.mark.parametrize("toml", [None, "", 'path = ["."]'])
+def test_a_folder_without_methods_gets_one(command: Command, toml: str | None) -> None:
+    if toml is not None:
+        write({"bnnbench.toml": toml})
     code, out, errors = command("new", "method", "my_method")
     assert (code, errors) == (0, "")
     assert {*files()} == {"bnnbench.toml", "my_method.py", "configs/method/my_method.yaml"}
-    assert "bnnbench trust" in out and "method=my_method" in out
+    assert ("bnnbench trust" in out) == (toml is None) and "method=my_method" in out
     (config,) = compose_configs(["method=my_method"])
     assert target_class("method", config["method"]).__name__ == "MyMethod"
     assert "[yours]" in command("list", "method")[1]
