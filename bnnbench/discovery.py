@@ -6,8 +6,9 @@ A project is a folder with a `bnnbench.toml`, which locates its files:
     path = ["."]               # folders of the Python modules that these files name
     suites = []                # modules that define SUITE
 
-These are the defaults, so the file may be empty. Folders are relative to the file. It counts in its
-own folder only, or where `BNNBENCH_PROJECT` points, and only if the user trusts it (`trust`).
+These are the defaults, so the file may be empty; `configs` may be missing. Folders are relative to
+the file. It counts in its own folder only, or where `BNNBENCH_PROJECT` points, and only if the user
+trusts it (`trust`).
 
 A suite contains everything that belongs to one publication. It is a folder in `bnnbench.suites`, a
 package that another distribution declares as an entry point in the group `bnnbench.suites`, or a
@@ -59,7 +60,7 @@ class Project:
 
     Attributes:
         file: its path.
-        config_dirs: existing configuration folders.
+        config_dirs: configuration folders; they exist, but for the default one.
         path: existing folders of Python modules.
         suites: modules that define `SUITE`.
     """
@@ -352,7 +353,7 @@ def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
             folder = real_path(file.parent / expand(name))
         except ValueError as error:
             raise UserError(f"{file}: {key}: {error}.", key, "folder") from None
-        if not folder.is_dir():
+        if not folder.is_dir() and names != DEFAULTS[key]:  # defaults may be created later
             raise UserError(
                 f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"
             )

@@ -34,7 +34,8 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench run -m method=vadam,bbb dataset=boston,yacht
   bnnbench run --help                            all settings, with examples
   bnnbench list                                  all methods, data sets and other options
-  bnnbench check method=mine                     test your own method
+  bnnbench new method mine                       write a method of your own
+  bnnbench check method=mine                     test it
   bnnbench report                                all finished runs in tables and figures
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, with what probability
@@ -48,7 +49,7 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 
 COMMANDS = (
     *("run", "reproduce", "list", "check", "report", "show", "compare", "reference"),
-    *("recommend", "predict", "trust"),
+    *("recommend", "predict", "new", "trust"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 

@@ -75,7 +75,9 @@ def test_the_version_and_whether_native_code_is_in_use(command: Command) -> None
     assert command("--version") == command("run", "--version") == (0, said, "")
 
 
-@pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "check", "trust"])
+@pytest.mark.parametrize(
+    "name", ["reproduce", "report", "compare", "list", "check", "new", "trust"]
+)
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
     assert code == 0 and f"bnnbench {name}" in out and len(out.splitlines()) > 7

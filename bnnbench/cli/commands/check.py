@@ -39,9 +39,8 @@ A method is fitted to three small training sets in one stack. Its output must ha
 a replica must not depend on the other replicas, on padding or on the test set; divergence must be
 reported without raising; every hyper-parameter must have an effect; training must reduce the error.
 
-To add a method, put three files in a folder: an empty bnnbench.toml, mine.py with a class, and
-configs/method/mine.yaml with `_target_: mine.NameOfTheClass` and `label: mine` (see the complete
-example in docs/tutorials/your_own_method.md). Data sets and divergences are added in the same way.
+`bnnbench new method mine` writes a method to start from (docs/tutorials/your_own_method.md). Data
+sets and divergences consist of the same files (docs/how_to/extend.md).
 
 Exit code 0: all tests pass; 1: at least one fails.
 """

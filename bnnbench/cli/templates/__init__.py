@@ -1,0 +1,1 @@
+"""The files that `bnnbench new` writes, for `string.Template`."""
