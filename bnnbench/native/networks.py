@@ -113,7 +113,7 @@ def gradient_moments(
     Args:
         mlp: the network shape.
         loc: `[n, P]`, means of the weights of n networks; network k uses training set `k % R`.
-        scale: `[n, P]`, standard deviations; None evaluates the gradient at `loc`.
+        scale: `[n, P or 1]`, standard deviations; None evaluates the gradient at `loc`.
         noise: `[S, n or 1, P]`, standard normal: the weights are `loc + scale * noise`.
         data: inputs `[R, B, D]`, targets `[R, B]` and row weights `[R, B]`.
         precision: `[R, 1]`, noise precision; None if a second output predicts it.
@@ -131,6 +131,7 @@ def gradient_moments(
     samples, shared = noise.shape[:2] if noise is not None else (1, 1)
     # These variables keep the tensors alive during the call, which gets only their addresses.
     loc = loc.contiguous()
+    scale = None if scale is None else scale.expand_as(loc)
     spread = [None if one is None else one.contiguous() for one in (scale, noise)]
     precision = None if precision is None else precision.expand(sets, 1).contiguous()
     mean = torch.empty_like(loc)
