@@ -6,9 +6,9 @@ the subclass replaces something that this Python code reaches through `self`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import Any
@@ -47,7 +47,7 @@ def is_of_package(cls: type) -> bool:
     return cls.__module__.startswith(PACKAGE)
 
 
-def ends_stand_in(component: object, stand_in: str, roots: Iterable[str]) -> Replacement | None:
+def ends_stand_in(component: object, stand_in: str, roots: tuple[str, ...]) -> Replacement | None:
     """Return the first replacement for which a stand-in is not valid; None if it is valid.
 
     Args:
@@ -66,9 +66,11 @@ def ends_stand_in(component: object, stand_in: str, roots: Iterable[str]) -> Rep
 
 
 def first_replaced(
-    component: object, base: type, roots: Iterable[str], free: Iterable[str] = ()
+    component: object, base: type, roots: tuple[str, ...], free: Collection[str] = ()
 ) -> Replacement | None:
     """Return the first attribute that a component does not inherit; None if it inherits all.
+
+    If several of its classes replace something, it is that of the class nearest to `base`.
 
     Args:
         component: an instance of `base` or a subclass.
@@ -79,31 +81,39 @@ def first_replaced(
         free: names that may be replaced, in addition to the fields of the dataclass `base`.
     """
     settings = {field.name for field in fields(base)} if is_dataclass(base) else set()
-    for name in _reached(base, roots):
-        if name in settings or name in free:
-            continue
-        pairs = zip_longest(_owners(type(component), name), _owners(base, name))
-        for by, of in pairs:
-            if by and (of is None or vars(by)[name] is not vars(of)[name]):
-                return Replacement(name, by, of or base)
+    names = [name for name in _reached(base, roots) if name not in {*settings, *free}]
+    if _replaced_by_class(type(component), base, names):
+        nearest_first = (cls for cls in reversed(type(component).__mro__) if issubclass(cls, base))
+        return next(filter(None, (_replaced_by_class(cls, base, names) for cls in nearest_first)))
+    for name in names:
         if name in vars(component) and not _is_cache(base, name):
             return Replacement(name, type(component), _owners(base, name)[0])
     return None
 
 
-def _reached(cls: type, roots: Iterable[str]) -> Iterator[str]:
-    """Yield the names of the attributes of a class that the code of some of them reaches."""
-    names, seen = [*roots], set[str]()
+def _replaced_by_class(cls: type, base: type, names: Sequence[str]) -> Replacement | None:
+    for name in names:
+        for by, of in zip_longest(_owners(cls, name), _owners(base, name)):
+            if by and (of is None or vars(by)[name] is not vars(of)[name]):
+                return Replacement(name, by, of or base)
+    return None
+
+
+@cache  # for a base class, which does not change; it is needed in every fit
+def _reached(cls: type, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the attributes of a class that the code of some of them reaches."""
+    names, seen, found = [*roots], set[str](), list[str]()
     while names:
         name = names.pop(0)
         owners = [] if name in seen or name.startswith("__") else _owners(cls, name)
         seen.add(name)
         if owners:
-            yield name
+            found.append(name)
         for owner in owners:
             for code in _codes(vars(owner)[name]):
                 names += code.co_names
                 names += (text for text in code.co_consts if isinstance(text, str))
+    return tuple(found)
 
 
 def _owners(cls: type, name: str) -> list[type]:

@@ -105,6 +105,7 @@ CASES: dict[str, tuple[type, str | None]] = {
         child(Parent, NoiseMixin), "NoiseMixin.noise replaces Root.noise"
     ),
     "a mixin after, shadowed": (child(Parent, UnusedMixin), None),
+    "two classes": (child(HELPED, step=own), "Child.helper replaces Parent.helper"),
     "a class between": (child(HELPED), "Child.helper replaces Parent.helper"),
     "a restored helper": (child(HELPED, helper=Parent.helper), None),
 }  # fmt: skip
