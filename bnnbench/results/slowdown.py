@@ -41,7 +41,8 @@ def describe_lost_native(method: Method) -> str:
     if lost is None or not lost.is_own:
         return ""
     sentence = f"{lost}, so fits run in PyTorch instead of native code"
-    family = next(cls.family for cls in type(method).__mro__ if is_of_package(cls))
+    parents = (cls for cls in type(method).__mro__ if issubclass(cls, Method))
+    family = next(cls.family for cls in parents if is_of_package(cls))
     factors = pd.read_csv(MEASURED, index_col="method")["factor"]
     for name, factor in factors.items():
         if name == family or str(name).startswith(f"{family}_x"):
