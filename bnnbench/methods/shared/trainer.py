@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.cpp.library import library
-from bnnbench.inheritance import Replacement, ends_stand_in
+from bnnbench.inheritance import Replacement, ends_stand_in, is_of_package
 from bnnbench.methods.shared.chunking import predict_outputs
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import Batch, FitTask, MinibatchMethod, Posterior, State
@@ -189,6 +189,11 @@ class StochasticMethod(MinibatchMethod):
         return (
             native_update_for(self, torch.zeros(1, dtype=torch.float32, device="cpu")) is not None
         )
+
+    @property
+    def portable(self) -> bool:
+        parts = (self.likelihood, self.likelihood.loss)
+        return super().portable and all(is_of_package(type(part)) for part in parts)
 
     @property
     def lost_native(self) -> Replacement | None:

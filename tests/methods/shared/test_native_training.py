@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -362,6 +363,7 @@ def test_subclasses_inherit_native_code_unless_they_replace_the_step(
 
 
 PORTABLE: dict[str, tuple[Any, bool]] = {
+    "a likelihood": (partial(Vadam, likelihood=OwnGaussian()), False),
     "nothing": (subclass(MCDropout), True),
     "another default": (subclass(MCDropout, dropout=0.2), True),
     "other samples": (subclass(MCDropout, sample_weights=halved), False),
