@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partialmethod
 from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import Any
 
 PACKAGE = "bnnbench."
 
+WRAPPERS = (FunctionType, property, cached_property, partialmethod, staticmethod, classmethod)
 WRAPPED = ("fget", "func", "__func__", "__wrapped__")
-"""Attributes with the function inside a property, a partial or static method, or a decorator."""
+"""Attributes of wrappers with the function inside; a function has one if it is decorated."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,9 @@ def _codes(attribute: Any) -> Iterator[CodeType]:
     """Yield the code of an attribute of a class, and of the functions in it."""
     if isinstance(attribute, FunctionType):
         yield from _with_inner(attribute.__code__)
-    for name in WRAPPED:
-        inner = getattr(attribute, name, None)
-        if callable(inner):
-            yield from _codes(inner)
+    if isinstance(attribute, WRAPPERS):
+        for name in WRAPPED:
+            yield from _codes(getattr(attribute, name, None))
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:

@@ -82,6 +82,8 @@ class PBP(Method):
 
     @property
     def lost_native(self) -> Replacement | None:
+        if library().code is None:
+            return None
         return ends_stand_in(self, "_native_passes", ("_torch_passes",))
 
     def n_parameters(self, mlp: MLP) -> int:

@@ -90,6 +90,8 @@ class TAGI(Method):
 
     @property
     def lost_native(self) -> Replacement | None:
+        if library().code is None:
+            return None
         return ends_stand_in(self, "_native_passes", ("_torch_passes",))
 
     @property

@@ -192,9 +192,9 @@ class Method(Checked, ABC):
 
     @property
     def lost_native(self) -> Replacement | None:
-        """Why native code is not used for this class, though it is for its parent; None if it is.
+        """What a subclass of the class with native code replaces, so that it is not used.
 
-        Also None if the parent, with the same settings, has no native code.
+        None if it is used, or not available for these settings in any class.
         """
         return None
 
