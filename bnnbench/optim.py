@@ -23,15 +23,18 @@ class NativeUpdate:
 
     Attributes:
         name: of the step in native code.
-        tensors: entries of the method's state, in the order that native code expects.
+        tensors: entries of the method's state, `[R, members P]` each, in the order that native code
+            expects.
         constants: up to five numbers that the step needs in addition to `training`.
         members: networks per replica, concatenated in each entry.
+        scalars: further entries, `[R, members]` each, which follow `tensors`.
     """
 
     name: str
     tensors: tuple[str, ...]
     constants: tuple[float, ...] = ()
     members: int = 1
+    scalars: tuple[str, ...] = ()
 
 
 def adam(

@@ -11,6 +11,7 @@ from bnnbench.experiment.execution import execute, shared_engine
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.forks import stop_joblib
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
@@ -46,7 +47,7 @@ def run_all(
     """
     sweep = SweepProgress(runs) if len(runs) > 1 else None
     finished: list[Run] = []
-    report_missing_library(runs, say)
+    report_slow_training(runs, say)
     with shared_engine(runs) as engine:
         for run in runs:
             try:
@@ -59,8 +60,11 @@ def run_all(
     return [run.folder for run in finished]
 
 
-def report_missing_library(runs: Sequence[Run], say: Callable[[str], object]) -> None:
-    """Compile the native code that unfinished runs use, or say how slow they are without it."""
+def report_slow_training(runs: Sequence[Run], say: Callable[[str], object]) -> None:
+    """Compile the native code that unfinished runs use, or say how slow they are without it.
+
+    Also say which methods cannot use it because of the user's classes, once for each method.
+    """
     unfinished = [run for run in runs if run.unfinished_units() or not run.resume]
     here = [
         run
@@ -72,6 +76,14 @@ def report_missing_library(runs: Sequence[Run], say: Callable[[str], object]) ->
         from bnnbench.results.slowdown import describe_slowdown
 
         say(describe_slowdown(loaded.reason))
+    training = [run.experiment for run in unfinished if isinstance(run.experiment, SplitPlan)]
+    methods = [plan.method for plan in training if plan.uses_native]
+    if any(method.lost_native for method in methods):
+        from bnnbench.results.slowdown import describe_lost_native
+
+        for sentence in dict.fromkeys(map(describe_lost_native, methods)):
+            if sentence:
+                say(sentence)
 
 
 def _load_pages() -> None:

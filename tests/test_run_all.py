@@ -6,21 +6,23 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from support.config import compose
-from support.tiny_runs import Planner
+from support.tiny_runs import Planner, with_experiment
 
 from bnnbench.config.assemble import build
-from bnnbench.cpp.library import Library
+from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_status import run_status
+from bnnbench.methods.vadam import Vadam
 from bnnbench.report.run_output import write_page
 from bnnbench.results.slowdown import MEASURED
-from bnnbench.run_all import run_all
+from bnnbench.run_all import report_slow_training, run_all
 from bnnbench.types import UserError
 
 quick = pytest.mark.usefixtures("without_figures")
@@ -160,3 +162,31 @@ def test_missing_native_code_is_said_once(tiny: Planner, monkeypatch: pytest.Mon
     said.clear()
     run_all(runs, say=said.append)
     assert not [text for text in said if "compiler" in text], "nothing is trained"
+
+
+class OwnStep(Vadam):
+    """An update from outside, without native code."""
+
+    def update(self, *given: Any) -> Any:
+        return super().update(*given)
+
+
+@pytest.mark.skipif(library().code is None, reason=library().reason)
+@pytest.mark.parametrize(
+    ("words", "methods", "count"),
+    [
+        ((), [Vadam], 0),
+        ((), [OwnStep, Vadam, OwnStep], 1),
+        (("training.dtype=float64",), [OwnStep], 0),
+    ],
+)
+def test_a_class_that_ends_native_code_is_named_once(
+    tiny: Planner, words: tuple[str, ...], methods: list[type[Vadam]], count: int
+) -> None:
+    runs = [
+        with_experiment(tiny("splits=1", f"seed={seed}", *words), method=cls(label="own"))
+        for seed, cls in enumerate(methods)
+    ]
+    said: list[str] = []
+    report_slow_training(runs, said.append)
+    assert len([text for text in said if "OwnStep.update" in text]) == count == len(said)

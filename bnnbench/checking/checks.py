@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from sysconfig import get_paths
 from traceback import FrameSummary, extract_tb
@@ -20,7 +21,17 @@ AUTOGRAD_ADVICE = (
 )
 """What to write after autograd failed."""
 
-PACKAGE = Path(__file__).parents[1]
+DTYPE_ADVICE = (
+    "Give every new tensor the dtype and the device of the data: `torch.zeros(replicas, n, "
+    "dtype=task.data.inputs.dtype, device=task.data.inputs.device)` in `init`, "
+    "`torch.zeros_like(state['loc'])` or `inputs.new_zeros(...)` elsewhere"
+)
+"""What to write after tensors of different dtypes or devices met."""
+
+DTYPE_ERROR = re.compile(r"\bdtypes?\b|scalar type|same device", re.IGNORECASE)
+"""Part of the messages of torch for such tensors."""
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -73,9 +84,28 @@ def run_check(check: Check[T], subject: T) -> CheckResult:
     except Exception as error:
         # A prerequisite also fails by mistakes that have nothing to do with its clause.
         advice = None if check.is_prerequisite else check.advice
-        advice = AUTOGRAD_ADVICE if "does not require grad" in str(error) else advice
+        if "does not require grad" in str(error):
+            advice = AUTOGRAD_ADVICE
+        elif DTYPE_ERROR.search(str(error)) or _passes_in_float64(check, subject):
+            advice = DTYPE_ADVICE
         return CheckResult(check.name, f"it raised {describe_error(error)}", advice)
+    if failure and _passes_in_float64(check, subject):
+        return CheckResult(check.name, failure, DTYPE_ADVICE)
     return CheckResult(check.name, failure, check.advice if failure else None)
+
+
+def _passes_in_float64(check: Check[T], subject: T) -> bool:
+    """Whether a failed check passes if tensors without a dtype are float64, like the data."""
+    if not is_dataclass(subject) or isinstance(subject, type):
+        return False
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return check.run(replace(subject)) is None  # a copy without cached fits
+    except Exception:
+        return False
+    finally:
+        torch.set_default_dtype(before)
 
 
 def describe_error(error: Exception) -> str:
@@ -93,8 +123,8 @@ def describe_error(error: Exception) -> str:
 
 def _is_own(frame: FrameSummary) -> bool:
     """Whether a frame belongs to the subject's own code."""
-    path = Path(frame.filename)
-    libraries = {Path(get_paths()[name]) for name in ("purelib", "platlib", "stdlib")}
+    path = Path(frame.filename).resolve()
+    libraries = {Path(get_paths()[name]).resolve() for name in ("purelib", "platlib", "stdlib")}
     return not any(folder in path.parents for folder in (PACKAGE, *libraries))
 
 

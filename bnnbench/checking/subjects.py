@@ -19,7 +19,14 @@ from bnnbench.config.instantiate import Config, check_type, instantiate
 from bnnbench.data import Source
 from bnnbench.divergences.base import Divergence
 from bnnbench.methods.shared.contract import Method
+from bnnbench.results.slowdown import describe_lost_native
 from bnnbench.types import DuplicateConfiguration, UserError
+
+PRECISION = (
+    "checked in float64 on the CPU, so that rounding hides no difference; runs use float32 "
+    "(training.dtype) and may use a GPU (device)"
+)
+"""Which types and devices the checks of a method use, and why."""
 
 
 class Subject(NamedTuple):
@@ -27,10 +34,12 @@ class Subject(NamedTuple):
 
     Attributes:
         cls: its class.
+        notes: what to know about it: sentences without a full stop.
         results: results of its tests, computed lazily.
     """
 
     cls: type
+    notes: tuple[str, ...]
     results: Iterator[CheckResult]
 
 
@@ -49,6 +58,7 @@ def make_subject(group: str, config: Config) -> Subject:
     made = instantiate(group, inputs[group])
     kinds = {"method": Method, "dataset": Source, "divergence": Divergence}
     check_type(group, made, kinds[group])
+    notes: tuple[str, ...] = ()
     if group == "dataset":
         results = run_checks(DATA_SET, SourceUnderTest(made))
     elif group == "divergence":
@@ -58,7 +68,8 @@ def make_subject(group: str, config: Config) -> Subject:
             check_method_components(inputs, type(made))
         values = _tried_values(made, inputs["bounds"])
         results = run_checks((*METHOD, LEAKAGE), MethodUnderTest(made, values))
-    return Subject(type(made), results)
+        notes = (PRECISION, *filter(None, [describe_lost_native(made)]))
+    return Subject(type(made), notes, results)
 
 
 def _tried_values(method: Method, bounds: Mapping[str, list[float]]) -> dict[str, float]:

@@ -155,7 +155,7 @@ class HasGroups(Experiment):
         """
 
     def prepare(self) -> None:
-        """Load what all units need, before worker processes are forked."""
+        """Load what all units need, before workers are forked and the first unit starts."""
         return
 
     def run(self, unit: str, store: UnitStore) -> None:
@@ -235,6 +235,7 @@ class Task:
                 self.store.discard_unknown(unit)
                 self.store.add_code(unit, code)
         if isinstance(self.experiment, HasGroups):
+            self.experiment.prepare()  # not part of the first unit's seconds
             self.experiment.run_group(self.units, self.store, cores)
             return
         for unit in self.units:

@@ -134,12 +134,17 @@ def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
         thread.join(5)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pace:
-    """The progress of a run at the start of this process, and the time of the start."""
+    """The progress of a run at the start of this process, and the time of the start.
+
+    What each worker does only once, such as loading modules, is part of its first step. The pace is
+    therefore that of the later steps, once these are enough.
+    """
 
     initial: float
     started: float
+    _later: Pace | None = None
 
     @classmethod
     def of(cls, run: Run) -> Pace:
@@ -155,9 +160,15 @@ class Pace:
 
         Args:
             progress: finished fraction.
-            wave: fraction of one step on each worker, below which there is no estimate.
+            wave: fraction of one step on each worker, below which there is no estimate. The first
+                steps count only if `wave` is a large part of the run.
         """
         done = progress - self.initial
+        if 0 < wave <= done and progress < 1:
+            self._later = self._later or Pace(progress, time.monotonic())
+            left = self._later.seconds_left(progress)
+            if left is not None or wave < MIN_FRACTION:
+                return left
         if progress < 1 and (done < max(MIN_FRACTION, wave) or self.elapsed < MIN_SECONDS):
             return None
         return self.elapsed * (1 - progress) / done if done else 0.0
@@ -215,10 +226,9 @@ def _lines(run: Run, sweep: SweepProgress | None, console: Console, stop: thread
     finished = False
     while not finished:
         finished = stop.wait(INTERVAL)
-        done = run.steps()[0]
+        done, left = run.steps()[0], pace.seconds_left_of(run)
         if finished or (done > steps and time.monotonic() - printed >= LINE_INTERVAL):
             printed, steps = time.monotonic(), done
-            left = pace.seconds_left_of(run)
             whole = f" (all: {sweep.summary(left)})" if sweep else ""
             console.print(
                 f"{run.experiment.title}: {units_done(run)}, {time_left(pace.elapsed)} so far"

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 from bnnbench.constraints import TrueOrFalse, check_choice, check_int
+from bnnbench.cpp.library import library
 from bnnbench.experiment.base import (
     Experiment,
     HasPlan,
@@ -18,7 +20,7 @@ from bnnbench.experiment.base import (
     unit_progress,
     unit_steps,
 )
-from bnnbench.experiment.code_version import code_version_of
+from bnnbench.experiment.code_version import code_version_of, describe_other_code
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.record import Record
@@ -120,18 +122,29 @@ class Run:
     def cost(self) -> float:
         """Estimate the seconds that all units take; one each where nothing is known.
 
-        If units are finished, the mean of their measured seconds replaces the estimate.
+        If this version of the code has finished units, the median of their measured seconds
+        replaces the estimate; of two, the lower one, since the first may have loaded modules.
         """
         experiment, units = self.experiment, self.experiment.units()
         if not isinstance(experiment, HasSteps):
             return float(len(units))
-        measured = [experiment.seconds_taken(unit, self.store) for unit in units]
+        measured = [
+            experiment.seconds_taken(unit, self.store) for unit in units if self._is_of_code(unit)
+        ]
         known = [seconds for seconds in measured if seconds is not None]
         if not known:
             return experiment.cost(self.workers)
         groups = len(experiment.groups(units))
         parallel = 1 if is_lockstep(experiment) else min(self.workers, groups)
-        return sum(known) / len(known) * len(units) / parallel
+        return median_low(known) * len(units) / parallel
+
+    def _is_of_code(self, unit: str) -> bool:
+        """Whether no other code version, or the lack of native code, changed a unit's seconds."""
+        (now,), native = self.record.code_versions, library().code is not None
+        return not any(
+            describe_other_code(code, now) or code.get("native", native) != native
+            for code in self.store.codes(unit)
+        )
 
     def warnings(self) -> tuple[str, ...]:
         """Return what the user should know before it runs: sentences without a full stop."""

@@ -40,7 +40,7 @@ class SplitExperiment(SplitPlan, HasGroups):
     scores_mixture: ClassVar[bool] = False
 
     def prepare(self) -> None:
-        if self.iterations:
+        if self.iterations > self._random_points:
             self.search.load()
 
     def score_unit(

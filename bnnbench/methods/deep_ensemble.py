@@ -13,10 +13,9 @@ from torch import Tensor
 
 from bnnbench.constraints import Count, Positive
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, State
+from bnnbench.methods.shared.contract import Batch, FitTask, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
 from bnnbench.optim import NativeUpdate
-from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
@@ -64,11 +63,6 @@ class DeepEnsemble(MAP):
         highest = inputs.masked_fill(padding, -torch.inf).amax(1)
         lowest = inputs.masked_fill(padding, torch.inf).amin(1)
         return {**state, "step": self.adversarial_step * (highest - lowest)}
-
-    def update(
-        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
-    ) -> State:
-        return {**state, **super().update(mlp, training, state, hyper, batch, noise)}
 
     def native_update(self) -> NativeUpdate | None:
         return None if self.adversarial else super().native_update()

@@ -33,7 +33,6 @@ from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, Curvatur
 from bnnbench.methods.shared.gaussian import GaussianMethod
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
-from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
 from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
@@ -165,9 +164,6 @@ class Laplace(GaussianMethod, MAP):
                 "network.",
                 setting="method.curvature",
             )
-
-    def native_update(self) -> NativeUpdate | None:
-        return super().native_update()
 
     def fit(self, task: FitTask) -> Posterior:
         """Train like `MAP`, then compute the curvature.

@@ -18,6 +18,7 @@ from torch.nn.functional import pad
 
 from bnnbench.constraints import Count, OneOf
 from bnnbench.cpp.library import has_native_code, library
+from bnnbench.inheritance import Replacement, ends_stand_in
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
@@ -67,20 +68,23 @@ class PBP(Method):
     prior_update: Annotated[str, OneOf("ep", "adf")] = "ep"
     batch_size: Count = 1
     is_stochastic: ClassVar[bool] = False
+    portable_prediction = True
     variants = ({"prior_update": "adf", "batch_size": 7},)
 
     @property
     def stack_splits(self) -> bool:
         """True for torch; native code trains one network after the other."""
-        return library().code is None
+        return not self.native
 
     @property
     def native(self) -> bool:
-        return library().code is not None
+        return library().code is not None and self.lost_native is None
 
     @property
-    def portable(self) -> bool:
-        return self.native
+    def lost_native(self) -> Replacement | None:
+        if library().code is None:
+            return None
+        return ends_stand_in(self, "_native_passes", ("_torch_passes",))
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
@@ -92,7 +96,7 @@ class PBP(Method):
             task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double()
         )
         state = initial_state(task.mlp, data.replicas, task.streams)
-        native = has_native_code(data.inputs, torch.float64)
+        native = self.native and has_native_code(data.inputs, torch.float64)
         run_passes = self._native_passes if native else self._torch_passes
         state, alive = run_passes(replace(task, data=data), state, finite(state))
         counts = data.inputs.new_tensor(data.counts)[:, None]

@@ -149,7 +149,7 @@ class RenyiVI(VariationalMethod):
         names = ("loc", "log_variance", "loc_first", "loc_second", "log_variance_first",
                  "log_variance_second")  # fmt: skip
         noise = ("log_noise", "log_noise_first", "log_noise_second") if self.learns_noise else ()
-        return NativeUpdate("renyi_vi", names + noise, constants=(1 - self.alpha,))
+        return NativeUpdate("renyi_vi", names, constants=(1 - self.alpha,), scalars=noise)
 
     def fit(self, task: FitTask) -> Posterior:
         fitted = super().fit(task)

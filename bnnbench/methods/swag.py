@@ -129,9 +129,9 @@ class SWAG(MAP):
         return {**adam, **new, "adam_steps": state["adam_steps"]}
 
     def native_update(self) -> NativeUpdate:
-        names = ("loc", "loc_first", "loc_second", "adam_steps")
+        names = ("loc", "loc_first", "loc_second")
         constants = (self.step_size, self.momentum, TYPICAL_PRECISION)
-        return NativeUpdate("swag", names, constants, self.members)
+        return NativeUpdate("swag", names, constants, self.members, ("adam_steps",))
 
     def fit(self, task: FitTask) -> Posterior:
         batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)

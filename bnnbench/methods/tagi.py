@@ -20,6 +20,7 @@ from torch import Tensor
 
 from bnnbench.constraints import Between, Positive
 from bnnbench.cpp.library import has_native_code, library
+from bnnbench.inheritance import Replacement, ends_stand_in
 from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
@@ -75,20 +76,23 @@ class TAGI(Method):
     noise_gain: Positive = 1.0
     repeat_noise_gain: bool = True
     is_stochastic: ClassVar[bool] = False
+    portable_prediction = True
     variants = ({"predicts_noise": True, "noise_gain": 0.1},)
 
     @property
     def stack_splits(self) -> bool:
         """True for torch; native code trains one network after the other."""
-        return library().code is None
+        return not self.native
 
     @property
     def native(self) -> bool:
-        return library().code is not None
+        return library().code is not None and self.lost_native is None
 
     @property
-    def portable(self) -> bool:
-        return self.native
+    def lost_native(self) -> Replacement | None:
+        if library().code is None:
+            return None
+        return ends_stand_in(self, "_native_passes", ("_torch_passes",))
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
@@ -102,7 +106,7 @@ class TAGI(Method):
         """Fit all replicas; one that is not finite after an epoch keeps the previous epoch."""
         task = replace(task, outputs=1 + self.predicts_noise)
         state = self._initial_state(task)
-        native = has_native_code(task.data.inputs, task.data.inputs.dtype)
+        native = self.native and has_native_code(task.data.inputs, task.data.inputs.dtype)
         run_passes = self._native_passes if native else self._torch_passes
         state, alive = run_passes(task, state, finite(state))
         counts = task.data.inputs.new_tensor(task.data.counts)[:, None]

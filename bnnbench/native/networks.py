@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.cpp.library import has_native_code, library
+from bnnbench.inheritance import Replacement, first_replaced
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
@@ -58,10 +59,39 @@ def check_tensors(mlp: MLP, weights: Tensor, inputs: Tensor, dtype: torch.dtype)
         raise ValueError("tensors do not fit the network")
 
 
+DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes")
+"""Attributes of likelihoods and losses that native code replaces."""
+
+
 def has_native_gradients(likelihood: Likelihood, like: Tensor) -> bool:
     """Whether native code supports the likelihood, its loss and tensors like `like`."""
-    known = type(likelihood) in (Gaussian, Heteroscedastic) and type(likelihood.loss) is NLL
-    return known and has_native_code(like)
+    known = isinstance(likelihood, Gaussian | Heteroscedastic) and isinstance(likelihood.loss, NLL)
+    return known and replaced_density(likelihood) is None and has_native_code(like)
+
+
+def replaced_density(likelihood: Likelihood) -> Replacement | None:
+    """Return what a subclass of a likelihood, or of its loss, has in place of their densities."""
+    for component, known in ((likelihood, (Gaussian, Heteroscedastic)), (likelihood.loss, (NLL,))):
+        if type(component) in known:  # the usual case, which must be fast
+            continue
+        base = next((cls for cls in known if isinstance(component, cls)), None)
+        found = base and first_replaced(component, base, DENSITY)
+        if found:
+            return found
+    return None
+
+
+def fits_state(update: NativeUpdate, mlp: MLP, state: Mapping[str, Tensor]) -> bool:
+    """Whether a state has the entries of a native update, in the shapes and type that it reads."""
+    width = update.members * mlp.n_weights
+    widths = dict.fromkeys(update.tensors, width) | dict.fromkeys(update.scalars, update.members)
+    return all(
+        name in state
+        and state[name].shape[1:] == (size,)
+        and state[name].dtype == torch.float32
+        and state[name].device.type == "cpu"
+        for name, size in widths.items()
+    )
 
 
 def gradient_moments(
@@ -83,7 +113,7 @@ def gradient_moments(
     Args:
         mlp: the network shape.
         loc: `[n, P]`, means of the weights of n networks; network k uses training set `k % R`.
-        scale: `[n, P]`, standard deviations; None evaluates the gradient at `loc`.
+        scale: `[n, P or 1]`, standard deviations; None evaluates the gradient at `loc`.
         noise: `[S, n or 1, P]`, standard normal: the weights are `loc + scale * noise`.
         data: inputs `[R, B, D]`, targets `[R, B]` and row weights `[R, B]`.
         precision: `[R, 1]`, noise precision; None if a second output predicts it.
@@ -101,6 +131,7 @@ def gradient_moments(
     samples, shared = noise.shape[:2] if noise is not None else (1, 1)
     # These variables keep the tensors alive during the call, which gets only their addresses.
     loc = loc.contiguous()
+    scale = None if scale is None else scale.expand_as(loc)
     spread = [None if one is None else one.contiguous() for one in (scale, noise)]
     precision = None if precision is None else precision.expand(sets, 1).contiguous()
     mean = torch.empty_like(loc)
@@ -150,9 +181,9 @@ class NativeTrainer:
             with dropout `dropout`, `[R, 1]` each.
         training: learning rate, decay rates, weight samples and batch size.
         kl_weights: weight of the KL divergence in each minibatch of an epoch.
-        state: the entries `update.tensors`, `[R, members P]`, contiguous float32, updated in place.
-            Some updates have more entries `[R, members]`: `renyi_vi` with learned noise its log
-            variance and the two Adam averages of it; `swag` the number of steps with Adam.
+        state: the entries of the update, contiguous float32 (`fits_state`), updated in place. The
+            scalars of `renyi_vi` with learned noise are its log variance and the two Adam averages
+            of it; that of `swag` is the number of steps with Adam.
         alive: `[R]`, updated in place: replicas that are not finite after a call are no longer
             alive, and later calls skip them.
         streams: of the noise; each replica uses the numbers of its group.
@@ -178,8 +209,8 @@ class NativeTrainer:
         assert len(streams.groups) == data.replicas
         assert code is not None and mlp.sizes[-1] == (1 if "noise_precision" in hyper else 2)
         self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
-        self._state = [state[name] for name in update.tensors]
-        assert all(one.is_contiguous() and one.dtype == torch.float32 for one in self._state)
+        self._state = [state[name] for name in (*update.tensors, *update.scalars)]
+        assert fits_state(update, mlp, state) and all(one.is_contiguous() for one in self._state)
         none = torch.zeros(1, dtype=torch.float32, device="cpu")
         # Keep references to all tensors whose addresses are passed.
         self._tensors = {

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.checking.checks import Check, run_check, run_checks
+from bnnbench.checking.checks import DTYPE_ADVICE, Check, run_check, run_checks
 from bnnbench.checking.data_set import DATA_SET
 from bnnbench.checking.divergence import DIVERGENCE
 from bnnbench.checking.leakage import LEAKAGE
@@ -196,6 +196,41 @@ def test_mistakes_are_detected(name: str) -> None:
     (check,) = (check for check in (*METHOD, LEAKAGE) if clause in check.name)
     found = list(run_checks([check], MethodUnderTest(method)))
     assert found[0].failure is not None and message in found[0].failure
+
+
+class SingleState(Vadam):
+    """A state of the default type."""
+
+    def init(self, task: FitTask) -> Any:
+        return {**super().init(task), "s": torch.zeros(task.data.replicas, task.mlp.n_weights)}
+
+
+def mixing(posterior: Posterior, inputs: Tensor, found: Prediction) -> Prediction:
+    return replace(found, loc=found.loc @ torch.eye(found.loc.shape[2]))
+
+
+def exact(task: FitTask) -> FitTask:
+    """Refuse targets with a rounding error."""
+    assert torch.tensor(0.1).item() == 0.1
+    return task
+
+
+DTYPES: Mapping[str, tuple[Any, str, bool]] = {
+    "a state of the default type": (SingleState(label="w"), "correct shapes", True),
+    "predictions of two types": (predict(change=mixing), "correct shapes", True),
+    "rounding that no message names": (fit(before=exact), "correct shapes", True),
+    "another error": (fit(before=lambda task: 1 / 0), "correct shapes", False),  # type: ignore[arg-type,return-value]
+    "a mistake of the clause": (fit(before=counting_padding), "padding", False),
+}
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_the_advice_names_the_type_of_the_data_if_that_is_the_mistake(name: str) -> None:
+    method, clause, is_dtype = DTYPES[name]
+    (check,) = (check for check in METHOD if clause in check.name)
+    result = run_check(check, MethodUnderTest(method))
+    assert result.failure and (result.advice == DTYPE_ADVICE) == is_dtype
+    assert torch.get_default_dtype() == torch.float32
 
 
 @pytest.mark.parametrize("contract", [(*METHOD, LEAKAGE), DATA_SET, DIVERGENCE])

@@ -16,7 +16,10 @@ from support.command import Command, result_folder
 from support.config import TINY
 
 from bnnbench import discovery
+from bnnbench.checking.subjects import make_subject
 from bnnbench.cli.commands.list import summaries
+from bnnbench.config.compose import compose_configs
+from bnnbench.cpp.library import library
 from bnnbench.report.run_output import find_run_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_own_method.md"
@@ -151,6 +154,17 @@ def test_the_methods_pass_their_checks(here: Path, command: Command) -> None:
     assert code == 0, out + errors
     assert f"method=mine, Cloud of {here / 'mine.py'}" in out.splitlines()
     assert out.splitlines().count("all 16 hold") == len(METHODS)
+
+
+@pytest.mark.skipif(library().code is None, reason=library().reason)
+def test_check_and_dry_run_say_which_class_ends_native_code(
+    here: Path, command: Command, table_csv: Path
+) -> None:
+    (config,) = compose_configs(["method=anchored"])
+    assert any("Anchored.update replaces MAP" in n for n in make_subject("method", config).notes)
+    words = ["-m", "method=mine,anchored", "seed=0,1", "dataset=csv", f"dataset.path={table_csv}"]
+    _, _, errors = command("run", *words, "dataset.target=y", *TINY, "--dry-run")
+    assert errors.count("Anchored.update replaces MAP") == errors.count(" replaces ") == 1
 
 
 def test_the_page_shows_the_output_for_a_mistake(here: Path, command: Command) -> None:

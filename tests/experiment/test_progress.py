@@ -37,6 +37,32 @@ def test_the_time_left_is_shown_when_it_can_be_estimated(
     assert time_left_suffix(left) == text
 
 
+@pytest.mark.parametrize(
+    ("looks", "wave", "left"),
+    [
+        ([(0.01, 30.0), (0.02, 31.0), (0.05, 34.0)], 0.01, 95.0),
+        ([(0.01, 30.0), (0.02, 31.0)], 0.01, None),
+        ([(0.0, 25.0), (0.01, 30.0)], 0.01, None),
+        ([(0.25, 30.0)], 0.25, 90.0),
+        ([(0.25, 30.0), (0.5, 40.0)], 0.25, 20.0),
+        ([(0.25, 30.0), (1.0, 60.0)], 0.25, 0.0),
+    ],
+)
+def test_the_first_steps_do_not_slow_the_pace(
+    monkeypatch: pytest.MonkeyPatch,
+    looks: list[tuple[float, float]],
+    wave: float,
+    left: float | None,
+) -> None:
+    """The first evaluation of each worker also loads and compiles."""
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    pace, found = Pace(initial=0.0, started=0.0), None
+    for progress_now, now[0] in looks:
+        found = pace.seconds_left(progress_now, wave)
+    assert found == (None if left is None else pytest.approx(left))
+
+
 def test_final_fits_count_by_their_time(tiny: Planner) -> None:
     run = tiny("splits=1", "training.final_epochs=20000")
     path = run.store.file("split-00", "trials.jsonl")

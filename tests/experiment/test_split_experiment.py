@@ -12,6 +12,7 @@ from support.tiny_runs import Planner, with_experiment
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
+from bnnbench.cpp.library import library
 from bnnbench.data.splits import select_splits
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_cost import MAX_REPLICAS, max_stacked_replicas
@@ -211,13 +212,58 @@ def test_a_fixed_value_is_a_number_or_null() -> None:
             build(compose(*toy, f"{key}={value}"))
 
 
-def test_estimates_use_the_seconds_of_finished_splits(tmp_path: Path) -> None:
+MEASURED: dict[str, tuple[list[tuple[float, list[float], dict[str, Any]]], float | None]] = {
+    "one": ([(50.0, [], {})], 50.0),
+    "of two the lower": ([(90.0, [], {}), (50.0, [], {})], 50.0),
+    "of three the median": ([(90.0, [], {}), (40.0, [], {}), (50.0, [], {})], 50.0),
+    "a first evaluation that compiles": ([(50.0, [12.0, 2.0, 4.0, 3.0], {})], 41.0),
+    "later evaluations that are slower": ([(50.0, [2.0, 3.0, 4.0], {})], 50.0),
+    "one evaluation": ([(50.0, [12.0], {})], 50.0),
+    "own code before an edit": ([(50.0, [], {"own": "other"})], None),
+    "another version": ([(50.0, [], {"digest": "other"}), (20.0, [], {})], 20.0),
+    "another commit": ([(50.0, [], {"commit": "other"})], 50.0),
+    "native code that was or was not there": (
+        [(50.0, [], {"native": library().code is None}), (20.0, [], {})], 20.0
+    ),
+}  # fmt: skip
+"""Total seconds of finished splits, seconds of their evaluations, changes of their code version;
+and the estimate for a split, None if it is not measured."""
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_estimates_use_the_seconds_of_splits_of_this_code(tmp_path: Path, name: str) -> None:
+    splits, each = MEASURED[name]
     run = build(compose(*TINY, "splits=4", f"outputs_dir={tmp_path}"))
     assert run.cost() == run.experiment.cost(run.workers)
-    row = {"total_seconds": 50.0}
-    run.store.save(run.experiment.units()[1], {"splits": [row]}, {})
+    (code,) = run.record.code_versions
+    for unit, (total, evaluations, changes) in zip(run.experiment.units(), splits, strict=False):
+        tables = {
+            "splits": [{"total_seconds": total}],
+            "search": [{"seconds": seconds} for seconds in evaluations],
+        }
+        run.store.save(unit, tables, {})
+        run.store.add_code(unit, {**code, "native": library().code is not None, **changes})
     groups = len(run.experiment.groups(run.experiment.units()))
-    assert run.cost() == pytest.approx(4 * 50 / min(run.workers, groups))
+    expected = run.experiment.cost(run.workers)
+    if each is not None:
+        expected = 4 * each / min(run.workers, groups)
+    assert run.cost() == pytest.approx(expected)
+
+
+def test_modules_are_loaded_before_the_first_split(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also without worker processes, so that no split's seconds contain it."""
+    events: list[str] = []
+    run = tiny("splits=1", "search=bayesian_optimisation", "search.initial_points=2")
+    search = type(run.experiment.search)  # type: ignore[attr-defined]
+    monkeypatch.setattr(search, "load", lambda self: events.append("load"))
+    monkeypatch.setattr(
+        SplitExperiment, "run_group", lambda self, units, store, workers: events.append("run")
+    )
+    (task,) = run.tasks(run.unfinished_units())
+    task.run()
+    assert events == ["load", "run"]
 
 
 @pytest.mark.parametrize(

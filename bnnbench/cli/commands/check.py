@@ -22,6 +22,8 @@ INDENT: dict[str, Any] = {
 }  # fmt: skip
 """Layout of a failure below the name of its check."""
 
+NOTE_INDENT = {**INDENT, "initial_indent": "  ", "subsequent_indent": "  "}
+
 SUMMARY = "test a method, divergence or data set of your own"
 
 DESCRIPTION = """\
@@ -35,7 +37,8 @@ line is printed for each test; if it fails, also the reason and what to write in
   bnnbench check method=mine,vadam            one after the other
   bnnbench check method=mine --config-dir DIR
 
-A method is fitted to three small training sets in one stack. Its output must have the right shapes;
+A method is fitted to three small training sets in one stack, in float64 on the CPU, so that
+rounding hides no difference. Its output must have the right shapes;
 a replica must not depend on the other replicas, on padding or on the test set; divergence must be
 reported without raising; every hyper-parameter must have an effect; training must reduce the error.
 
@@ -98,6 +101,8 @@ def _label(config: dict[str, Any]) -> str:
 def _show(name: str, subject: Subject) -> bool:
     """Print the results of a subject and return whether all tests passed."""
     print(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}")
+    for text in subject.notes:
+        print(textwrap.fill(f"{text}.", 100, **NOTE_INDENT))
     found = []
     for result in subject.results:
         found.append(result)

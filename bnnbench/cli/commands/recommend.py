@@ -81,6 +81,9 @@ def run(given: Namespace) -> int:
     if given.minutes is not None:
         runs = within_budget(runs, 60 * given.minutes)
     if given.dry_run:
+        from bnnbench.run_all import report_slow_training
+
+        report_slow_training(runs, note)
         show_plans(runs)
         print(f"next: {_without_dry_run(given)}")
         return 0

@@ -127,7 +127,7 @@ class SweepRunner:
         """Run all jobs, or print their plans; each is checked before the first one starts."""
         with status_message(_status_text(jobs)):
             from bnnbench.config.assemble import build_runs
-            from bnnbench.run_all import run_all
+            from bnnbench.run_all import report_slow_training, run_all
 
             runs = build_runs(jobs.jobs, self._record)
         note_warnings(runs)
@@ -136,6 +136,7 @@ class SweepRunner:
             return
         from bnnbench.cli.plan import show_plan
 
+        report_slow_training(runs, note)
         self.planned_seconds += map(show_plan, runs)
 
     def _record(self, error: UserError) -> None:

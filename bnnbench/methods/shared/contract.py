@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from torch import Tensor
 
 from bnnbench.constraints import Between, Checked, ListOf, Word
+from bnnbench.inheritance import Replacement, first_replaced, is_of_package
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.nn import MLP
@@ -28,6 +29,11 @@ LEARNED = "learned"
 
 LearnablePrecision = Annotated[float | str | None, Word(LEARNED, Between(0))]
 """A precision: `learned`, a number, or None to search it."""
+
+FIT_AND_PREDICTION = (
+    "fit", "init", "kl_weight", "predict", "diagnose", "training_outputs", "complexity",
+)  # fmt: skip
+"""Names of the functions that compute a run's results, in addition to the training step."""
 
 ShapeAndRate = Annotated[tuple[float, float], ListOf(Between(0), length=2)]
 """Parameters of a Gamma distribution over a precision."""
@@ -123,6 +129,8 @@ class Method(Checked, ABC):
         trains_network: class attribute, whether network and training settings affect it. If not,
             runs that differ only in those settings are the same run.
         max_rows: class attribute, the largest training part it accepts; None for no limit.
+        portable_prediction: class attribute, whether what precedes and follows native training
+            uses neither sums nor functions of torch, which depend on the processor.
         variants: class attribute, non-default settings that run different code. The tests check
             each of them against this interface, in addition to the settings of the YAML file.
 
@@ -137,6 +145,7 @@ class Method(Checked, ABC):
     linear_only: ClassVar[bool] = False
     trains_network: ClassVar[bool] = True
     max_rows: ClassVar[int | None] = None
+    portable_prediction: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     key: ClassVar[str] = "method"
 
@@ -182,9 +191,27 @@ class Method(Checked, ABC):
         return False
 
     @property
+    def lost_native(self) -> Replacement | None:
+        """What a subclass of the class with native code replaces, so that it is not used.
+
+        None if it is used, or not available for these settings in any class.
+        """
+        return None
+
+    @property
     def portable(self) -> bool:
-        """Whether results on the CPU of this machine are the same on every x86-64 processor."""
-        return False
+        """Whether results on the CPU of this machine are the same on every x86-64 processor.
+
+        A class from outside the package that replaces a part of the fit or of predictions must set
+        `portable_prediction` itself.
+        """
+        promising = next(
+            cls
+            for cls in type(self).__mro__
+            if "portable_prediction" in vars(cls) or is_of_package(cls)
+        )
+        kept = first_replaced(self, promising, FIT_AND_PREDICTION) is None
+        return self.native and self.portable_prediction and kept
 
     @property
     def benefits_from_compile(self) -> bool:
@@ -334,7 +361,11 @@ class MinibatchMethod(Method):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        """Update all replicas once, without host synchronisation."""
+        """Update all replicas once, without host synchronisation.
+
+        Returns:
+            The entries of the state that change; the others keep their values.
+        """
 
     def native_update(self) -> NativeUpdate | None:
         """Describe `update` for the native trainer, or return None to train with `update`.
@@ -342,7 +373,8 @@ class MinibatchMethod(Method):
         The native trainer replays the random numbers requested by `sample_noise`, which must
         therefore have no other effect.
 
-        Not inherited: a subclass that does not override this method is trained with `update`.
+        A subclass inherits it unless it replaces something that the step depends on
+        (`trainer.replaced_step`). A subclass that overrides this method decides for itself.
         """
         return None
 

@@ -44,7 +44,8 @@ def train_natively(
     drawn = [drawn_by_size[count] for count in sizes]
     counters = [sum(map(counters_used, one_step)) for one_step in drawn]
     kl_weights = [method.kl_weight(index, len(starts)) for index in range(len(starts))]
-    state = {name: value.clone() for name, value in state.items()}
+    contiguous = torch.contiguous_format  # `init` may return tensors of another layout
+    state = {name: value.clone(memory_format=contiguous) for name, value in state.items()}
     hyper = method.effective_hyper(state, task.hyper)
     trainer = NativeTrainer(
         native_update,

@@ -15,12 +15,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from bnnbench.cpp.library import library
+from bnnbench.inheritance import Replacement, ends_stand_in, is_of_package
 from bnnbench.methods.shared.chunking import predict_outputs
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import Batch, FitTask, MinibatchMethod, Posterior, State
 from bnnbench.methods.shared.native_training import train_natively
 from bnnbench.methods.shared.records import Snapshots, Trace
-from bnnbench.native.networks import has_native_gradients
+from bnnbench.native.networks import fits_state, has_native_gradients, replaced_density
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
@@ -117,7 +119,7 @@ def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS)
     trace = Trace(method, task)
     snapshots = Snapshots(saved_steps, state["loc"])
     native_update = native_update_for(method, task.data.inputs)
-    if native_update is not None:
+    if native_update is not None and fits_state(native_update, task.mlp, state):
         epochs = train_natively(method, native_update, task, state, alive, snapshots)
     else:
         epochs = _epochs(method, task, state, alive, snapshots)
@@ -132,15 +134,19 @@ def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS)
 
 
 def native_update_for(method: MinibatchMethod, like: Tensor) -> NativeUpdate | None:
-    """Return the method's native update if native code supports its likelihood and tensors.
-
-    A subclass may have a different `update`, so it must define `native_update` itself.
-    """
-    if "native_update" not in vars(type(method)) or not has_native_gradients(
-        method.likelihood, like
-    ):
+    """Return the native update, if it is valid for the class, the likelihood and the tensors."""
+    if not has_native_gradients(method.likelihood, like) or replaced_step(method):
         return None
     return method.native_update()
+
+
+STEP = ("update", "sample_noise", "effective_hyper")
+"""What native training replaces. The rest, such as `init`, it asks for, as torch training does."""
+
+
+def replaced_step(method: MinibatchMethod) -> Replacement | None:
+    """Return what a subclass of the method with the native update has in place of its step."""
+    return ends_stand_in(method, "native_update", STEP)
 
 
 def _epochs(
@@ -159,7 +165,7 @@ def _epochs(
             noise = method.sample_noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
             full_size = batch.inputs.shape[1] == training.batch_size
             update = compiled_update if full_size else method.update
-            new = update(mlp, training, state, hyper, batch, noise)
+            new = {**state, **update(mlp, training, state, hyper, batch, noise)}
             state = new if all_active else select(batch.weights[:, 0] > 0, new, state)
             step += 1
             snapshots.record(step, state["loc"])
@@ -174,12 +180,7 @@ MAX_DRAWN_WEIGHTS = 4_000_000  # per replica and call
 
 @dataclass(frozen=True, kw_only=True)
 class StochasticMethod(MinibatchMethod):
-    """A method that is trained by minibatch steps and predicts with networks.
-
-    Attributes:
-        portable_prediction: class attribute, whether what follows native training uses neither
-            sums nor functions of torch, which depend on the processor.
-    """
+    """A method that is trained by minibatch steps and predicts with networks."""
 
     portable_prediction: ClassVar[bool] = True
 
@@ -191,7 +192,14 @@ class StochasticMethod(MinibatchMethod):
 
     @property
     def portable(self) -> bool:
-        return self.native and self.portable_prediction
+        parts = (self.likelihood, self.likelihood.loss)
+        return super().portable and all(is_of_package(type(part)) for part in parts)
+
+    @property
+    def lost_native(self) -> Replacement | None:
+        if library().code is None or self.native_update() is None:
+            return None
+        return replaced_step(self) or replaced_density(self.likelihood)
 
     @abstractmethod
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,11 +18,13 @@ from bnnbench.cpp.library import library
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
+from bnnbench.losses.nll import NLL
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.pbp import PBP
 from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.renyi_vi import RenyiVI
 from bnnbench.methods.sghmc import SGHMC
@@ -30,6 +33,7 @@ from bnnbench.methods.shared import native_training, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.methods.swag import SWAG
+from bnnbench.methods.tagi import TAGI
 from bnnbench.methods.vadam import Vadam
 from bnnbench.methods.vprop import Vprop
 from bnnbench.native import networks as native
@@ -277,18 +281,119 @@ def test_other_updates_are_not_native(name: str, native_calls: list[NativeUpdate
     assert native_calls == []
 
 
+def subclass(*bases: type, **attributes: Any) -> Any:
+    """Return a subclass from outside the package as a dataclass."""
+    return dataclass(frozen=True, kw_only=True)(type("Own", bases, attributes))
+
+
+def halved(self: Any, posterior: Posterior, *given: Any) -> Any:
+    return 0.5 * super(type(self), self).sample_weights(posterior, *given)
+
+
+def unchanged(self: Any, mlp: Any, training: Any, state: Any, *given: Any) -> Any:
+    return state
+
+
+def double_rate(self: Any, state: Any, hyper: Any) -> Any:
+    return {**hyper, "dropout": 2 * hyper["dropout"]}
+
+
+def with_constant(self: Any, task: FitTask) -> Any:
+    state = super(type(self), self).init(task)
+    return {**state, "start": state["loc"].clone()}
+
+
+def transposed(self: Any, task: FitTask) -> Any:
+    state = super(type(self), self).init(task)
+    return {name: value.T.contiguous().T for name, value in state.items()}
+
+
+def narrow(self: Any, task: FitTask) -> Any:
+    state = super(type(self), self).init(task)
+    return {**state, "s": state["s"][:, :1]}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Slower(MAP):
-    """Overrides `update` but not `native_update`."""
+class OwnGaussian(Gaussian):
+    """A likelihood whose predictions differ, but not its density."""
 
-    def update(self, *arguments: Any) -> Any:
-        state = arguments[2]
-        return {**super().update(*arguments), "loc": state["loc"]}
+    def prediction(self, outputs: Any, hyper: Any) -> Any:
+        return replace(super().prediction(outputs, hyper), noise=2 / hyper["noise_precision"])
 
 
-def test_subclasses_do_not_inherit_the_native_update(native_calls: list[NativeUpdate]) -> None:
-    method = Slower(label="slower")
-    task = Stack().task()
-    start = method.init(Stack().task())["loc"]
-    assert torch.equal(fitted(method, task).state["loc"], start)
-    assert native_calls == []
+@dataclass(frozen=True, kw_only=True)
+class OwnNLL(NLL):
+    """Another loss."""
+
+    def mean_slope(self, error: Any, precision: Any, weights: Any) -> Any:
+        return 2 * super().mean_slope(error, precision, weights)
+
+
+OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
+    "other samples": (subclass(MCDropout, sample_weights=halved), {}, True),
+    "an additional state tensor": (subclass(MCDropout, init=with_constant), {}, True),
+    "a state of another layout": (subclass(MCDropout, init=transposed), {}, True),
+    "a state of another width": (subclass(Vadam, init=narrow), {}, False),
+    "another default": (subclass(MCDropout, bias_prior=False), {}, True),
+    "more networks": (subclass(MAP, n_networks=3), {}, True),
+    "samples of a mixture": (subclass(Vadam, training_outputs=MAP.training_outputs), {}, True),
+    "other steps": (subclass(MAP, update=unchanged), {}, False),
+    "other steps of a parent": (subclass(subclass(MAP, update=unchanged), label="own"), {}, False),
+    "steps of a mixin": (subclass(type("Mixin", (), {"update": unchanged}), MAP), {}, False),
+    "hyper-parameters in effect": (subclass(MCDropout, effective_hyper=double_rate), {}, False),
+    "weights of the prior": (subclass(BBB, kl_weight=lambda *_: 0.5), {"divergence": KL}, False),
+    "another penalty": (subclass(MCDropout, _second_moment=lambda self, rate: rate), {}, False),
+    "predictions of the likelihood": (Vadam, {"likelihood": OwnGaussian()}, True),
+    "another density": (Vadam, {"likelihood": OwnGaussian(loss=OwnNLL())}, False),
+    "kept networks": (subclass(SGLD, saved_steps=lambda self, task: range(2, 9, 2)), {}, True),
+}  # fmt: skip
+"""Classes and likelihoods from outside, and whether they inherit native code."""
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_subclasses_inherit_native_code_unless_they_replace_the_step(
+    name: str, native_calls: list[NativeUpdate]
+) -> None:
+    cls, given, inherits = OWN[name]
+    method = cls(label="own", **given)
+    assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
+    assert len(native_calls) == inherits
+    if "width" not in name:  # known before `init` is called
+        assert method.native == (method.lost_native is None) == inherits
+
+
+PORTABLE: dict[str, tuple[Any, bool]] = {
+    "a likelihood": (partial(Vadam, likelihood=OwnGaussian()), False),
+    "nothing": (subclass(MCDropout), True),
+    "another default": (subclass(MCDropout, dropout=0.2), True),
+    "other samples": (subclass(MCDropout, sample_weights=halved), False),
+    "a promise": (subclass(MCDropout, sample_weights=halved, portable_prediction=True), True),
+    "an inherited promise": (
+        subclass(
+            subclass(MCDropout, sample_weights=halved, portable_prediction=True),
+            sample_weights=halved,
+        ),
+        False,
+    ),
+    "the start": (subclass(MAP, init=with_constant), False),
+    "a parent that promises nothing": (subclass(SWAG), False),
+    "passes of TAGI": (subclass(TAGI), True),
+    "predictions of TAGI": (subclass(TAGI, predict=lambda *_: None), False),
+    "passes of PBP": (subclass(PBP), True),
+    "predictions of PBP": (subclass(PBP, predict=lambda *_: None), False),
+}
+
+
+@pytest.mark.parametrize("name", PORTABLE)
+def test_a_subclass_is_portable_if_it_only_inherits_or_promises_it(name: str) -> None:
+    cls, portable = PORTABLE[name]
+    method = cls(label="own")
+    assert method.native and method.portable == portable
+
+
+@pytest.mark.parametrize("cls", [TAGI, PBP])
+def test_other_passes_are_not_native(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = subclass(cls, _torch_passes=lambda self, task, state, alive: (state, alive))(label="o")
+    assert not method.native and method.stack_splits and method.lost_native.name == "_torch_passes"
+    state = method.fit(Stack().task()).state
+    assert torch.equal(state["loc"], method.fit(replace(Stack().task(), epochs=0)).state["loc"])

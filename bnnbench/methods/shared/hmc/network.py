@@ -21,7 +21,7 @@ from bnnbench.methods.shared.hmc.leapfrog import (
     Target,
     leapfrog_integrator,
 )
-from bnnbench.native.networks import has_native_gradients
+from bnnbench.native.networks import has_native_gradients, replaced_density
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on, adam_state
@@ -37,7 +37,8 @@ UNIFORM_OFFSET = 2.0**-25
 
 def has_conjugate_noise(likelihood: Likelihood) -> bool:
     """Return whether the noise precision is a factor of the loss, and so conjugate to a Gamma."""
-    return isinstance(likelihood, Gaussian) and type(likelihood.loss) is NLL
+    known = isinstance(likelihood, Gaussian) and isinstance(likelihood.loss, NLL)
+    return known and replaced_density(likelihood) is None
 
 
 def with_unit_noise(likelihood: Likelihood, hyper: Hyper, like: Tensor) -> Hyper:
