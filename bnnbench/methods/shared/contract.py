@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from torch import Tensor
 
 from bnnbench.constraints import Between, Checked, ListOf, Word
+from bnnbench.identity import no_identity
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.nn import MLP
@@ -28,6 +29,9 @@ LEARNED = "learned"
 
 LearnablePrecision = Annotated[float | str | None, Word(LEARNED, Between(0))]
 """A precision: `learned`, a number, or None to search it."""
+
+ALL = "all"
+"""Value of `compared_settings` in a record if all settings are compared."""
 
 ShapeAndRate = Annotated[tuple[float, float], ListOf(Between(0), length=2)]
 """Parameters of a Gamma distribution over a precision."""
@@ -113,6 +117,8 @@ class Method(Checked, ABC):
 
     Attributes:
         label: name of the method in paths and tables.
+        tuned_on_test: whether its settings were chosen with the help of test rows, so that its runs
+            are shown but never ranked.
         family: class attribute, shared by all presets of a method: `bbb` for `bbb_x2`. A class that
             does not set its own, such as one from outside the package, has its full name.
         own_hyper_names: class attribute, the method's hyper-parameters besides the likelihood's.
@@ -122,6 +128,10 @@ class Method(Checked, ABC):
             `check_network` rejects others.
         trains_network: class attribute, whether network and training settings affect it. If not,
             runs that differ only in those settings are the same run.
+        uses_evidence: class attribute, whether it always determines its precisions by the evidence
+            (a marginal likelihood or a posterior).
+        compared_settings: class attribute, the settings, besides those of the noise model, that a
+            comparison with published values considers; None for all.
         max_rows: class attribute, the largest training part it accepts; None for no limit.
         variants: class attribute, non-default settings that run different code. The tests check
             each of them against this interface, in addition to the settings of the YAML file.
@@ -131,11 +141,14 @@ class Method(Checked, ABC):
     """
 
     label: str
+    tuned_on_test: bool = no_identity(False)
     family: ClassVar[str]
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     records_objective: ClassVar[bool] = False
     linear_only: ClassVar[bool] = False
     trains_network: ClassVar[bool] = True
+    uses_evidence: ClassVar[bool] = False
+    compared_settings: ClassVar[tuple[str, ...] | None] = None
     max_rows: ClassVar[int | None] = None
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     key: ClassVar[str] = "method"
@@ -213,6 +226,16 @@ class Method(Checked, ABC):
     def point_estimate(self) -> bool:
         """Whether it predicts with a single network, without epistemic variance."""
         return False
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what the record of a run states about the method besides its settings."""
+        compared = self.compared_settings if self.trains_network else ()
+        return {
+            "hyper_names": list(self.hyper_names),
+            "uses_evidence": self.uses_evidence,
+            "compared_settings": ALL if compared is None else list(compared),
+            "tuned_on_test": self.tuned_on_test,
+        }
 
     def fixed_hyper(self) -> dict[str, float]:
         """Return the hyper-parameters that are fixed to a value."""
