@@ -65,6 +65,20 @@ def scored(folder: str) -> pd.DataFrame:
     return runs.assign(settings=settings, mark="", settings_differ="", incomplete=barred)
 
 
+def one_run_each(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Return rows of runs by split, if no two runs share the keys.
+
+    Raises:
+        ValueError: for two runs that a table would merge.
+    """
+    counts = rows.groupby([*keys])["run"].nunique()
+    if (counts > 1).any():
+        raise ValueError(
+            f"several runs share a row: {', '.join(map(str, counts.index[counts > 1]))}"
+        )
+    return rows
+
+
 def ensembles() -> pd.DataFrame:
     """Return our deep ensembles next to the published ones.
 
@@ -153,7 +167,11 @@ def converged_runs() -> pd.DataFrame:
     epochs = rows["epochs"].astype(int).astype(str)
     rows["stage"] = epochs.where(rows["experiment"] == "gold_converged", "common")
     columns = ["w1", "w1_function", "energy_distance", "epistemic_ratio", "objective", *diagnostics]
-    return rows.groupby(["method", "stage"])[columns].mean()
+    return (
+        one_run_each(rows, "dataset", "method", "stage")
+        .groupby(["method", "stage"])[columns]
+        .mean()
+    )
 
 
 def converged(method: str, column: str = "w1", stage: str = "4000", digits: int = 4) -> str:
