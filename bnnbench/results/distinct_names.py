@@ -27,7 +27,8 @@ def distinct_names(names: pd.Series, table: pd.DataFrame, by: Sequence[str]) -> 
     """
     keys = table[[*by]].assign(name=names)
     own = table["settings"].map(lambda settings: configuration({**settings, "seed": None}))
-    order = keys.assign(own=own, fewer=-table["splits"], seed=table["seed"])
+    seeds = table["settings"].map(lambda settings: settings.get("seed", 0))
+    order = keys.assign(own=own, fewer=-table["splits"], seed=seeds)
     order = order.sort_values(["fewer", "seed"], kind="stable")
     repeated = order.index[order.duplicated([*keys, "own"])]
     kept = table.index[~table.index.isin(repeated)]

@@ -154,10 +154,7 @@ def compare_with_reference(
         own = own[own["dataset"].isin(reference.scored["dataset"])]
         if own.empty:
             continue
-        own = with_ranked(own, results.fingerprints)
-        if one in PROTOCOL_TRACKS:  # as for the reference runs: other settings are the method's own
-            own = own.assign(mark=own["incomplete"], settings_differ=own["incomplete"])
-        mine = with_table(runs, own)
+        mine = with_table(runs, as_ranked(own, results.fingerprints, one))
         pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
         if len(pairs):
             described = describe_pairs(pairs, mine.scored, reference.scored)
@@ -173,6 +170,16 @@ def compare_with_reference(
             "nothing_comparable",
         )
     return Comparisons(tuple(found), left_out)
+
+
+def as_ranked(table: pd.DataFrame, fingerprints: pd.DataFrame, track: str) -> pd.DataFrame:
+    """Add the columns of `with_ranked`, and mark my runs as reference runs of the track are.
+
+    In a track of the protocol, settings of the method itself are no deviation.
+    """
+    table = with_ranked(table, fingerprints)
+    few = table["incomplete"]
+    return table.assign(mark=few, settings_differ=few) if track in PROTOCOL_TRACKS else table
 
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:

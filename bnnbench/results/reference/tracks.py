@@ -136,10 +136,11 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     method determines by the evidence counts as searched.
     """
     settings, published = with_search(run["settings"]), published_shared_settings(run)
-    searches = is_searched(settings) or has_fixed_precisions(settings)
+    searched, fixed = is_searched(settings), has_fixed_precisions(settings)
     ignored = {
         *(() if trains_network(run) else NETWORK_SETTINGS),
-        *(() if searches else (*SEARCH_SETTINGS, *HYPER_SETTINGS)),
+        *(() if searched else SEARCH_SETTINGS[1:]),
+        *(() if searched or fixed else ("search", *HYPER_SETTINGS)),
         *(name for name in PRECISIONS if settings.get(name) in EVIDENCE_VALUES),
         *(name for name in (*HYPER_SETTINGS, *UNSET_SETTINGS) if name not in settings),
     }
