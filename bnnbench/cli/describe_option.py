@@ -18,12 +18,27 @@ def describe_option(group: str, name: str, option: Option) -> str:
     """Return the summary of an option, the docstring of its class, and the text of its file."""
     owner = f" [{option.owner}]" if option.owner else ""
     parts = [f"{group}={name}: {option.summary}{owner}"]
+    if group == "method" and tuned_on_test(option):
+        parts.append("Tuned with test rows: its runs are shown, but never ranked.")
     target = next((name for text in _texts(option.file) for name in _targets(text)), None)
     if target:
         docstring = indent(_first_paragraph(target), "  ")
         parts.append(f"{target}\n{docstring}".rstrip())
     parts.append(f"{option.file}\n{indent(_settings(option), '  ')}".rstrip())
     return "\n\n".join(parts)
+
+
+def tuned_on_test(option: Option) -> bool:
+    """Return whether an option of `method` says that it was tuned with test rows.
+
+    It inherits this from the option that it is based on.
+    """
+    found = (
+        value
+        for text in _texts(option.file)
+        for value in re.findall(r"^tuned_on_test: *(\w+)", text, re.MULTILINE)
+    )
+    return next(found, "false").lower() == "true"
 
 
 def _targets(text: str) -> list[str]:

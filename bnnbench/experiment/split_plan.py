@@ -214,6 +214,7 @@ class SplitPlan(HasSteps, HasPlan):
             "dataset": self.table.name,
             "method": self.method.label,
             "family": self.method.family,
+            **self.method.metadata(),
             "divergence": divergence.name if divergence else "kl",
             "divergence_family": divergence.family if divergence else "kl",
             "order": divergence.order if divergence else None,

@@ -40,6 +40,7 @@ class GP(EstimatorMethod):
 
     identity_name = "bnnbench.methods.gp.GP"
     family = "gp"
+    uses_evidence = True
     kernel_rows: Annotated[int, Whole(10)] = 500
     max_rows = 2000
 

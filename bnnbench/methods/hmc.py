@@ -95,6 +95,7 @@ class HMC(ChainsMethod):
 
     identity_name = "bnnbench.methods.hmc.HMC"
     family = "hmc"
+    compared_settings = ("network.depth", "network.width", "training.final_epochs", "search")
     prior_precision: SampledPrecision = SAMPLED
     noise_precision: SampledPrecision = SAMPLED
     prior_gamma: ShapeAndRate = (1.0, 0.1)

@@ -29,6 +29,7 @@ class Linear(EstimatorMethod):
 
     identity_name = "bnnbench.methods.linear.Linear"
     family = "linear"
+    uses_evidence = True
 
     def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> Mapping[str, Any]:
         from sklearn.linear_model import BayesianRidge

@@ -65,6 +65,8 @@ class PBP(Method):
 
     identity_name = "bnnbench.methods.pbp.PBP"
     family = "pbp"
+    uses_evidence = True
+    compared_settings = ("network.depth", "network.width", "training.final_epochs")
     prior_update: Annotated[str, OneOf("ep", "adf")] = "ep"
     batch_size: Count = 1
     is_stochastic: ClassVar[bool] = False

@@ -70,6 +70,10 @@ class TAGI(Method):
 
     identity_name = "bnnbench.methods.tagi.TAGI"
     family = "tagi"
+    compared_settings = (
+        *("network.depth", "network.width", "training.final_epochs"),
+        *("training.batch_size", "search"),
+    )
     noise_precision: Annotated[float | None, Between(0)] = None
     predicts_noise: bool = False
     output_gain: Positive = 1.0

@@ -21,7 +21,6 @@ from bnnbench.report.pair_tables import (
 )
 from bnnbench.results.metrics import Metric
 from bnnbench.results.outcomes import rule
-from bnnbench.results.published.protocol import changed_settings
 from bnnbench.results.ranking import RANKED_METRICS
 from bnnbench.results.reference.comparison import (
     MINE,
@@ -29,6 +28,8 @@ from bnnbench.results.reference.comparison import (
     over_datasets,
     reference_rankings,
 )
+from bnnbench.results.reference.own_settings import own_settings
+from bnnbench.results.reference.tracks import changed_settings
 from bnnbench.results.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
 
 VERDICTS = {
@@ -50,7 +51,7 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
     dataset, better = pairs["dataset"].iloc[0], metric.sign * means
     head = f"{dataset}, {metric.inline_title}: "
     if counted.empty:
-        return f"{head}no verdict, since no reference method has the same settings."
+        return f"{head}no verdict, since no reference method was tested."
     found = counted["outcome"]
     parts = [
         f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
@@ -123,7 +124,7 @@ def reference_blocks(
                 yield from dataset_table(own, comparison.mine.scored, metric)
         yield blocks.Paragraph(f"{rule(comparison.rope)} {STATEMENT}")
         own = comparison.mine.scored.loc[pairs["run_a"].unique()]
-        if found := (*own_remarks(own, pairs), *remarks(pairs)):
+        if found := (*own_remarks(own, pairs), *remarks(pairs), *settings_note(comparison, pairs)):
             yield blocks.ItemList(found)
         yield from overall(comparison, str(name), by_metric)
         if pairs["counted"].any():
@@ -181,6 +182,15 @@ def own_remarks(mine: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
             yield f"{name}: not ranked, {run['unranked']}"
 
 
+def settings_note(comparison: ReferenceComparison, pairs: pd.DataFrame) -> Iterator[str]:
+    """Say which settings of their own the tested methods used."""
+    tested = pairs[pairs["counted"]]
+    mine = comparison.mine.scored.loc[tested["run_a"].unique()]
+    theirs = comparison.reference.scored.loc[tested["run_b"].unique()]
+    if found := list(own_settings(mine, theirs, MINE)):
+        yield f"The methods' own settings: {'; '.join(found)}"
+
+
 def remarks(pairs: pd.DataFrame) -> Iterator[str]:
     """Explain the marks of the methods."""
     for remark, own in pairs[pairs["remark"] != ""].groupby("remark", sort=False):
@@ -221,14 +231,16 @@ def mean_rank(comparison: ReferenceComparison, name: str, metrics: Sequence[Metr
     ranked = reference_rankings(
         comparison, [metric for metric in metrics if metric in RANKED_METRICS]
     )
-    if ranked is None or not own.index.isin(ranked.runs).any():
+    label = (
+        next((ranked.runs[run] for run in own.index if run in ranked.runs), "") if ranked else ""
+    )
+    if ranked is None or not label:
         reasons = [text for text in own["unranked"].unique() if text]
         reasons += [
             f"track {track}" for track in own["track"].unique() if track != comparison.track
         ]
         return f"{name} is not ranked: {', '.join(reasons) or 'too few data sets or methods'}."
     rows, methods = ranked.by_metric[0].ranks.shape
-    label = own["method"].iloc[0] + MINE
     places = [f"{r.mean_ranks[label]:.1f} by {r.metric.inline_title}" for r in ranked.by_metric]
     return (
         f"Mean rank of {name} among {methods} methods on {rows} data sets, one preset per family: "

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.results.metrics import Metric
+from bnnbench.results.published.protocol import tuned_on_test
 
 SPLIT_KEY = ["fingerprint", "training_fingerprint"]
 """Columns that identify the rows of a split."""
@@ -28,13 +29,30 @@ def mixed_code(run: Mapping[str, Any]) -> list[str]:
     return [f"by {count:g} versions of the code"] if count > 1 else []
 
 
+TUNED = "tuned with test rows"
+"""Why a run is not ranked whose settings were chosen with the help of test rows."""
+
+
+def never_ranked(run: Mapping[Any, Any]) -> list[str]:
+    """Return why a run is not ranked, whatever its splits."""
+    return [*mixed_code(run), *([TUNED] if tuned_on_test(run) else [])]
+
+
+def tuned_note(table: pd.DataFrame) -> str:
+    """Return a sentence that names the methods tuned with test rows; empty if there are none."""
+    rows = table[table.columns.intersection(["method", "dataset", "tuned_on_test"])]
+    tuned = [str(run["method"]) for run in rows.to_dict("records") if tuned_on_test(run)]
+    names = list(dict.fromkeys(tuned))
+    return f"{TUNED.capitalize()}, not ranked: {', '.join(names)}." if names else ""
+
+
 def with_incomplete(
     table: pd.DataFrame, splits: pd.DataFrame, by: Sequence[str] = ("dataset",)
 ) -> pd.DataFrame:
     """Add `incomplete`: why the mean of a run is not ranked among those on its data set, or empty.
 
-    A run is incomplete if it lacks a split of the largest set of splits that it shares some with,
-    or if several versions of the code computed it.
+    A run is incomplete if it lacks a split of the largest set of splits that it shares some with.
+    Nor is it ranked if it is `never_ranked`.
 
     Args:
         table: a row per run, index its digest.
@@ -47,22 +65,24 @@ def with_incomplete(
     keys = pd.Series([*splits[SPLIT_KEY].itertuples(index=False, name=None)], splits.index)
     tested = keys.groupby(splits["run"]).agg(frozenset).reindex(table.index)
     counts = splits.groupby("run").size()
-    codes = code_counts(table).items()
-    mixed = {run: mixed_code({CODE_VERSIONS: count}) for run, count in codes}
+    described = table.assign(**{CODE_VERSIONS: code_counts(table)}).to_dict("index")
+    barred = {run: never_ranked(row) for run, row in described.items()}
     found: dict[object, str] = {}
     for _, own in tested.groupby([table[name] for name in by]):
         leaders: list[object] = []
-        for run in sorted(own.index, key=lambda run: (len(mixed[run]), -counts[run])):
+        for run in sorted(own.index, key=lambda run: (len(barred[run]), -counts[run])):
             others = (leader for leader in leaders if own[leader] & own[run])
             leader = next(others, None)
             if leader is None:
-                leaders += [run] if not mixed[run] else []
+                leaders += [run] if not barred[run] else []
             elif counts[run] < counts[leader]:
                 found[run] = f"{counts[run]} of {counts[leader]} splits"
             elif own[leader] != own[run]:
                 found[run] = "other splits"
     reasons = ([found[run]] if run in found else [] for run in table.index)
-    joined = (", ".join([*own, *mixed[run]]) for own, run in zip(reasons, table.index, strict=True))
+    joined = (
+        ", ".join([*own, *barred[run]]) for own, run in zip(reasons, table.index, strict=True)
+    )
     return table.assign(incomplete=list(joined))
 
 

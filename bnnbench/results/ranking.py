@@ -7,7 +7,7 @@ Friedman test of mean ranks, and Nemenyi's critical difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -93,14 +93,14 @@ class Rankings:
     Attributes:
         experiment: its label.
         by_metric: a ranking per metric, over the same methods and data sets.
-        runs: digests of the ranked runs.
+        runs: labels of the ranked runs, by their digests.
         excluded: methods without complete runs on all of these data sets, with a reason where
             splits are missing.
     """
 
     experiment: str
     by_metric: tuple[Ranking, ...]
-    runs: tuple[str, ...]
+    runs: Mapping[str, str]
     excluded: tuple[str, ...]
 
 
@@ -149,7 +149,7 @@ def rank_experiment(
     if not by:
         return None
     excluded = describe_excluded(table[~table["label"].isin(methods)])
-    return Rankings(experiment, tuple(by), tuple(inside.index), tuple(excluded))
+    return Rankings(experiment, tuple(by), inside["label"].to_dict(), tuple(excluded))
 
 
 def describe_excluded(table: pd.DataFrame) -> Iterator[str]:

@@ -18,6 +18,7 @@ from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_files import read_test_points
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.verdict import Verdict, find_verdicts
+from bnnbench.types import UserError
 
 SCORE = BY_KEY["log_likelihood"]
 """Methods are chosen by this metric because it rewards both accuracy and calibration."""
@@ -47,9 +48,21 @@ class Coverage:
 
 
 def recommendation(runs: Runs) -> Verdict:
-    """Compare all runs with the best one on their data set by the correlated t-test."""
-    (verdict,) = find_verdicts(runs.scored, all_pairs(runs), SCORE)
-    return verdict
+    """Compare all runs with the best one on their data set by the correlated t-test.
+
+    Raises:
+        UserError: if no run can be ranked.
+    """
+    found = [*find_verdicts(runs.scored, all_pairs(runs), SCORE)]
+    if not found:
+        reasons = sorted({*runs.scored["incomplete"]} - {""})
+        raise UserError(
+            f"no method can be recommended, since none is ranked ({', '.join(reasons)}); add "
+            "another method to --methods.",
+            "--methods",
+            "none_ranked",
+        )
+    return found[0]
 
 
 def sentences(

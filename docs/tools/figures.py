@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
 from published_scores import comparisons
-from stored_results import SCORES, scored, stored_runs, table
+from stored_results import SCORES, one_run_each, scored, stored_runs, table
 
 from bnnbench.data.images.idx import IdxImages
 from bnnbench.report.figures.image_grid import show_images
@@ -138,7 +138,7 @@ def orders() -> Figure:
 
 def nearest() -> Figure:
     """W1 to the HMC chains, by method and data set."""
-    rows = table("gold_standard", "distances")
+    rows = one_run_each(table("gold_standard", "distances"), "dataset", "method")
     rows = rows.replace({"method": {"hmc": "hmc (half against half)"}})
     means = rows.groupby(["dataset", "method"])["w1"].agg(["mean", "sem"]).reset_index()
     datasets = list(means["dataset"].unique())

@@ -13,7 +13,17 @@ from downstream import overview
 from peers import peers
 from published_scores import comparisons, explanation
 from scores import best_methods, conformal_coverage, distorted_forecasts
-from stored_results import RESULTS, SCORES, converged_runs, ensembles, splits, stored_runs, table
+from stored_results import (
+    RESULTS,
+    SCORES,
+    converged_runs,
+    ensembles,
+    one_run_each,
+    scored,
+    splits,
+    stored_runs,
+    table,
+)  # fmt: skip
 
 from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
@@ -22,6 +32,7 @@ from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus, wi
 from bnnbench.report.renderers import markdown
 from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.claims import VERDICTS
+from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import pairs_with_published
@@ -71,13 +82,14 @@ def with_error(mean: float, stderr: float) -> str:
 
 
 def scores_by_dataset(folder: str, metric: str) -> str:
-    """Return a table of means: a row per method, a column per data set."""
-    runs = table(folder)
-    pairs = runs[[f"{metric}_mean", f"{metric}_stderr"]].itertuples(index=False)
-    cells = [plus_minus(*pair) for pair in pairs]
-    wide = runs.assign(cell=cells).pivot_table(
-        index="method", columns="dataset", values="cell", aggfunc="first"
+    """Return a table of means: a row per method and configuration, a column per data set."""
+    runs = scored(folder)
+    names = distinct_names(runs["method"], runs, ["dataset"])
+    pairs = runs.loc[names.index, [f"{metric}_mean", f"{metric}_stderr"]].itertuples(index=False)
+    rows = runs.loc[names.index, ["dataset"]].assign(
+        method=names, cell=[plus_minus(*pair) for pair in pairs]
     )
+    wide = rows.pivot(index="method", columns="dataset", values="cell")
     return to_markdown(wide.fillna(MISSING).rename_axis(columns=None).reset_index())
 
 
@@ -180,7 +192,7 @@ def on_bound(splits: pd.DataFrame, dataset: str, name: str, end: str) -> str:
 
 def posterior_distances() -> str:
     """Return the mean W1 of every method to the HMC chains: a column per data set."""
-    rows = table("gold_standard", "distances")
+    rows = one_run_each(table("gold_standard", "distances"), "dataset", "method")
     wide = rows.groupby(["method", "dataset"])["w1"].mean().unstack()
     wide = wide.loc[wide.mean(axis=1).sort_values().index]
     text = wide.map(lambda value: f"{value:.3f}").rename(index={"hmc": "hmc (half against half)"})

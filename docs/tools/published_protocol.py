@@ -68,6 +68,7 @@ def composed_settings(method: str, dataset: str) -> dict[str, Any]:
         "network.depth": int(defaults["depth"]),
         "search": defaults["search"] if is_searched(config) else "none",
         **{name: OmegaConf.select(config, name) for name in SETTINGS},
+        "tuned_on_test": bool(config.method.get("tuned_on_test")),
         **{f"bounds.{name}": ends for name, ends in bounds.items()},
     }
 

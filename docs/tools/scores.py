@@ -12,6 +12,7 @@ from bnnbench.portable_math import mixture_crps
 from bnnbench.results.metrics import COMPUTED
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.proper_scores import TAIL, point_scores
+from bnnbench.results.published.protocol import tuned_on_test
 
 FOLDER = "scores"
 
@@ -64,8 +65,13 @@ def distorted_forecasts() -> str:
 
 
 def best_methods() -> str:
-    """Return the three methods with the best mean of each score on each set."""
+    """Return the three methods with the best mean of each score on each set.
+
+    Methods that were tuned with test rows are left out.
+    """
     scores = table(FOLDER, "proper_scores")
+    rows = scores.rename(columns={"label": "method"}).to_dict("records")
+    scores = scores[[not tuned_on_test(run) for run in rows]]
     means = scores.set_index(["dataset", "label"])
     rows = [
         {"score": metric.title}

@@ -10,6 +10,7 @@ import pandas as pd
 from bnnbench.discovery import built_in_suites, time_text
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
+from bnnbench.results.completeness import never_ranked
 from bnnbench.results.power import detectable_differences, limit_ratio
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.reference.results import read_reference_results
@@ -53,14 +54,29 @@ def stored_runs(folder: str) -> Runs:
 
 
 def scored(folder: str) -> pd.DataFrame:
-    """Return the runs of a folder, all complete, with `settings` as far as they differ."""
+    """Return the runs of a folder, all on all splits, with `settings` as far as they differ."""
     runs = table(folder).set_index("run")
     names = [name for name in runs if "." in name and not name.startswith(("hp.", "diag."))]
     settings = [
         {name: value for name, value in run.items() if pd.notna(value)}
         for run in runs[names].to_dict("records")
     ]
-    return runs.assign(settings=settings, mark="", settings_differ="", incomplete="")
+    barred = [", ".join(never_ranked(run)) for run in runs.to_dict("records")]
+    return runs.assign(settings=settings, mark="", settings_differ="", incomplete=barred)
+
+
+def one_run_each(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Return rows of runs by split, if no two runs share the keys.
+
+    Raises:
+        ValueError: for two runs that a table would merge.
+    """
+    counts = rows.groupby([*keys])["run"].nunique()
+    if (counts > 1).any():
+        raise ValueError(
+            f"several runs share a row: {', '.join(map(str, counts.index[counts > 1]))}"
+        )
+    return rows
 
 
 def ensembles() -> pd.DataFrame:
@@ -151,7 +167,11 @@ def converged_runs() -> pd.DataFrame:
     epochs = rows["epochs"].astype(int).astype(str)
     rows["stage"] = epochs.where(rows["experiment"] == "gold_converged", "common")
     columns = ["w1", "w1_function", "energy_distance", "epistemic_ratio", "objective", *diagnostics]
-    return rows.groupby(["method", "stage"])[columns].mean()
+    return (
+        one_run_each(rows, "dataset", "method", "stage")
+        .groupby(["method", "stage"])[columns]
+        .mean()
+    )
 
 
 def converged(method: str, column: str = "w1", stage: str = "4000", digits: int = 4) -> str:

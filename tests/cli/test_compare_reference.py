@@ -65,7 +65,7 @@ def test_methods_and_metric_are_selected(command: Command, root: Path) -> None:
 
 
 def test_runs_that_cannot_be_compared_are_named(command: Command, root: Path) -> None:
-    reference_run(root / "free", method="free", settings={"training__epochs": 5})
+    reference_run(root / "free", method="free", settings={"search__iterations": 5})
     reference_run(root / "free", method="mine")
     with_reference = ("--with", f"reference@{root / 'reference'}")
     code, out, err = command("compare", str(root / "free"), *with_reference)

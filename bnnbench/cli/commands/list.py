@@ -6,7 +6,7 @@ import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from bnnbench.cli.describe_option import base_options, describe_option
+from bnnbench.cli.describe_option import base_options, describe_option, tuned_on_test
 from bnnbench.config.configs import GROUPS, Option, find_options
 from bnnbench.discovery import suites
 from bnnbench.near_names import closest_match
@@ -46,7 +46,7 @@ bnnbench list OPTION        show one option with its settings, such as `bnnbench
 bnnbench list suite NAME    show the experiments of a suite with their settings"""
 
 FOOTNOTES = {
-    "method": "* results may differ between types of processors",
+    "method": "* results may differ between processor types; † tuned with test rows, not ranked",
     SUITES: "times: two idle cores; for this machine, see `bnnbench reproduce NAME --dry-run`",
     METRICS: "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report",
 }
@@ -200,9 +200,11 @@ def summaries(group: str) -> dict[str, str]:
         return {suite.name: suite.description for suite in suites()}
     if group == METRICS:
         return metrics()
+    found = find_options(group)
+    marks = {name: " †" for name, one in found.items() if group == "method" and tuned_on_test(one)}
     return {
-        name: f"{option.summary} [{option.owner}]" if option.owner else option.summary
-        for name, option in find_options(group).items()
+        name: f"{one.summary}{marks.get(name, '')}" + (f" [{one.owner}]" if one.owner else "")
+        for name, one in found.items()
     }
 
 

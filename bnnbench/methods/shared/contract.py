@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from torch import Tensor
 
 from bnnbench.constraints import Between, Checked, ListOf, Word
+from bnnbench.identity import no_identity
 from bnnbench.inheritance import Replacement, first_replaced, is_of_package
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
@@ -34,6 +35,8 @@ FIT_AND_PREDICTION = (
     "fit", "init", "kl_weight", "predict", "diagnose", "training_outputs", "complexity",
 )  # fmt: skip
 """Names of the functions that compute a run's results, in addition to the training step."""
+ALL = "all"
+"""Value of `compared_settings` in a record if all settings are compared."""
 
 ShapeAndRate = Annotated[tuple[float, float], ListOf(Between(0), length=2)]
 """Parameters of a Gamma distribution over a precision."""
@@ -119,6 +122,8 @@ class Method(Checked, ABC):
 
     Attributes:
         label: name of the method in paths and tables.
+        tuned_on_test: whether its settings were chosen with the help of test rows, so that its runs
+            are shown but never ranked.
         family: class attribute, shared by all presets of a method: `bbb` for `bbb_x2`. A class that
             does not set its own, such as one from outside the package, has its full name.
         own_hyper_names: class attribute, the method's hyper-parameters besides the likelihood's.
@@ -128,6 +133,10 @@ class Method(Checked, ABC):
             `check_network` rejects others.
         trains_network: class attribute, whether network and training settings affect it. If not,
             runs that differ only in those settings are the same run.
+        uses_evidence: class attribute, whether it always determines its precisions by the evidence
+            (a marginal likelihood or a posterior).
+        compared_settings: class attribute, the settings, besides those of the noise model, that a
+            comparison with published values considers; None for all.
         max_rows: class attribute, the largest training part it accepts; None for no limit.
         portable_prediction: class attribute, whether what precedes and follows native training
             uses neither sums nor functions of torch, which depend on the processor.
@@ -139,11 +148,14 @@ class Method(Checked, ABC):
     """
 
     label: str
+    tuned_on_test: bool = no_identity(False)
     family: ClassVar[str]
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     records_objective: ClassVar[bool] = False
     linear_only: ClassVar[bool] = False
     trains_network: ClassVar[bool] = True
+    uses_evidence: ClassVar[bool] = False
+    compared_settings: ClassVar[tuple[str, ...] | None] = None
     max_rows: ClassVar[int | None] = None
     portable_prediction: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
@@ -240,6 +252,16 @@ class Method(Checked, ABC):
     def point_estimate(self) -> bool:
         """Whether it predicts with a single network, without epistemic variance."""
         return False
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what the record of a run states about the method besides its settings."""
+        compared = self.compared_settings if self.trains_network else ()
+        return {
+            "hyper_names": list(self.hyper_names),
+            "uses_evidence": self.uses_evidence,
+            "compared_settings": ALL if compared is None else list(compared),
+            "tuned_on_test": self.tuned_on_test,
+        }
 
     def fixed_hyper(self) -> dict[str, float]:
         """Return the hyper-parameters that are fixed to a value."""

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import difference_cell, p_value_text
+from bnnbench.results.completeness import tuned_note
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.outcomes import rule
@@ -124,7 +125,8 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.Heading(
         "All published values" if everything else "Comparison with your published values"
     )
-    yield blocks.Paragraph(LEADERBOARD_STATEMENT if everything else USER_STATEMENT)
+    statement = LEADERBOARD_STATEMENT if everything else USER_STATEMENT
+    yield blocks.Paragraph(f"{statement} {tuned_note(runs.scored)}".strip())
     for (dataset, key), group in table.groupby(["dataset", "metric"], sort=False):
         metric = BY_KEY[str(key)]
         columns = (

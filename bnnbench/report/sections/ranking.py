@@ -102,7 +102,9 @@ def scope(group: Rankings) -> str:
             "significant is no evidence of equality, and F is a rough approximation."
         )
     if group.excluded:
-        text += f" Excluded for missing data sets or splits: {'; '.join(group.excluded)}."
+        text += (
+            f" Excluded for missing data sets or splits, or as stated: {'; '.join(group.excluded)}."
+        )
     return text
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import MISSING, describe_scores, format_z, plus_minus
-from bnnbench.results.completeness import CODE_VERSIONS
+from bnnbench.results.completeness import CODE_VERSIONS, tuned_note
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import COLUMNS as PUBLISHED_COLUMNS
@@ -66,6 +66,8 @@ def table_caption(table: pd.DataFrame) -> str:
     diverged = int(table["diverged"].sum())
     if diverged:
         text += f" Diverged splits are excluded ({diverged} in total)."
+    if tuned := tuned_note(table):
+        text += f" {tuned}"
     shared = [words for words in table["settings_differ"] if words and not table["mark"].any()]
     return f"{text} All runs differ from the published settings: {shared[0]}." if shared else text
 

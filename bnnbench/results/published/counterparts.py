@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from bnnbench.results.method_facts import trains_network
 from bnnbench.results.published.protocol import (
-    WITHOUT_NETWORK,
     describe_settings,
     divergence_difference,
     has_protocol,
@@ -124,9 +124,8 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
         return Difference("settings that were not published", False, 0, known=False)
     family = str(run["family"])
     settings = published_settings(PRESETS.get(method, family), family, str(run["dataset"]))
-    known = relevant_settings(
-        settings, family, ("training.samples",) if method in KNOWN_SAMPLES else ()
-    )
+    added = ("training.samples",) if method in KNOWN_SAMPLES else ()
+    known = relevant_settings(settings, run, added)
     differing = settings_differing_from(run, {**known, **PUBLISHED_SETTINGS.get(method, {})})
     other, fewer = divergence_difference(run), missing_splits(run)
     n_major = len(other) + len(set(differing) - set(MINOR_SETTINGS))
@@ -149,7 +148,7 @@ def counterpart(
         return user_value
     is_comparable = (
         has_protocol(run)
-        and run["depth"] == (0 if run["family"] in WITHOUT_NETWORK else 1)
+        and run["depth"] == int(trains_network(run))
         and not divergence_difference(run)
         and not noise_differences(run)
         and run["method"] not in UNPUBLISHED_METHODS

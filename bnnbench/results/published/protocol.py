@@ -14,7 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, as_typed, describe_setting
+from bnnbench.results.method_facts import compared_settings
+from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
 
 COMPARED_SETTINGS = (
     *("likelihood", "likelihood.loss", "network.depth", "network.width"),
@@ -32,21 +33,6 @@ OTHER_PRESETS = ("pbp_200",)
 
 NOISE_SETTINGS = ("likelihood", "likelihood.loss")
 """Settings of the noise model."""
-
-WITHOUT_NETWORK = ("linear", "gp", "boosting", "sklearn")
-"""Families that train no network; their depth is 0."""
-
-RELEVANT_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "hmc": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs", "search"),
-    "pbp": (*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
-    "tagi": (
-        *(*NOISE_SETTINGS, "network.depth", "network.width", "training.final_epochs"),
-        *("training.batch_size", "search"),
-    ),
-    **dict.fromkeys(WITHOUT_NETWORK, NOISE_SETTINGS),
-}
-"""The only settings that matter for these families: none has a search or a learning rate, and
-those in `WITHOUT_NETWORK` have no network."""
 
 UNSET_SETTINGS: Mapping[str, Any] = dict.fromkeys((*SEARCHED_BY_DEFAULT, "dataset.seeded_splits"))
 """Settings that are null in the protocol: searched hyper-parameters, and published splits."""
@@ -83,7 +69,8 @@ def published_settings(method: str, family: str, dataset: str) -> Mapping[str, A
 
     Returns:
         Values by dotted name, such as `training.epochs`, and search bounds such as
-        `bounds.dropout`; `search` is the option, or `none` if all hyper-parameters are fixed.
+        `bounds.dropout`; `search` is the option, or `none` if all hyper-parameters are fixed;
+        `tuned_on_test` says whether the authors chose settings with the help of test rows.
     """
     table = _protocol_table()
     settings: dict[str, Any] = {}
@@ -101,15 +88,27 @@ def _protocol_table() -> Any:
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's settings for the `dataset`, `family` and `method` of a run."""
     added = ADDED_SETTINGS.get(run["method"], ())
-    return relevant_settings(_settings_of(run), run["family"], added)
+    return relevant_settings(_settings_of(run), run, added)
 
 
 def relevant_settings(
-    settings: Mapping[str, Any], family: str, added: Sequence[str]
+    settings: Mapping[str, Any], run: Mapping[str, Any], added: Sequence[str]
 ) -> dict[str, Any]:
-    """Return those of the protocol's settings that matter for a family, `added` included."""
-    names = RELEVANT_SETTINGS.get(family, (*COMPARED_SETTINGS, *added))
+    """Return those of the protocol's settings that affect the method of a run, and `added`."""
+    own = compared_settings(run)
+    names = (*COMPARED_SETTINGS, *added) if own is None else (*NOISE_SETTINGS, *own)
     return {name: settings[name] for name in names}
+
+
+def tuned_on_test(run: Mapping[Any, Any]) -> bool:
+    """Return whether settings of a run's method were chosen with the help of test rows.
+
+    A record that does not say so has what is known of the preset of its name.
+    """
+    value = run.get("tuned_on_test")
+    if isinstance(value, bool):
+        return value
+    return bool(published_settings(str(run["method"]), "", str(run["dataset"]))["tuned_on_test"])
 
 
 def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,19 +163,6 @@ def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
     return (*divergence_difference(run), *describe_settings(differing))
 
 
-def changed_settings(run: Mapping[str, Any]) -> list[str]:
-    """Return how a run's settings deviate, as typed: `search.iterations=10 (reference: 30)`."""
-    protocol = {**METHOD_DEFAULTS, **UNSET_SETTINGS, **_settings_of(run)}
-    own = {name: run["settings"].get(name) for name in NOISE_SETTINGS}
-    changed = {n: v for n, v in own.items() if v != protocol[n]}  # another model
-    changed = changed or settings_differing_from(run, protocol_settings(run))
-    texts = [f"{n}={as_typed(n, v)} (reference: {as_typed(n, protocol[n])})"
-             for n, v in changed.items()]  # fmt: skip
-    if divergence_difference(run):
-        texts.insert(0, f"divergence={run['divergence']} (reference: kl)")
-    return texts
-
-
 def divergence_difference(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe the divergence of a run if it is not KL."""
     is_plain = str(run["divergence"]).lower() in PLAIN_DIVERGENCES
@@ -207,7 +193,7 @@ def settings_differing_from(
         n: v for n, v in expected_values.items() if searches or not n.startswith("search.")
     } | defaults
     different = {
-        n: settings.get(n, ABSENT) for n in expected if not _matches(settings.get(n), expected[n])
+        n: settings.get(n, ABSENT) for n in expected if not matches(settings.get(n), expected[n])
     }
     # `final_epochs` equal to `epochs`, and settings of another search, add no information.
     repeated = different.get("training.final_epochs") == different.get("training.epochs")
@@ -225,7 +211,7 @@ def with_search(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**settings, "search": "none"} if nothing_searched else settings
 
 
-def _matches(value: Any, expected: Any) -> bool:
+def matches(value: Any, expected: Any) -> bool:
     """Return whether a value equals the expected one up to rounding; `[50]` equals `50`."""
     if isinstance(expected, tuple):
         return bool(value) and all(map(math.isclose, value, expected))

@@ -16,13 +16,14 @@ import pandas as pd
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.near_names import list_names
-from bnnbench.results.completeness import with_incomplete
+from bnnbench.results.completeness import TUNED, with_incomplete
 from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import COMPUTED, Metric
 from bnnbench.results.outcomes import OUTCOMES, with_outcomes
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
+from bnnbench.results.published.protocol import tuned_on_test
 from bnnbench.results.ranking import Rankings, rank_experiment
 from bnnbench.results.reference.reasons import left_out_messages
 from bnnbench.results.reference.results import (
@@ -32,7 +33,13 @@ from bnnbench.results.reference.results import (
     with_cpu_ratio,
     with_ranked,
 )
-from bnnbench.results.reference.tracks import TRACKS, protocol_of, track_of, tuning_of
+from bnnbench.results.reference.tracks import (
+    PROTOCOL_TRACKS,
+    TRACKS,
+    protocol_of,
+    track_of,
+    tuning_of,
+)
 from bnnbench.results.run_filter import RunFilter, check_known_names, filter_runs
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
@@ -152,7 +159,7 @@ def compare_with_reference(
         own = own[own["dataset"].isin(reference.scored["dataset"])]
         if own.empty:
             continue
-        mine = with_table(runs, with_ranked(own, results.fingerprints))
+        mine = with_table(runs, as_ranked(own, results.fingerprints, one))
         pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
         if len(pairs):
             described = describe_pairs(pairs, mine.scored, reference.scored)
@@ -217,6 +224,16 @@ def compare_with_others(
     return ReferenceComparison("", mine, rivals, rope, described)
 
 
+def as_ranked(table: pd.DataFrame, fingerprints: pd.DataFrame, track: str) -> pd.DataFrame:
+    """Add the columns of `with_ranked`, and mark my runs as reference runs of the track are.
+
+    In a track of the protocol, settings of the method itself are no deviation.
+    """
+    table = with_ranked(table, fingerprints)
+    few = table["incomplete"]
+    return table.assign(mark=few, settings_differ=few) if track in PROTOCOL_TRACKS else table
+
+
 def with_track(table: pd.DataFrame) -> pd.DataFrame:
     """Add the `track` and the `protocol` of each run to the rows of `Runs.scored`."""
     rows = table.to_dict("records")
@@ -278,11 +295,15 @@ def describe_pairs(
     other_track = a["track"].to_numpy() != b["track"].to_numpy()
     other_protocol = a["protocol"].to_numpy() != b["protocol"].to_numpy()
     own, theirs = (side["settings"].map(configuration).to_numpy() for side in (a, b))
+    tuned_a, tuned_b = (
+        np.array([tuned_on_test(run) for run in side.to_dict("records")], bool) for side in (a, b)
+    )
     remark = np.where(own == theirs, "the same configuration as mine", b["unranked"])
+    remark = np.where(tuned_a & ~tuned_b, f"mine was {TUNED}", remark)
     table = with_power(pairs).assign(
         a=labels(mine).loc[pairs["run_a"]].to_numpy(),
         b=labels(reference).loc[pairs["run_b"]].to_numpy(),
-        counted=~other_track & ~other_protocol & (own != theirs),
+        counted=~other_track & ~other_protocol & (own != theirs) & ~tuned_a & ~tuned_b,
         complete=(a["incomplete"].to_numpy() == "") & (b["incomplete"].to_numpy() == ""),
         remark=np.select(
             [other_track, other_protocol], ["track " + b["track"], "another protocol"], remark

@@ -12,9 +12,8 @@ from bnnbench.notes import quantity
 from bnnbench.results.completeness import SPLIT_KEY
 from bnnbench.results.labels import full_name
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.published.protocol import changed_settings
 from bnnbench.results.reference.results import ReferenceResults
-from bnnbench.results.reference.tracks import TRACKS
+from bnnbench.results.reference.tracks import TRACKS, changed_settings
 
 
 def left_out_messages(

@@ -25,6 +25,8 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, unpack
 from bnnbench.near_names import with_known
 from bnnbench.paths import user_path
+from bnnbench.results.completeness import never_ranked
+from bnnbench.results.configurations import configuration
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
 from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
@@ -182,18 +184,22 @@ def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
 def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     """Add the columns `incomplete` and `unranked`: why ranks leave a run out, or empty.
 
-    Ranks contain runs on all published splits of a data set. Of each family they contain one
-    preset: the one on most data sets (of several, the one with the name of the family, or the first
-    in alphabetical order); of each preset the run with the lowest seed.
+    Ranks contain runs on all published splits of a data set, except those that are `never_ranked`.
+    Of each family they contain one preset: the one on most data sets (of several, the one with the
+    name of the family, or the first in alphabetical order); of each of its configurations the run
+    with the lowest seed.
     """
     published = fingerprints.groupby("dataset").size()
-    missing = runs["splits"] < runs["dataset"].map(published)
-    counts = runs["splits"].astype(str) + " of " + runs["dataset"].map(published).astype(str)
-    runs = runs.assign(incomplete=(counts + " splits").where(missing, ""))
+    rows = runs.to_dict("records")
+    barred = [never_ranked(run) for run in rows]
+    reasons = [_few_splits(run, published) + own for run, own in zip(rows, barred, strict=True)]
+    runs = runs.assign(incomplete=list(map(", ".join, reasons)))
+    last = {*runs.loc[list(map(bool, barred)), "method"]}
 
     def representative(group: pd.DataFrame) -> str:
         family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
-        return str(min(datasets.index, key=lambda name: (-datasets[name], name != family, name)))
+        order = {name: (name in last, -datasets[name], name != family) for name in datasets.index}
+        return str(min(order, key=lambda name: (*order[name], name)))
 
     groups = runs.groupby(["track", "family"])
     chosen = {key: representative(group) for key, group in groups}
@@ -205,9 +211,16 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
 
     table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
     ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
-    repeated = ranked.index[ranked.duplicated(["track", "dataset", "family"])]
-    table.loc[repeated, "unranked"] = "another run of this method is ranked"
+    same = ranked["settings"].map(lambda own: configuration({**own, "seed": None}))
+    keys = ranked[["dataset", "track"]].assign(configuration=same)
+    table.loc[ranked.index[keys.duplicated()], "unranked"] = "another run of this method is ranked"
     return table
+
+
+def _few_splits(run: Mapping[str, Any], published: pd.Series) -> list[str]:
+    """Return `3 of 20 splits` if a run has fewer than its data set, as a list of one text."""
+    count = published.get(run["dataset"], 0)
+    return [f"{run['splits']} of {count} splits"] if run["splits"] < count else []
 
 
 def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:

@@ -1,7 +1,8 @@
 """The track of a run, and how its hyper-parameters were chosen.
 
-Two runs compete on equal terms if they share a protocol: everything in their identities except what
-is the method's own.
+Two runs compete on equal terms if they share a protocol: the data, the noise model, the network and
+the search. Epochs, steps, samples, batch size and learning rate are the method's own, whoever wrote
+the method.
 """
 
 from __future__ import annotations
@@ -11,21 +12,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from bnnbench.files import checksum
+from bnnbench.results.method_facts import hyper_names, trains_network, uses_evidence
 from bnnbench.results.published.protocol import (
     NOISE_SETTINGS,
-    divergence_difference,
-    noise_differences,
-    protocol_settings,
+    UNSET_SETTINGS,
+    matches,
     published_settings,
-    settings_differing_from,
+    tuned_on_test,
     with_search,
 )
+from bnnbench.results.settings import ABSENT, as_typed
 
 PUBLISHED, FIXED, POSTERIOR, FREE = "book", "fixed", "posterior", "free"
 
 TRACKS: Mapping[str, str] = {
     PUBLISHED: "the published protocol; hyper-parameters searched on folds, or learned",
-    FIXED: "the published protocol with hyper-parameters that the authors of a method fixed",
+    FIXED: "the published protocol with fixed hyper-parameters, or settings tuned with test rows",
     POSTERIOR: "one model with fixed precisions for all methods, nothing searched",
     FREE: "other settings",
 }
@@ -36,15 +38,24 @@ PROTOCOL_TRACKS = (PUBLISHED, FIXED)
 
 PRECISIONS = ("method.noise_precision", "method.prior_precision")
 
-EVIDENCE_FAMILIES = ("pbp", "linear", "gp")
-"""Families that always determine their precisions from the evidence."""
-
 EVIDENCE_VALUES = ("learned", "sampled", "marginal_likelihood")
-"""Values of settings of the other methods that do."""
+"""Values of settings of methods that determine a precision by the evidence."""
 
-SHARED_SETTINGS = (*NOISE_SETTINGS, "network.depth", "network.width", "search", "search.iterations",
-                   "search.folds", "search.objective")  # fmt: skip
-"""Settings of the protocol that all methods share, next to the data and the search bounds."""
+NETWORK_SETTINGS = ("network.depth", "network.width")
+
+SEARCH_SETTINGS = ("search", "search.iterations", "search.initial_points", "search.folds",
+                   "search.objective")  # fmt: skip
+
+HYPER_SETTINGS = (
+    *("bounds.noise_precision", "bounds.prior_precision", *PRECISIONS),
+    *("fixed_original_units.noise_precision", "fixed_original_units.prior_precision"),
+)
+"""Search bounds and fixed values of the hyper-parameters that methods share."""
+
+SHARED_SETTINGS = (*NOISE_SETTINGS, *NETWORK_SETTINGS, *SEARCH_SETTINGS, *HYPER_SETTINGS,
+                   "dataset.seeded_splits")  # fmt: skip
+"""Settings of the protocol, which decide with which runs a run is ranked; all others are the
+method's own."""
 
 
 def tuning_of(run: Mapping[str, Any]) -> str:
@@ -59,11 +70,11 @@ def tuning_of(run: Mapping[str, Any]) -> str:
     settings = run["settings"]
     if is_searched(settings):
         return "folds"
-    if settings_of_authors(settings):
+    if tuned_on_test(run) or fixes_hyper_parameters(run):
         return "authors"
     method = {name: value for name, value in settings.items() if name.startswith("method.")}
     learned = any(value in EVIDENCE_VALUES for value in method.values() if isinstance(value, str))
-    return "evidence" if learned or run["family"] in EVIDENCE_FAMILIES else "none"
+    return "evidence" if learned or uses_evidence(run) else "none"
 
 
 def is_searched(settings: Mapping[str, Any]) -> bool:
@@ -71,10 +82,19 @@ def is_searched(settings: Mapping[str, Any]) -> bool:
     return "search.iterations" in settings and any(n.startswith("bounds.") for n in settings)
 
 
-def settings_of_authors(settings: Mapping[str, Any]) -> bool:
-    """Return whether a run fixes values of hyper-parameters, but does not fix both precisions."""
-    fixed = [name for name in PRECISIONS if is_number(settings.get(name))]
-    return any(name.startswith("fixed_original_units.") for name in settings) or len(fixed) == 1
+def fixes_hyper_parameters(run: Mapping[str, Any]) -> bool:
+    """Return whether a run fixes its hyper-parameters, but does not fix both precisions.
+
+    Without a search, all that a method could search are fixed.
+    """
+    settings, names = run["settings"], hyper_names(run)
+    if is_searched(settings) or has_fixed_precisions(settings):
+        return False
+    if names is None:
+        return any(is_number(settings.get(name)) for name in PRECISIONS) or any(
+            name.startswith("fixed_original_units.") for name in settings
+        )
+    return bool(names)
 
 
 def is_number(value: Any) -> bool:
@@ -98,9 +118,9 @@ def track_of(run: Mapping[str, Any], tuning: str) -> str:
     """
     if has_fixed_precisions(run["settings"]):
         return POSTERIOR
-    if follows_protocol(run):
-        return FIXED if tuning == "authors" else PUBLISHED
-    return FREE
+    if differing_settings(run):
+        return FREE
+    return FIXED if tuning == "authors" or tuned_on_test(run) else PUBLISHED
 
 
 def has_fixed_precisions(settings: Mapping[str, Any]) -> bool:
@@ -108,37 +128,65 @@ def has_fixed_precisions(settings: Mapping[str, Any]) -> bool:
     return not is_searched(settings) and all(is_number(settings.get(name)) for name in PRECISIONS)
 
 
-def follows_protocol(run: Mapping[str, Any]) -> bool:
-    """Return whether a run follows the published protocol, whatever its number of splits.
+def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the protocol in a run.
 
-    A precision that the method determines by the evidence counts as searched.
+    Those without effect are the published ones: the network of a method that trains none, and the
+    search of one that has nothing to search or fixes its hyper-parameters. A precision that the
+    method determines by the evidence counts as searched.
     """
-    if noise_differences(run) or divergence_difference(run):
-        return False
-    expected = protocol_settings(run)
-    if tuning_of(run) == "evidence":
-        expected = {n: value for n, value in expected.items() if not n.startswith("search")}
-    settings = {
-        name: value
-        for name, value in run["settings"].items()
-        if not (name in PRECISIONS and value in EVIDENCE_VALUES)
+    settings, published = with_search(run["settings"]), published_shared_settings(run)
+    searched, fixed = is_searched(settings), has_fixed_precisions(settings)
+    ignored = {
+        *(() if trains_network(run) else NETWORK_SETTINGS),
+        *(() if searched else SEARCH_SETTINGS[1:]),
+        *(() if searched or fixed else ("search", *HYPER_SETTINGS)),
+        *(name for name in PRECISIONS if settings.get(name) in EVIDENCE_VALUES),
+        *(name for name in (*HYPER_SETTINGS, *UNSET_SETTINGS) if name not in settings),
     }
-    return not settings_differing_from({**run, "settings": settings}, expected)
+    return {
+        name: value if name in ignored else settings.get(name, ABSENT)
+        for name, value in published.items()
+    }
+
+
+def published_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `SHARED_SETTINGS` of the published protocol on the data set of a run."""
+    settings = {**UNSET_SETTINGS, **published_settings("", "", str(run["dataset"]))}
+    return {name: settings.get(name) for name in SHARED_SETTINGS}
+
+
+def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the protocol in which a run differs from the published one.
+
+    A run with another noise model is another model: only this is named. So is another search.
+    """
+    published = published_shared_settings(run)
+    found = {n: v for n, v in shared_settings(run).items() if not matches(v, published[n])}
+    other_noise = {name: value for name, value in found.items() if name in NOISE_SETTINGS}
+    hidden = SEARCH_SETTINGS[1:] if "search" in found else ()
+    return other_noise or {name: value for name, value in found.items() if name not in hidden}
+
+
+def changed_settings(run: Mapping[str, Any]) -> list[str]:
+    """Return how a run differs from the protocol, as typed.
+
+    For example `search.iterations=10 (reference: 30)`.
+    """
+    published = published_shared_settings(run)
+    return [
+        f"{name}={as_typed(name, value)} (reference: {as_typed(name, published[name])})"
+        for name, value in differing_settings(run).items()
+    ]
 
 
 def protocol_of(run: Mapping[str, Any]) -> str:
-    """Return the digest of a run's protocol.
-
-    Epochs, steps and samples count as the method's own. A run that follows the published protocol
-    has the digest of that protocol, also if it has nothing to search or no network.
-    """
-    settings = with_search(run["settings"])
-    names = [*SHARED_SETTINGS, *PRECISIONS, *(n for n in settings if n.startswith("bounds."))]
-    if follows_protocol(run) and not has_fixed_precisions(settings):
-        settings = published_settings("", "", str(run["dataset"]))
-        names = list(SHARED_SETTINGS)
-    elif not is_searched(settings):
-        names = [name for name in names if not name.startswith("search.")]
-    shared = {name: settings[name] for name in sorted(names) if settings.get(name) is not None}
-    content = run["settings"].get("table.content")
-    return checksum(json.dumps([content, shared]).encode())[:12]
+    """Return the digest of a run's protocol: its data and its `shared_settings`."""
+    shared, published = shared_settings(run), published_shared_settings(run)
+    equal = {
+        name: published[name] if matches(value, published[name]) else value
+        for name, value in shared.items()
+        if value is not ABSENT
+    }
+    content = [run["settings"].get("table.content"), equal]
+    return checksum(json.dumps(content, sort_keys=True).encode())[:12]

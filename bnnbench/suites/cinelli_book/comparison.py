@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.published.protocol import has_protocol, noise_differences, setting_differences
 from bnnbench.results.significance import add_names
@@ -45,7 +46,7 @@ class BookRuns:
     Attributes:
         runs: rows of `Runs.scored`, one per data set and configuration; may be empty.
         pairs: comparisons of runs on all `SPLITS` by `SCORES`, named by keys of `CONFIGURATIONS`.
-        n_duplicates: number of runs left out in favour of another run of the same configuration.
+        n_duplicates: number of runs left out because another run has their name.
         n_deviating: number of runs left out because their settings deviate from the protocol.
     """
 
@@ -72,8 +73,9 @@ def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     """Select the runs of the book's comparison; None if there are none.
 
     These are the runs of `experiment=book_uci` on the book's data sets and configurations that
-    follow the protocol. Of several runs of one data set and configuration (such as other seeds),
-    the one with the most splits is used, then the first. `pairs` are `all_pairs` of the same runs.
+    follow the protocol. Of several seeds of a run, the one with the most splits is used, then the
+    lowest seed; runs with other settings of their method are left out (`distinct_names`). `pairs`
+    are `all_pairs` of the same runs.
     """
     candidates = table[
         (table["experiment"] == EXPERIMENT)
@@ -83,9 +85,8 @@ def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     if candidates.empty:
         return None
     runs = candidates[[follows_protocol(run) for run in candidates.to_dict("records")]]
-    most_first = runs.sort_values("splits", ascending=False, kind="stable")
-    first = most_first.drop_duplicates(["dataset", "method"]).index
-    unique = runs[runs.index.isin(first)]
+    names = distinct_names(runs["method"], runs, ["dataset"])
+    unique = runs[runs.index.isin(names.index[names.isin(CONFIGURATIONS)])]
     complete = unique[unique["splits"] >= SPLITS]
     named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], complete["method"])
     return BookRuns(unique, named_pairs, len(runs) - len(unique), len(candidates) - len(runs))

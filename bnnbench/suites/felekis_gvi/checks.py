@@ -335,8 +335,8 @@ def toy_at_depth(table: pd.DataFrame, names: Sequence[str], depth: int) -> pd.Da
     if table.empty:
         raise missing_runs(names, depth)
     rows = table[(table["depth"] == depth) & table["name"].isin(names)]
-    rows = rows.drop_duplicates("name").set_index("name")
-    if not set(names) <= set(rows.index):
+    rows = rows.set_index("name")
+    if not (rows.index.is_unique and set(names) <= set(rows.index)):
         raise missing_runs(names, depth)
     return rows.loc[list(names)]
 

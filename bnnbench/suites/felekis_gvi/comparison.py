@@ -11,6 +11,7 @@ from bnnbench.report.sections.information_criteria import criteria_table
 from bnnbench.report.sections.interval_coverage import sigma_table
 from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.curves import read_curves
+from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.run_tables import Runs
@@ -116,6 +117,7 @@ def has_other_epochs(table: pd.DataFrame) -> pd.Series:
 def contenders(table: pd.DataFrame) -> pd.Series:
     """Return each run's divergence without its order for Bayes by Backprop, else its method.
 
+    Several runs of a data set and depth that share this name are told apart by `distinct_names`.
     The name contains the weight if it is not 1 or, if none is 1, not the most common one: 0.1 is
     `_weight_2` where most are 0.05. All runs are of one experiment.
     """
@@ -127,7 +129,8 @@ def contenders(table: pd.DataFrame) -> pd.Series:
         + ("" if weight == default else f"_weight_{weight / default:g}")
         for name, weight in zip(table["divergence_family"], table["weight"], strict=True)
     ]
-    return pd.Series(names, table.index).where(ours, table["method"]).rename("name")
+    found = pd.Series(names, table.index, dtype=object).where(ours, table["method"])
+    return distinct_names(found, table, ["dataset", "depth"]).rename("name")
 
 
 def add_contenders(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -138,34 +141,25 @@ def add_contenders(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     selected = numbers[numbers.index.isin(table.index)]
     if selected.empty:
         return pd.DataFrame()
-    return selected.assign(depth=table["depth"], name=contenders(table.loc[selected.index]))
+    names = contenders(table.loc[table.index.isin(selected.index)])
+    return selected.assign(depth=table["depth"], name=names).dropna(subset="name")
 
 
 def spread_over_splits(
     losses: pd.DataFrame, table: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return `medians` and `spreads` of `ThesisRuns`; of several runs, those of the best median."""
-    selected = losses[losses["run"].isin(table.index)] if len(losses) else losses
+    """Return `medians` and `spreads` of `ThesisRuns`."""
+    names = contenders(table)
+    selected = losses[losses["run"].isin(names.index)] if len(losses) else losses
     if selected.empty:
         return pd.DataFrame(), pd.DataFrame()
-    names = contenders(table.loc[selected["run"].unique()])
-    by = ["dataset", "depth", "name"]
-    groups = selected.assign(name=selected["run"].map(names)).groupby([*by, "run"])[list(SCORES)]
-    medians = groups.median()
-    best = medians.groupby(by).idxmin()
-    columns_of_best = (
-        {metric: statistic.loc[best[metric], metric].to_numpy() for metric in SCORES}
-        for statistic in (medians, groups.std())
-    )
-    best_medians, best_spreads = (
-        pd.DataFrame(columns, index=best.index) for columns in columns_of_best
-    )
-    return best_medians, best_spreads
+    selected = selected.assign(name=selected["run"].map(names))
+    groups = selected.groupby(["dataset", "depth", "name"])[list(SCORES)]
+    return groups.median(), groups.std()
 
 
 def contender_pairs(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the `pairs` of `ThesisRuns`; of several runs of a contender, the first."""
-    unique = table.assign(name=contenders(table)).drop_duplicates(["dataset", "name", "depth"])
-    named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], unique["name"])
-    depths = [named_pairs[side].map(unique["depth"]) for side in ("run_a", "run_b")]
+    """Return the `pairs` of `ThesisRuns`."""
+    named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], contenders(table))
+    depths = [named_pairs[side].map(table["depth"]) for side in ("run_a", "run_b")]
     return named_pairs.assign(depth=depths[0])[depths[0] == depths[1]]

@@ -210,7 +210,7 @@ def test_incomplete_runs_are_compared_on_shared_splits_but_not_ranked(root: Path
 def test_runs_of_another_track_are_only_subtracted(root: Path) -> None:
     (root / "mine").rename(root / "other")
     for dataset in ("boston", "yacht"):
-        make(root / "mine", "mine", dataset=dataset, settings={"training__epochs": 5})
+        make(root / "mine", "mine", dataset=dataset, settings={"search__iterations": 5})
     with raises_user_error("--with", "nothing_comparable"):
         compared(root)
     comparison = compared(root, ":book")

@@ -14,7 +14,8 @@ from bnnbench.results.reference.comparison import Comparisons, compare_with_refe
 from bnnbench.results.reference.write import add
 from bnnbench.results.run_tables import read_runs
 
-SHORT = {"training__epochs": 5, "training__final_epochs": 5}
+SHORT = {"search__iterations": 5}
+OWN = {"training__epochs": 5, "training__final_epochs": 400, "training__learning_rate": 0.1}
 FIXED = {"method__noise_precision": 10.0, "method__prior_precision": 1.0}
 
 REASONS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
@@ -78,8 +79,20 @@ def test_the_reason_names_the_settings(root: Path, name: str) -> None:
     assert set(comparison.pairs["a"]) == {"other"}
 
 
+def test_settings_of_the_method_itself_do_not_matter(root: Path) -> None:
+    """Neither do those of rivals: `other` was trained differently, too."""
+    reference_run(root / "more", method="other", settings={"training__batch_size": 7})
+    assert len(add(root / "reference", root / "more").added) == 1
+    reference_run(root / "mine", method="mine", settings={**OWN, "method__step": 3})
+    found = compared(root)
+    (comparison,) = found.tracks
+    assert comparison.track == "book" and not found.left_out
+    assert set(comparison.pairs["b"]) == {"vadam", "pbp", "other"}
+    assert comparison.pairs["counted"].all() and (comparison.mine.scored["unranked"] == "").all()
+
+
 def test_a_run_without_ranks_is_compared_with_a_named_track(root: Path) -> None:
-    reference_run(root / "mine", method="mine", settings={"search__iterations": 10})
+    reference_run(root / "mine", method="mine", settings={"search__folds": 3})
     (comparison,) = compared(root, ":book").tracks
     assert len(comparison.pairs) == 2 and not comparison.pairs["counted"].any()
 
