@@ -15,6 +15,7 @@ from bnnbench.report.reference_tables import (
     comparison_title,
     mean_rank,
     own_remarks,
+    settings_note,
     with_marks,
 )
 from bnnbench.results.metrics import Metric
@@ -47,7 +48,9 @@ def summary_blocks(
             yield from metric_blocks(own, metric)
         own = comparison.mine.scored.loc[pairs["run_a"].unique()]
         texts = [basis(pairs), mean_rank(comparison, str(name), present)]
-        yield blocks.ItemList((*texts, *own_remarks(own, pairs), *marked(pairs)))
+        notes = [*own_remarks(own, pairs), *marked(pairs)]
+        settings = settings_note(comparison, pairs, only_differing=True)
+        yield blocks.ItemList((*texts, *notes, *settings))
     yield blocks.Paragraph(f"{rule(comparison.rope)} {STATEMENT}")
 
 

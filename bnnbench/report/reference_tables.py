@@ -182,12 +182,14 @@ def own_remarks(mine: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
             yield f"{name}: not ranked, {run['unranked']}"
 
 
-def settings_note(comparison: ReferenceComparison, pairs: pd.DataFrame) -> Iterator[str]:
-    """Say which settings of their own the tested methods used."""
+def settings_note(
+    comparison: ReferenceComparison, pairs: pd.DataFrame, only_differing: bool = False
+) -> Iterator[str]:
+    """Say which settings of their own the tested methods used, as `own_settings`."""
     tested = pairs[pairs["counted"]]
     mine = comparison.mine.scored.loc[tested["run_a"].unique()]
     theirs = comparison.reference.scored.loc[tested["run_b"].unique()]
-    if found := list(own_settings(mine, theirs, MINE)):
+    if found := list(own_settings(mine, theirs, MINE, only_differing)):
         yield f"The methods' own settings: {'; '.join(found)}"
 
 

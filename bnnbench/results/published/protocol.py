@@ -25,6 +25,12 @@ COMPARED_SETTINGS = (
 )
 """Settings that are compared with the protocol, except as listed below."""
 
+OWN_SETTINGS = (
+    *("training.epochs", "training.final_epochs", "training.batch_size"),
+    *("training.learning_rate", "training.samples", "evaluation.samples"),
+)
+"""Settings of the training and the evaluation that are the method's own."""
+
 ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {"renyi_vi_2016": ("training.samples",)}
 """Further settings of single method configurations that are compared."""
 
@@ -158,8 +164,13 @@ def noise_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
-    """Describe all settings that deviate from the protocol, except the number of splits."""
+    """Describe all settings that deviate from the protocol, except the number of splits.
+
+    A class of the user's has no published values, so its own settings deviate from nothing.
+    """
     differing = settings_differing_from(run, protocol_settings(run))
+    if "." in run["family"]:
+        differing = {n: value for n, value in differing.items() if n not in OWN_SETTINGS}
     return (*divergence_difference(run), *describe_settings(differing))
 
 

@@ -9,24 +9,22 @@ import pandas as pd
 from bnnbench.notes import join_words
 from bnnbench.results.labels import labels
 from bnnbench.results.method_facts import compared_settings, trains_network
+from bnnbench.results.published.protocol import OWN_SETTINGS
 from bnnbench.results.settings import READABLE_NAMES, format_value
-
-OWN_SETTINGS = (
-    *("training.epochs", "training.final_epochs", "training.batch_size"),
-    *("training.learning_rate", "training.samples", "evaluation.samples"),
-)
-"""Settings of the training and the evaluation, in the order of the note."""
 
 OTHERS = "others"
 
 
-def own_settings(mine: pd.DataFrame, reference: pd.DataFrame, mark: str) -> Iterator[str]:
+def own_settings(
+    mine: pd.DataFrame, reference: pd.DataFrame, mark: str, only_differing: bool = False
+) -> Iterator[str]:
     """Yield each setting with its values, such as `final epochs 400 (mc_dropout), 40 (others)`.
 
     Args:
         mine: my runs, rows of `Runs.scored`.
         reference: the reference runs.
         mark: follows the labels of my runs, which are never among the others.
+        only_differing: whether to leave out settings in which mine have the most frequent value.
     """
     groups = {f"{name}{mark}": own for name, own in mine.groupby(labels(mine), sort=False)}
     own_names = {*groups}
@@ -39,6 +37,8 @@ def own_settings(mine: pd.DataFrame, reference: pd.DataFrame, mark: str) -> Iter
         if not found:
             continue
         usual = max(found, key=lambda values: sum(n not in own_names for n in found[values]))
+        if only_differing and own_names <= {*found[usual]}:
+            continue
         parts = [f"{v} ({join_words(names)})" for v, names in found.items() if v != usual]
         named = [name for name in found[usual] if name in own_names]
         rest = [OTHERS if parts else "all"] * (len(found[usual]) > len(named) or not parts)
