@@ -22,7 +22,7 @@ from bnnbench.results.metrics import Metric
 from bnnbench.results.outcomes import SIGNIFICANT, rule
 from bnnbench.results.reference.comparison import ReferenceComparison
 
-MAX_ROWS = 10
+MAX_ROWS = 8
 """Significant differences that the table of a metric lists; the others are counted."""
 
 MAX_CHARACTERS = 150

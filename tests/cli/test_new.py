@@ -16,7 +16,7 @@ from support.linear_model import fit
 from bnnbench import discovery
 from bnnbench.config.compose import compose_configs
 from bnnbench.config.instantiate import target_class
-from bnnbench.methods.deep_ensemble import DeepEnsemble
+from bnnbench.methods.mc_dropout import MCDropout
 
 
 @pytest.fixture(autouse=True)
@@ -138,9 +138,9 @@ def test_it_predicts_with_the_mean_weights_of_the_last_epochs(command: Command) 
     assert command("new", "method", "mine")[0] == 0
     sys.path.append(str(Path.cwd()))
     mine = import_module("mine").Mine
-    after = {n: fit(DeepEnsemble(label="d"), n).state["loc"] for n in (1, 2, 3)}
-    for averaged, used in ((1, (3,)), (2, (2, 3)), (3, (1, 2, 3)), (10, (1, 2, 3))):
-        found = fit(mine(label="m", averaged_epochs=averaged), 3).state["loc"]
+    after = {n: fit(MCDropout(label="d"), n).state["loc"] for n in (1, 2, 3)}
+    for averaged, used in ((0.01, (3,)), (0.6, (2, 3)), (0.99, (1, 2, 3))):
+        found = fit(mine(label="m", averaged=averaged), 3).state["loc"]
         expected = torch.stack([after[n] for n in used]).mean(0)
         torch.testing.assert_close(found, expected)
 

@@ -19,7 +19,7 @@ from bnnbench.types import UserError
 SUMMARY = "write the files of a method of your own"
 
 DESCRIPTION = """\
-Write a method that runs, for you to change. It is derived from deep_ensemble; a comment in its code
+Write a method that runs, for you to change. It is derived from mc_dropout; a comment in its code
 marks what it changes.
 
   bnnbench new method mine      writes mine.py, configs/method/mine.yaml and bnnbench.toml
