@@ -25,6 +25,9 @@ CORES = 2
 
 SCORES = ("rmse", "log_likelihood")
 
+NOT_STORED = "the stored runs have no"
+"""Begins the evidence of a claim that needs more than is stored."""
+
 ENSEMBLE_COLUMNS = ("mean", "stderr", "published", "published_stderr")
 """Suffixes of the columns that `z_score` takes, in its order."""
 
