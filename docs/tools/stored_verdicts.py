@@ -36,8 +36,8 @@ from bnnbench.suites.regions.claims import true_regions
 
 COMPARISONS = "comparisons"
 
-NUMBERS = "%.7g"
-"""Format of numbers, which stored scores have too."""
+NUMBERS = "%.5g"
+"""Format of numbers; with more digits the largest table would be too large for git."""
 
 GVI_FOLDERS = ("gvi_uci", "gvi_alpha", "gp_toy", "gvi_notebooks/alpha", "gvi_notebooks/toy")
 
