@@ -31,6 +31,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
+from bnnbench.results.claims import Claim
 from bnnbench.results.run_tables import read_runs
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import PLANAR
@@ -96,6 +97,63 @@ def test_generated_numbers_are_up_to_date() -> None:
     for page in PAGES:
         text = page.read_text()
         assert text == filled(text), f"{page.name}: run docs/tools/update_pages.py"
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("tools")
+@pytest.mark.filterwarnings("ignore")
+def test_stored_verdicts_follow_the_rules_of_today() -> None:
+    from stored_verdicts import verdict_tables
+
+    for path, found in verdict_tables():
+        stored = pd.read_csv(path)
+        assert list(stored) == list(found), path
+        decided = stored.columns.intersection(["run_a", "run_b", "text", "rule", "outcome",
+                                               "verdict"])  # fmt: skip
+        assert stored[decided].equals(found[decided].astype(stored[decided].dtypes)), (
+            f"{path}: run docs/tools/update_pages.py"
+        )
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("evidence", "rule", "kept"),
+    [
+        ("the stored runs have no curves", "same", True),
+        ("the stored runs have no curves", "changed", False),
+        ("other data: digits", "same", False),
+    ],
+)
+def test_a_claim_keeps_the_verdict_of_its_run_only_by_the_same_rule(
+    evidence: str, rule: str, kept: bool
+) -> None:
+    from stored_verdicts import or_stored
+
+    claim = Claim("text", "source", "not tested", evidence, rule)
+    before = pd.DataFrame([replace(claim, verdict="confirmed", evidence="1.0", rule="same")])
+    (found,) = or_stored([claim], before)
+    assert (found.verdict, found.evidence) == (("confirmed", "1.0") if kept else
+                                               ("not tested", evidence))  # fmt: skip
+
+
+@pytest.mark.usefixtures("tools")
+def test_claims_about_toys_are_counted_and_listed_by_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import page_blocks
+
+    words = ["confirmed", "contradicted", "undecided", "undecided", "not tested"]
+    texts = [f"C{k}" for k in range(len(words))]
+    folder = tmp_path / "inference_toys"
+    folder.mkdir()
+    claims = pd.DataFrame({"text": texts, "verdict": words, "evidence": "1"})
+    claims.to_csv(folder / "clutter_claims.csv", index=False)
+    monkeypatch.setattr(page_blocks, "RESULTS", tmp_path)
+    counts = [cell.strip() for cell in page_blocks.toy_claims().splitlines()[-1].split("|")]
+    assert counts[3:-1] == ["1", "1", "2", "1"]
+    contradicted, undecided = page_blocks.toy_deviations().split("Undecided")
+    assert [text for text in texts if text in contradicted] == ["C1"]
+    assert [text for text in texts if text in undecided] == ["C2", "C3"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pandas as pd
@@ -28,10 +28,11 @@ from stored_results import (
 from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
+from bnnbench.notes import with_interval
 from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus, with_std
 from bnnbench.report.renderers import markdown
 from bnnbench.results.chain_convergence import unconverged_splits
-from bnnbench.results.claims import VERDICTS
+from bnnbench.results.claims import NOT_TESTED, VERDICTS
 from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
@@ -335,43 +336,50 @@ def deep_ensembles() -> str:
 
 
 def paired_with_wgboost(folder: str, metric: str) -> str:
-    """Return ours - WGBoost on the same splits, with P(ours better): a column per data set."""
+    """Return ours - WGBoost on the same splits, with its interval: a column per data set."""
     pairs = pairs_with_published(stored_runs(folder))
     pairs = pairs[pairs["b"].str.startswith("WGBoost") & (pairs["metric"] == metric)]
     cells = [
-        f"{row['difference']:+.3f} (P {row['p_better']:.2f})" for row in pairs.to_dict("records")
+        f"{with_interval(row['difference'], row['low'], row['high'])} {row['outcome']}"
+        for row in pairs.to_dict("records")
     ]
     wide = pairs.assign(cell=cells).pivot(index="a", columns="dataset", values="cell")
     wide = wide.rename_axis(index="method", columns=None).reset_index()
     return to_markdown(wide.fillna(MISSING))
 
 
-def toy_claims() -> str:
-    """Return how many claims about each toy hold."""
-    rows = []
+def toy_verdicts() -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield each toy, the setting of its run, and its claims."""
     for path in sorted((RESULTS / "inference_toys").glob("*claims*.csv")):
-        verdicts = pd.read_csv(path)["verdict"].value_counts()
-        toy, _, reading = path.stem.partition("_claims")
-        rows.append(
-            {
-                "toy": toy.replace("_", " "),
-                "setting": reading.strip("_").replace("_", ", ") or MISSING,
-                **{name: str(verdicts.get(name, 0)) for name in VERDICTS.values()},
-            }
-        )
-    return to_markdown(rows)
+        toy, _, setting = path.stem.partition("_claims")
+        yield toy.replace("_", " "), setting.strip("_").replace("_", ", "), pd.read_csv(path)
+
+
+def toy_claims() -> str:
+    """Return the number of claims about each toy by verdict."""
+    words = (*VERDICTS.values(), NOT_TESTED)
+    return to_markdown([
+        {"toy": toy, "setting": setting or MISSING}
+        | {word: str((rows["verdict"] == word).sum()) for word in words}
+        for toy, setting, rows in toy_verdicts()
+    ])  # fmt: skip
 
 
 def toy_deviations() -> str:
-    """Return the claims about toys that do not hold."""
-    rows = []
-    for path in sorted((RESULTS / "inference_toys").glob("*claims*.csv")):
-        toy, _, reading = path.stem.partition("_claims")
-        for claim in pd.read_csv(path).to_dict("records"):
-            if claim["verdict"] == VERDICTS[False]:
-                name = f"{toy} {reading}".replace("_", " ").strip()
-                rows.append({"toy": name, "claim": claim["text"], "evidence": claim["evidence"]})
-    return to_markdown(rows)
+    """Return the contradicted claims about toys, then the undecided ones."""
+    parts = []
+    for word in (VERDICTS[False], VERDICTS[None]):
+        rows = [
+            {
+                "toy": f"{toy} {setting}".strip(),
+                "claim": claim["text"],
+                "evidence": claim["evidence"],
+            }
+            for toy, setting, claims in toy_verdicts()
+            for claim in claims[claims["verdict"] == word].to_dict("records")
+        ]
+        parts += [f"{word.capitalize()}:", to_markdown(rows)] if rows else []
+    return "\n\n".join(parts)
 
 
 def straight_line() -> str:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+import pandas as pd
 from page_blocks import to_markdown, verdict_table, with_error
-from stored_results import RESULTS, table
+from stored_results import NOT_STORED, RESULTS, table
 
+from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import format_z
-from bnnbench.results.claims import NOT_TESTED
+from bnnbench.results.claims import NOT_TESTED, Claim, NotTestable
+from bnnbench.suites.lam_density_ratio import names
+from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
+from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerRun, evidence_of
+from bnnbench.suites.lam_density_ratio.comparison.tables import SCORES
+from bnnbench.suites.lam_density_ratio.comparison.thesis import (
+    SCHEDULE_OF_SETTING,
+    thesis_settings,
+)
 
 FOLDERS = ("lam_density_ratio", "lam_density_ratio/sprinkler")
 """Where runs are stored: the first ones, and those of Table 8.2, which take hours."""
 
-CLAIMS = "density_ratio_claims"
+CLAIMS, RUNS = "density_ratio_claims", "density_ratio_runs"
 
 OPTIMAL = (
     "bnnbench run -m experiment=sprinkler experiment.contrast=joint experiment.schedule=optimal "
@@ -56,6 +69,67 @@ def thesis_table(number: str) -> str:
             for run in table(stored(name)[0], name).to_dict("records")
         ]
     )
+
+
+@dataclass(frozen=True)
+class StoredRun(SprinklerRun):
+    """A run of which means and spreads over repetitions are stored, but nothing else.
+
+    Attributes:
+        samples: mean and spread of the finished repetitions by score.
+        settings_differ: deviations from the thesis in words.
+    """
+
+    samples: Mapping[str, Sample]
+    settings_differ: tuple[str, ...]
+
+    @property
+    def deviating_settings(self) -> tuple[str, ...]:
+        """Settings that differ from the thesis, except the number of repetitions."""
+        return tuple(text for text in self.settings_differ if not text.endswith("repetitions"))
+
+    def sample(self, column: str = "average_kl") -> Sample:
+        """Return the stored mean and spread of a score."""
+        return self.samples[column]
+
+    @property
+    def finished_curves(self) -> pd.DataFrame:
+        """Raise `NotTestable`."""
+        raise NotTestable(f"{NOT_STORED} curves")
+
+    def differences(self, other: SprinklerRun) -> Sample:
+        """Raise `NotTestable`."""
+        raise NotTestable(f"{NOT_STORED} scores of single repetitions")
+
+
+def stored_run(row: Mapping[str, object]) -> StoredRun:
+    """Return the run of a row of `density_ratio_runs.csv`."""
+    setting, contrast, divergence, estimator = str(row["configuration"]).split(", ")
+    kinds = {title: key for key, title in (names.DIVERGENCES | names.SYMBOLS).items()}
+    (iterations, *_) = thesis_settings(setting, contrast)["iterations"]
+    metadata = {
+        "contrast": contrast, "divergence": kinds[divergence], "estimator": kinds[estimator],
+        "schedule": SCHEDULE_OF_SETTING[setting], "observations": row["observations"],
+        "numerics": row["numerics"], "iterations": iterations,
+    }  # fmt: skip
+    size, failed, stuck = (int(str(row[name])) for name in ("repetitions", "failed", "stuck"))
+    status = [names.STUCK] * stuck + [names.NOT_FINITE] * (failed - stuck)
+    samples = {
+        name: Sample(float(str(row[name])), float(str(row[f"{name}_std"])), size - failed)
+        for name in SCORES
+    }
+    differ = "" if pd.isna(row["settings_differ"]) else str(row["settings_differ"])
+    return StoredRun(
+        str(row["run"]), metadata, RunFolder(Path()),
+        pd.DataFrame({"status": [*status, *[names.OK] * (size - failed)]}), pd.DataFrame(), samples,
+        tuple(filter(None, differ.split(", "))),
+    )  # fmt: skip
+
+
+def checked(folder: str) -> list[Claim]:
+    """Check the claims on stored means and spreads."""
+    runs = [stored_run(row) for row in table(folder, RUNS).to_dict("records")]
+    return checked_claims(evidence_of(runs))
 
 
 def claims() -> str:

@@ -9,12 +9,15 @@ import pandas as pd
 
 from bnnbench.discovery import built_in_suites, time_text
 from bnnbench.experiment.split_files import KIND
+from bnnbench.notes import join_words
 from bnnbench.report.blocks import plus_minus
+from bnnbench.results.claims import NOT_TESTED, VERDICTS
 from bnnbench.results.completeness import never_ranked
 from bnnbench.results.power import detectable_differences, limit_ratio
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.run_tables import Runs
+from bnnbench.results.saved_run import CLAIMS
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -25,6 +28,9 @@ CORES = 2
 """Cores of the machine on which the comparison was timed."""
 
 SCORES = ("rmse", "log_likelihood")
+
+NOT_STORED = "the stored runs have no"
+"""Begins the evidence of a claim that needs more than is stored."""
 
 ENSEMBLE_COLUMNS = ("mean", "stderr", "published", "published_stderr")
 """Suffixes of the columns that `z_score` takes, in its order."""
@@ -218,6 +224,15 @@ def detectable(test_fraction: float, splits: int | None = None) -> str:
     return f"{detectable_differences(pairs).item():.2f}"
 
 
+def verdict_counts(folder: str, name: str = CLAIMS) -> str:
+    """Return `of 24 claims, 9 are confirmed, 11 contradicted and 4 undecided`."""
+    found = table(folder, name)["verdict"]
+    words = (*VERDICTS.values(), NOT_TESTED)
+    (first, *rest) = [(count, word) for word in words if (count := int((found == word).sum()))]
+    counts = join_words([f"{first[0]} are {first[1]}", *(f"{n} {word}" for n, word in rest)])
+    return f"of {len(found)} claims, {counts}"
+
+
 def takes(name: str) -> str:
     """Return the time that a suite takes on two idle cores, such as `43 min`."""
     (suite,) = (suite for suite in built_in_suites() if suite.name == name)
@@ -229,7 +244,7 @@ VALUES = {
     for function in (
         minutes, takes, book_hours, score, published,
         distance, converged, count, ensembles_within, pbp_authors, paired_within, renyi_within,
-        published_within, detectable,
+        published_within, detectable, verdict_counts,
     )
 } | {"len": len, "table": table, "reference": read_reference_results}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

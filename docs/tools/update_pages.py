@@ -1,7 +1,8 @@
 """Put generated numbers into README and pages: `python docs/tools/update_pages.py`.
 
-It also writes the slowdowns without native code, which a message names. Two kinds of marks are
-filled from the tables in `docs/results`:
+It first decides the stored comparisons and claims again (`stored_verdicts`), and writes the
+slowdowns without native code, which a message names. Two kinds of marks are filled from the tables
+in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
   `page_blocks.py`, `image_runs.py` or `sprinkler_runs.py`;
@@ -25,6 +26,7 @@ from peers import peer_ratios
 from published_scores import compared, verdicts
 from scores import share_in_band
 from stored_results import VALUES, table
+from stored_verdicts import write_verdicts
 
 from bnnbench.results.slowdown import MEASURED
 
@@ -76,6 +78,7 @@ def slowdown() -> str:
 
 
 if __name__ == "__main__":
+    write_verdicts()
     MEASURED.write_text(slowdown())
     for page in PAGES:
         page.write_text(filled(page.read_text()))

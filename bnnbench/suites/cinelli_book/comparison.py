@@ -85,11 +85,24 @@ def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     if candidates.empty:
         return None
     runs = candidates[[follows_protocol(run) for run in candidates.to_dict("records")]]
+    return one_per_configuration(runs, pairs, len(candidates) - len(runs))
+
+
+def one_per_configuration(
+    runs: pd.DataFrame, pairs: pd.DataFrame, n_deviating: int = 0
+) -> BookRuns:
+    """Select one run of each data set and configuration, as `book_runs`.
+
+    Args:
+        runs: rows of `Runs.scored` that follow the protocol.
+        pairs: `all_pairs` of these and perhaps other runs.
+        n_deviating: number of runs that do not.
+    """
     names = distinct_names(runs["method"], runs, ["dataset"])
     unique = runs[runs.index.isin(names.index[names.isin(CONFIGURATIONS)])]
     complete = unique[unique["splits"] >= SPLITS]
     named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], complete["method"])
-    return BookRuns(unique, named_pairs, len(runs) - len(unique), len(candidates) - len(runs))
+    return BookRuns(unique, named_pairs, len(runs) - len(unique), n_deviating)
 
 
 def follows_protocol(run: Mapping[Any, Any]) -> bool:

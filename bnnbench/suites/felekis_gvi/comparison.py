@@ -90,10 +90,24 @@ class ThesisRuns:
 def thesis_runs(runs: Runs) -> ThesisRuns:
     """Select the thesis's experiments, without runs of other epochs."""
     table = runs.scored[~has_other_epochs(runs.scored)]
-    losses, criteria = runs.cached(losses_by_split), runs.cached(criteria_table)
+    toy = table.index[table["experiment"] == TOY]
+    sigma = sigma_table([curve for curve in runs.cached(read_curves) if curve.run["run"] in toy])
+    return arrange(runs, table, sigma, runs.cached(criteria_table))
+
+
+def arrange(
+    runs: Runs, table: pd.DataFrame, sigma: pd.DataFrame, criteria: pd.DataFrame
+) -> ThesisRuns:
+    """Arrange runs by the thesis's experiments.
+
+    Args:
+        runs: the finished runs.
+        table: the rows of `Runs.scored` that count.
+        sigma: `sigma_table` of the toy, with the column `run`; may be empty.
+        criteria: `criteria_table`; may be empty.
+    """
     grid, comparison, toy = (table[table["experiment"] == label] for label in EXPERIMENTS)
-    medians, spreads = spread_over_splits(losses, comparison)
-    sigma = sigma_table([c for c in runs.cached(read_curves) if c.run["run"] in toy.index])
+    medians, spreads = spread_over_splits(runs.cached(losses_by_split), comparison)
     return ThesisRuns(
         with_orders(grid),
         medians,
