@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
@@ -34,17 +35,24 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     from bnnbench.report.report_folder import ReportFolder
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
+    from bnnbench.results.reference.joined_runs import with_reference_runs
+    from bnnbench.results.run_filter import RunFilter, filter_runs
     from bnnbench.results.run_tables import require_scores
 
+    metrics = run_filter.metrics_or(printed_in("figures"))
+    # With reference results, --methods selects from these too.
+    first = replace(run_filter, methods=()) if given.reference else run_filter
     every = report_options.read_filtered_runs(
-        given.path, None, run_filter, given.published_values, given.others
+        given.path, None, first, given.published_values, given.others
     )
     require_scores(every)
     runs = without_duplicates(every)
+    if given.reference:
+        joined = with_reference_runs(runs, given.reference, metrics)
+        runs = filter_runs(joined, RunFilter(run_filter.methods, run_filter.datasets))
     report_options.check_renames(names, runs)
     note_omitted_runs(runs)
     mine = report_options.find_mine(given.mine, runs) if given.mine else ""
-    metrics = run_filter.metrics_or(printed_in("figures"))
     table = paper_table(runs, metrics, run_filter, names, mine)
     output_dir = given.output_dir
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)

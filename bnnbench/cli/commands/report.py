@@ -147,9 +147,9 @@ def run(given: Namespace) -> int:
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
-        for option in ("all_published", "refresh", "open", "reference", "sections"):
+        for option in ("all_published", "refresh", "open", "sections"):
             if getattr(given, option):
-                name = "--with" if option == "reference" else f"--{option.replace('_', '-')}"
+                name = f"--{option.replace('_', '-')}"
                 raise UserError(f"{name} does not work with --style paper.", name)
         return paper_command(given, run_filter, names)
     for option in ("rename", "mine", "siunitx"):
