@@ -58,6 +58,11 @@ def options_table(group: str) -> str:
     return "\n".join([f"| {head} | |", "|:--|:--|", *rows, *footnote])
 
 
+def tutorial() -> str:
+    """Return what the comparison of the tutorial's method prints."""
+    return f"```\n{(RESULTS / 'tutorial.txt').read_text().rstrip()}\n```"
+
+
 def session() -> str:
     """Return the output of `make run`."""
     return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
@@ -444,7 +449,7 @@ def reference_cells() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, speed, glossary, deep_ensembles, paired_dropout, renyi_orders,
+        session, tutorial, speed, glossary, deep_ensembles, paired_dropout, renyi_orders,
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
         publications, exceptions, toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
