@@ -148,7 +148,7 @@ def compare_with_reference(
     track, folder = parse_reference(with_reference)
     results = read_reference_results(folder)
     methods = among_reference(methods, results, runs, others)
-    table, found, compared = with_track(runs.scored), [], set[str]()
+    table, found = with_track(runs.scored), list[ReferenceComparison]()
     for one in [track] if track else [name for name in TRACKS if name in {*table["track"]}]:
         own = table if track else table[table["track"] == one]
         reference = select(results, one, own["dataset"], methods, required=bool(track))
@@ -157,19 +157,13 @@ def compare_with_reference(
         if not track:
             own = own[same_protocol(own, reference.scored)]
         own = own[own["dataset"].isin(reference.scored["dataset"])]
-        if own.empty:
-            continue
-        mine = with_table(runs, as_ranked(own, results.fingerprints, one))
-        pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
-        if len(pairs):
-            described = describe_pairs(pairs, mine.scored, reference.scored)
-            found.append(ReferenceComparison(one, mine, reference, rope, described))
-            compared |= {*pairs["run_a"]}
+        mine = with_table(runs, as_ranked(own, results.fingerprints, one)) if len(own) else None
+        if mine and (comparison := compare_in_track(one, mine, reference, metrics, rope)):
+            found.append(comparison)
     own = table[~table["dataset"].isin(results.runs["dataset"])]
-    mine = with_table(runs, own)
-    if others and (local := compare_with_others(mine, others, metrics, rope)):
+    if others and (local := compare_with_others(with_table(runs, own), others, metrics, rope)):
         found.append(local)
-        compared |= {*local.pairs["run_a"]}
+    compared = {run for one in found for run in one.pairs["run_a"]}
     rest = with_table(runs, table[~table.index.isin(compared)])
     left_out = tuple(left_out_messages(rest.scored, rest.splits, results, methods))
     if not found:
@@ -217,11 +211,18 @@ def compare_with_others(
     both = with_incomplete(both, pd.concat([runs.splits, others.splits]))
     both = both.assign(track="", protocol="", unranked=both["incomplete"])
     mine, rivals = (with_table(one, both.loc[one.scored.index]) for one in (runs, others))
-    pairs = compare_pairs(dataset_pairs(mine, rivals, metrics=metrics), rope, metrics)
+    return compare_in_track("", mine, rivals, metrics, rope)
+
+
+def compare_in_track(
+    track: str, mine: Runs, reference: Runs, metrics: Sequence[Metric], rope: float
+) -> ReferenceComparison | None:
+    """Compare runs with the reference runs of a track; None if no pair shares enough splits."""
+    pairs = compare_pairs(dataset_pairs(mine, reference, metrics=metrics), rope, metrics)
     if pairs.empty:
         return None
-    described = describe_pairs(pairs, mine.scored, rivals.scored)
-    return ReferenceComparison("", mine, rivals, rope, described)
+    described = describe_pairs(pairs, mine.scored, reference.scored)
+    return ReferenceComparison(track, mine, reference, rope, described)
 
 
 def as_ranked(table: pd.DataFrame, fingerprints: pd.DataFrame, track: str) -> pd.DataFrame:
