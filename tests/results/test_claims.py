@@ -32,7 +32,7 @@ def test_claims_are_in_the_order_of_the_file() -> None:
         ("even", "3", "divisible by 2, unless it is 0"),
         ("huge", "4", "above 100"),
     ]
-    assert [claim.verdict for claim in results] == [*["confirmed"] * 3, "not confirmed"]
+    assert [claim.verdict for claim in results] == [*["confirmed"] * 3, "contradicted"]
 
 
 def test_claims_are_about_their_data() -> None:

@@ -103,8 +103,8 @@ def verdicts(name: str, run: SavedRun) -> list[tuple[str, str]]:
 def test_verdicts_and_figures(
     name: str, letters: str, panels: list[int], folders: Folders, runs: Runs
 ) -> None:
-    """The letters stand for confirmed, not confirmed and not tested."""
-    letter = {"confirmed": "y", "not confirmed": "n", "not tested": "-"}
+    """The letters stand for confirmed, contradicted, undecided and not tested."""
+    letter = {"confirmed": "y", "contradicted": "n", "undecided": "u", "not tested": "-"}
     assert "".join(letter[verdict] for _, verdict in verdicts(name, runs(name))) == letters
     figures = [draw(folders(name)) for draw in page_of(name).figures.values()]
     assert [len(figure.axes) for figure in figures] == panels
