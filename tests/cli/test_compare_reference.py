@@ -60,7 +60,8 @@ def test_methods_and_metric_are_selected(command: Command, root: Path) -> None:
     with_reference = ("--with", f"reference:book@{root / 'reference'}")
     options = ("--methods", "pbp", "--metric", "log_likelihood")
     code, out, _ = command("compare", str(root / "mine"), *with_reference, *options)
-    assert code == 0 and "pbp" in out and "vadam" not in out and "RMSE" not in out
+    assert code == 0 and "pbp" in out and "vadam" not in out
+    assert "boston, log-likelihood" in out and "boston, RMSE" not in out
     assert "mine is not ranked: too few data sets or methods." in out
 
 

@@ -125,8 +125,8 @@
   const withInterval = (value, error) => {
     if (!(error > 1e-12 * Math.abs(value))) return short(value);
     const ends = [value - error, value + error];
-    const decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))),
-      ...ends.filter(Boolean).map((end) => -Math.floor(Math.log10(2 * Math.abs(end)))));
+    let decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))));
+    while (decimals < 100 && ends.some((end) => end && !Number(end.toFixed(decimals)))) decimals += 1;
     const [text, low, high] = [value, ...ends].map((one) => one.toFixed(decimals));
     return `${value < 0 ? "" : "+"}${text} [${low}, ${high}]`;
   };

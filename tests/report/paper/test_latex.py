@@ -49,7 +49,7 @@ def test_the_best_is_bold_and_the_caption_states_the_rule() -> None:
     assert "$4.57 \\pm 0.23$" in text and "$-4.57 \\pm 0.23$" in text
     assert r"\textit{RMSE $\downarrow$}" in text and r"{Log-likelihood $\uparrow$}" in text
     (caption,) = re.findall(r"\\caption\{(.*)\}\\label\{tab:results\}", text)
-    for words in ("correlated t-test", r"1 \% of the score or 0.01 nats", " 0.95.",
+    for words in ("two-sided correlated t-test", "p below 0.05 after Holm's correction",
                   r"mean $\pm$ standard error over 20 splits", "(Smith \\& Co. 2024)",
                   "RMSE (original units) and log-likelihood (nats per test point)"):  # fmt: skip
         assert words in caption, words

@@ -24,14 +24,15 @@ from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
 METRICS = (ERROR, LIKELIHOOD)
+WAVE = np.array([1.0, -1.0, 0.5, -0.5])
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """On boston pbp is best, vadam is within 1 %, bbb_x1 is worse on every split."""
+    """On boston pbp is best, vadam is worse by chance, bbb_x1 is worse on every split."""
     folder = tmp_path_factory.mktemp("outputs")
     make_run(folder, method="pbp", times=5)
-    make_run(folder, method="vadam", times=5, rmse=np.array(RMSE) * 1.001)
+    make_run(folder, method="vadam", times=5, rmse=np.array(RMSE) + 0.01 + 0.1 * WAVE)
     make_run(folder, method="bbb_x1", times=5, rmse=np.array(RMSE) + 3, diverged=[0, 0, 0, 1])
     make_run(folder, method="pbp", dataset="yacht", times=5)
     value = dict.fromkeys(USER_PUBLISHED_COLUMNS, "") | {
@@ -41,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return replace(read_runs(folder), user_published=pd.DataFrame([value]))
 
 
-def test_scores_not_credibly_worse_than_the_best_are_bold(runs: Runs) -> None:
+def test_scores_not_significantly_worse_than_the_best_are_bold(runs: Runs) -> None:
     table = paper_table(runs, METRICS)
     bold = {place for place, cell in table.cells.items() if cell.best}
     assert ("boston", "pbp", "rmse") in bold and ("boston", "vadam", "rmse") in bold
