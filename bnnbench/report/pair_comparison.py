@@ -29,7 +29,7 @@ DIFFERS, DIVERGED = " *", " †"
 
 
 def pair_blocks(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float) -> Iterator[Block]:
-    """Yield verdicts, tables by metric, wins, ties and losses, and notes.
+    """Yield verdicts, tables by metric, the number of each outcome, and notes.
 
     Args:
         folders: one, whose runs are compared with each other, or two.

@@ -40,7 +40,7 @@ COLUMNS = blocks.columns(
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
-    """Differences to the best run, and wins, ties and losses, of two or more runs on a data set."""
+    """Differences to the best run, and the number of each outcome, of two or more runs."""
     if runs.scored.empty:
         return
     names, metrics = labels(runs.scored), style.run_filter.metrics_or(printed_in("pairs"))

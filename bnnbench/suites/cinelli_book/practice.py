@@ -21,8 +21,8 @@ PRACTICE_STATEMENT = (
 RULES = (
     "Effort: number of Python statements of the method's own code in this package. There is no "
     "rating because most of the code (stacked training, scaling, search) is shared.",
-    "Quality: net wins, i.e. correlated t-tests (won - lost) / all, over data sets, opponents, "
-    "RMSE and log-likelihood. Good from +1/3, Poor up to -1/3, otherwise OK.",
+    "Quality: net wins, i.e. comparisons (significantly better - worse) / all, over data sets, "
+    "opponents, RMSE and log-likelihood. Good from +1/3, Poor up to -1/3, otherwise OK.",
     "Timing: time as a multiple of the median configuration's, geometric mean over the data sets "
     "that all listed configurations have finished. Very fast up to 1/10, Fast up to 2/3, OK up to "
     "3/2, otherwise Slow. Applied to the book's own Table 4.3, this rule gives the book's ratings "
