@@ -310,3 +310,11 @@ def test_numbers_out_of_range_are_an_error(tmp_path: Path) -> None:
     run = build(compose(*words, f"outputs_dir={tmp_path}", "workers=1"))
     with raises_user_error("experiment", "out_of_range"):
         execute(run)
+
+
+@pytest.mark.slow
+def test_a_competitor_that_is_never_as_cheap_is_not_tested(runs: Runs) -> None:
+    progress = runs("clutter")[clutter.PROGRESS]
+    work = progress["work"].mask(progress["algorithm"] == clutter.VB, 10**9)
+    other = with_columns(runs("clutter"), clutter.PROGRESS, work=work)
+    assert ("is_most_accurate_per_work", "not tested") in verdicts("clutter", other)
