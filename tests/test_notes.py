@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 
@@ -23,7 +22,6 @@ from bnnbench.notes import status_message, with_interval
         (0.1, 0.0, 0.2, "+0.10 [0.00, 0.20]"),
         (1.5, 1.5, 1.5, "+1.5"),
         (0.0, 0.0, 0.0, "+0"),
-        (math.nan, math.nan, math.nan, "+nan"),
     ],
 )
 def test_an_interval_has_two_digits_of_half_its_width(

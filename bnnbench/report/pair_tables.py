@@ -24,6 +24,8 @@ UNLIMITED = "∞"
 
 def difference_cell(pair: Mapping[Any, Any]) -> str:
     """Return the signed difference of a pair and its interval; 0 if it is rounding."""
+    if math.isnan(pair["difference"]):
+        return blocks.MISSING
     if max(abs(pair["low"]), abs(pair["high"])) < ROUNDING * abs(pair["mean_b"]):
         return "0"
     return with_interval(pair["difference"], pair["low"], pair["high"])
@@ -61,18 +63,13 @@ PAIR_COLUMNS = blocks.columns(
     {
         "a - b": difference_cell,
         "Holm": lambda pair: p_value_text(pair["p_holm"]),
-        "P(a)": "{p_better:.2f}",
-        "P(=)": "{p_equivalent:.2f}",
-        "P(b)": "{p_worse:.2f}",
         "Detects": lambda pair: blocks.format_std(pair["detectable"]),
         "Needs": needed_cell,
     },
 )
 
 PAIR_STATEMENT = (
-    f"{RULE} a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. "
-    "P(a), P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both "
-    "are practically equivalent, and that b is better; they decide nothing."
+    f"{RULE} a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value."
 )
 
 

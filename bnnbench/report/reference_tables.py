@@ -66,10 +66,8 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
 
 STATEMENT = (
     f"{RULE} Difference: mine minus reference on the splits with the same test and training rows, "
-    "with its interval. Holm: p-value, adjusted over the methods of the table. P(better), "
-    "P(equal), P(worse): probabilities by the Bayesian correlated t-test that mine is better, that "
-    "both are practically equivalent, and that the reference method is better; they decide "
-    "nothing. Needs: splits, see power."
+    "with its interval. Holm: p-value, adjusted over the methods of the table. Needs: splits, see "
+    "power."
 )
 
 OUTCOMES_STATEMENT = (
@@ -83,7 +81,6 @@ DATASET_COLUMNS = blocks.columns(
         "Mean": "{mean_b:.4g}",
         "Difference": difference_cell,
         "Holm": lambda pair: p_value_text(pair["p_holm"]),
-        **PROBABILITY_COLUMNS,
         "Needs": needed_cell,
     },
 )
@@ -150,9 +147,7 @@ def dataset_table(
         {True: DIVERGED, False: ""}
     )
     rows = pairs.assign(name=pairs["b"] + marks)
-    rows.loc[~rows["counted"], ["p_better", "p_equivalent", "p_worse", "p_holm", "needed"]] = (
-        math.nan
-    )
+    rows.loc[~rows["counted"], ["p_holm", "needed"]] = math.nan
     own = {"name": f"{pairs['a'].iloc[0]}{MINE}", "mean_b": run[f"{metric.key}_mean"]}
     rows = pd.concat([rows, pd.DataFrame([own])])
     rows = rows.sort_values("mean_b", key=lambda mean: metric.sign * mean, kind="stable")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from bnnbench.report.pair_tables import difference_cell, p_value_text
+import pytest
+from rich.console import Console
+from support.pairs import pairwise_results
+
+from bnnbench.report.blocks import MISSING
+from bnnbench.report.pair_tables import difference_cell, p_value_text, pair_tables
+from bnnbench.report.renderers import terminal
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,24 @@ def test_differences_by_rounding_are_zero(
 ) -> None:
     ends = {"low": difference - half, "high": difference + half}
     assert difference_cell({"difference": difference, "mean_b": mean, **ends}) == expected
+
+
+def test_a_missing_difference_is_a_dash() -> None:
+    pair = dict.fromkeys(("difference", "low", "high", "mean_b"), math.nan)
+    assert difference_cell(pair) == MISSING
+
+
+def test_tables_of_pairs_with_long_names_fit_into_80_columns() -> None:
+    """Names as long as `laplace_evidence` are on one line with all numbers."""
+    pairs = pairwise_results({"laplace_evidence": 0.0, "mc_dropout_x10": 3.0}, noise=0.5)
+    named = pairs.assign(a=pairs["run_a"], b=pairs["run_b"])
+    console = Console(width=80)
+    with console.capture() as text:
+        console.print(terminal.grid(pair_tables(named[named["metric"] == "rmse"], "RMSE")))
+    (line,) = [one for one in text.get().splitlines() if "laplace_evidence" in one]
+    name, other, difference, low, high, *rest = line.split()
+    assert (name, other, difference) == ("laplace_evidence", "mc_dropout_x10", "+3.00")
+    assert low.startswith("[") and high.endswith("]") and len(rest) == 3
 
 
 @pytest.mark.parametrize(
