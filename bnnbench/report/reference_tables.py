@@ -71,8 +71,8 @@ STATEMENT = (
 )
 
 OUTCOMES_STATEMENT = (
-    "Sig. better, equivalent, undecided, sig. worse: data sets with this outcome of mine against "
-    "the method. If only one of two runs diverged on some split, it is significantly worse."
+    "Sets: number of data sets. Sig. better, equivalent, undecided, sig. worse: data sets with "
+    "this outcome of mine against the method. If only one of two runs diverged on some split, it is significantly worse."
 )
 
 DATASET_COLUMNS = blocks.columns(
@@ -85,9 +85,9 @@ DATASET_COLUMNS = blocks.columns(
     },
 )
 
-COUNTS = {"Data sets": "{datasets}", **OUTCOME_COLUMNS}
-COUNT_COLUMNS = blocks.columns({"Method": "{b}"}, COUNTS)
-OVERALL_COLUMNS = blocks.columns({"Method": "{b}"}, {**COUNTS, **PROBABILITY_COLUMNS})
+COUNT_COLUMNS = blocks.columns({"Method": "{b}"}, {"Sets": "{datasets}", **OUTCOME_COLUMNS})
+SIGNED_RANK_COLUMNS = blocks.columns({"Method": "{b}"}, PROBABILITY_COLUMNS)
+"""Columns over data sets. One table with all of them would be wider than a terminal."""
 
 POWER_COLUMNS = blocks.columns(
     {"Data set": "{dataset}"},
@@ -194,8 +194,9 @@ def overall(
         return
     for metric, rows in tables:
         yield blocks.Heading(f"Over data sets, {metric.inline_title}", 3)
-        tested = rows["p_better"].notna().any()
-        yield blocks.fill(OVERALL_COLUMNS if tested else COUNT_COLUMNS, rows)
+        yield blocks.fill(COUNT_COLUMNS, rows)
+        if rows["p_better"].notna().any():
+            yield blocks.fill(SIGNED_RANK_COLUMNS, rows)
     most = max(rows["datasets"].max() for _, rows in tables)
     yield blocks.Paragraph(f"{OUTCOMES_STATEMENT} {signed_rank_statement(int(most))}")
     yield blocks.Paragraph(mean_rank(comparison, name, [metric for metric, _ in by_metric]))
