@@ -72,7 +72,8 @@ STATEMENT = (
 
 OUTCOMES_STATEMENT = (
     "Sets: number of data sets. Sig. better, equivalent, undecided, sig. worse: data sets with "
-    "this outcome of mine against the method. If only one of two runs diverged on some split, it is significantly worse."
+    "this outcome of mine against the method. If only one of two runs diverged on some split, it "
+    "is significantly worse."
 )
 
 DATASET_COLUMNS = blocks.columns(
