@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.outcomes import with_outcomes
 from bnnbench.results.published.protocol import has_protocol, noise_differences, setting_differences
 from bnnbench.results.significance import add_names
 
@@ -44,7 +45,8 @@ class BookRuns:
 
     Attributes:
         runs: rows of `Runs.scored`, one per data set and configuration; may be empty.
-        pairs: comparisons of runs on all `SPLITS` by `SCORES`, named by keys of `CONFIGURATIONS`.
+        pairs: comparisons of runs on all `SPLITS` by `SCORES`, named by keys of `CONFIGURATIONS`;
+            their p-values are adjusted over these pairs only.
         n_duplicates: number of runs left out in favour of another run of the same configuration.
         n_deviating: number of runs left out because their settings deviate from the protocol.
     """
@@ -88,6 +90,8 @@ def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     unique = runs[runs.index.isin(first)]
     complete = unique[unique["splits"] >= SPLITS]
     named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], complete["method"])
+    # Other runs in the folder must not change the correction for multiple tests.
+    named_pairs = with_outcomes(named_pairs)
     return BookRuns(unique, named_pairs, len(runs) - len(unique), len(candidates) - len(runs))
 
 
