@@ -61,8 +61,9 @@ def with_interval(value: float, low: float, high: float) -> str:
     """
     if not high - low > 1e-12 * abs(value):
         return f"{value:+.4g}"
-    ends = [math.floor(math.log10(2 * abs(end))) for end in (low, high) if end]
-    decimals = max(decimals_of((high - low) / 2), -min(ends))
+    decimals = decimals_of((high - low) / 2)
+    while any(end and not float(f"{end:.{decimals}f}") for end in (low, high)):
+        decimals += 1
     return f"{value:+.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 

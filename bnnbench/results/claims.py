@@ -16,6 +16,9 @@ from bnnbench.results.significance import describe_shared_splits
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
 
+OTHERWISE = "; contradicted if this is false for three quarters, undecided otherwise"
+"""Ends a rule that `is_majority` decides."""
+
 VERDICTS = {True: "confirmed", False: "contradicted", None: "undecided"}
 """Verdicts by what a check returns."""
 

@@ -52,15 +52,20 @@ def test_verdicts_tables_and_power_at_80_columns(
     assert text.index("Over data sets, RMSE") < text.index("Power, RMSE")
     assert "Mean rank of mine among 5 methods on 2 data sets" in text
     assert "The signed-rank test over data sets needs 6" in text
-    lines = [line for line in out.splitlines() if line.startswith("  vadam")]
-    assert len(lines) == 2 * 2 + 2 and all(len(line.rstrip()) <= 80 for line in lines)
+    lines = [line.rstrip() for line in out.splitlines()]
+    headings = [line for line in lines if line.startswith("  Method")]
+    ends = [heading.split()[-1] for heading in headings]
+    assert ends == 4 * ["Needs"] + 2 * ["worse"], "no column is cut off"
+    assert sum(line.startswith("  vadam") for line in lines) == 2 * 2 + 2
+    assert "nan" not in out and max(map(len, lines)) <= 80
 
 
 def test_methods_and_metric_are_selected(command: Command, root: Path) -> None:
     with_reference = ("--with", f"reference:book@{root / 'reference'}")
     options = ("--methods", "pbp", "--metric", "log_likelihood")
     code, out, _ = command("compare", str(root / "mine"), *with_reference, *options)
-    assert code == 0 and "pbp" in out and "vadam" not in out and "RMSE" not in out
+    assert code == 0 and "pbp" in out and "vadam" not in out
+    assert "boston, log-likelihood" in out and "boston, RMSE" not in out
     assert "mine is not ranked: too few data sets or methods." in out
 
 

@@ -47,7 +47,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     outputs = tmp_path_factory.mktemp("outputs")
     for dataset in ("boston", "yacht"):
         for place, method in enumerate(("vadam", "mc_dropout", "mine")):
-            rmse = np.array(RMSE) + 0.3 * place
+            rmse = np.array(RMSE) + place * np.array([0.2, 0.4, 0.3, 0.3])
             folder = make_run(outputs, f"v{place}", dataset=dataset, method=method, rmse=rmse)
             add_arrays(folder)
             add_search(folder)
@@ -128,10 +128,12 @@ def differences(page: playwright.Page) -> list[tuple[str, str, float]]:
 def test_the_reader_picks_the_baseline_of_differences(page: playwright.Page) -> None:
     default = differences(page)
     assert [name for name, *_ in default] == ["vadam", "mc_dropout", "mine"]
-    assert [value.split()[0] for _, value, _ in default[1:]] == ["0.3", "0.6"]
+    assert [value.split()[0] for _, value, _ in default[1:]] == ["+0.30", "+0.60"]
+    page.select_option("#baseline", "vadam")
+    assert [value for _, value, _ in differences(page)] == [value for _, value, _ in default]
     page.select_option("#baseline", "mine")
     picked = differences(page)
-    assert [value.split()[0] for _, value, _ in picked] == ["-0.6", "-0.3", "0"]
+    assert [value.split()[0] for _, value, _ in picked] == ["-0.60", "-0.30", "0"]
     places = [place for *_, place in picked]
     assert places == sorted(places) and places[0] < places[2]
     likelihood = page.locator('.panels[data-name="difference_log_likelihood"] table').first

@@ -79,11 +79,11 @@ def test_a_page_writes_figures_and_verdicts(tmp_path: Path) -> None:
     page.write(folder)
     save_figures(page.figures(folder), folder.figure)
     assert folder.figure("eyes", "png").exists() and folder.figure("eyes", "pdf").exists()
-    assert list(pd.read_csv(folder.table(CLAIMS))["verdict"]) == ["confirmed", "not confirmed"]
+    assert list(pd.read_csv(folder.table(CLAIMS))["verdict"]) == ["confirmed", "contradicted"]
     assert page.notes(folder) == [
         "Thrown by hand.",
         "confirmed: dice are fair (1.1): off by 0.10",
-        "not confirmed: exactly fair (1.2): off by 0.10",
+        "contradicted: exactly fair (1.2): off by 0.10",
     ]
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from bnnbench.results.claims import CheckResult, Claims, NotTestable, check_claims
+import pytest
+from support.pairs import pairwise_results
+
+from bnnbench.results.claims import (
+    CheckResult,
+    Claims,
+    NotTestable,
+    all_hold,
+    check_better,
+    check_claims,
+    is_majority,
+    most_hold,
+)
 
 
 def declared() -> Claims:
@@ -32,7 +44,7 @@ def test_claims_are_in_the_order_of_the_file() -> None:
         ("even", "3", "divisible by 2, unless it is 0"),
         ("huge", "4", "above 100"),
     ]
-    assert [claim.verdict for claim in results] == [*["confirmed"] * 3, "not confirmed"]
+    assert [claim.verdict for claim in results] == [*["confirmed"] * 3, "contradicted"]
 
 
 def test_claims_are_about_their_data() -> None:
@@ -56,3 +68,58 @@ def test_claims_are_about_their_data() -> None:
 def test_a_check_without_results_is_not_tested() -> None:
     even = check_claims(declared(), 0, theirs=0)[2]
     assert (even.verdict, even.evidence, even.theirs) == ("not tested", "zero", "")
+
+
+def test_a_check_that_decides_nothing_is_undecided() -> None:
+    claims = Claims()
+
+    @claims("unclear", source="1", rule="significant")
+    def unclear(number: int) -> CheckResult:
+        return None, f"p {number}"
+
+    (found,) = check_claims(claims, 1, theirs=2)
+    assert (found.verdict, found.evidence, found.theirs) == ("undecided", "p 1", "undecided: p 2")
+
+
+Y, N, U = True, False, None
+
+
+@pytest.mark.parametrize(
+    ("decisions", "all_of_them", "most"),
+    [
+        ([Y, Y, Y, Y], Y, Y),
+        ([Y, Y, Y, U], U, Y),
+        ([Y, Y, Y, N], N, Y),
+        ([Y, Y, U, U], U, U),
+        ([Y, Y, U, N], N, U),
+        ([Y, Y, N, N], N, N),  # whatever the others would be
+        ([U, U, U, U], U, U),
+        ([N, U, U, U], N, U),
+        ([N], N, N),
+    ],
+)
+def test_several_decisions_are_combined(
+    decisions: list[bool | None], all_of_them: bool | None, most: bool | None
+) -> None:
+    assert all_hold(decisions) is all_of_them and most_hold(decisions) is most
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "expected"),
+    [(4, 4, Y), (3, 4, Y), (2, 4, U), (1, 4, N), (0, 4, N), (5, 8, U), (1, 1, Y), (0, 1, N)],
+)
+def test_three_quarters_of_a_count_decide(count: int, total: int, expected: bool | None) -> None:
+    assert is_majority(count, total) is expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "noise", "expected"),
+    [(2, 1, 0.1, Y), (1, 2, 0.1, N), (2, 1, 20, U), (1, 2, 20, U), (1, 1, 0.1, U)],
+)
+def test_better_scores_must_be_significant(
+    a: float, b: float, noise: float, expected: bool | None
+) -> None:
+    pairs = pairwise_results({"a": a, "b": b}, noise=noise)
+    found = check_better(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), "a", "b")
+    assert found is not None and found[0] is expected
+    assert check_better(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), "a", "c") is None

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.mean_tests import (
+    LEVEL,
     MeanTest,
     all_positive,
     are_within,
+    check_positive,
     one_sample,
+    positive,
     significant,
     welch,
 )
@@ -32,16 +36,15 @@ def test_tests_of_samples_agree_with_scipy() -> None:
     paired = one_sample(summarise(first[:9] - second))
     assert paired.p == pytest.approx(ttest_rel(first[:9], second).pvalue)
     for limit in (-1.0, 0.0, 2.0):
-        for p, side in ((paired.p_above(limit), "greater"), (paired.p_below(limit), "less")):
-            expected = ttest_1samp(first[:9] - second, limit, alternative=side).pvalue
-            assert p == pytest.approx(expected)
-    assert paired.p_above(-math.inf) == 0 == paired.p_below(math.inf)
+        expected = ttest_1samp(first[:9] - second, limit).pvalue
+        assert paired.p_against(limit) == pytest.approx(expected)
+    assert paired.p_against(-math.inf) == 0 == paired.p_against(math.inf)
 
 
 def test_without_a_known_variance_nothing_is_shown() -> None:
     alone, second = Sample(1.0, 0.0, 1), Sample(2.0, 0.1, 9)
     assert math.isnan(welch(alone, second).p) and math.isnan(one_sample(alone).p)
-    assert one_sample(alone).p_above() == one_sample(alone).p_below() == 1
+    assert positive([one_sample(alone), one_sample(second)]) == [None, True]
     assert are_within([one_sample(alone)], 5.0) is None
     with pytest.raises(NotTestable, match="fewer than two repetitions of one"):
         all_positive({"two": second, "one": alone})
@@ -49,38 +52,40 @@ def test_without_a_known_variance_nothing_is_shown() -> None:
 
 def test_equal_repetitions_are_certain() -> None:
     equal = one_sample(Sample(1.0, 0.0, 3))
-    assert (equal.p_above(), equal.p_above(1.0), equal.p_below(), equal.p_below(2.0)) == (
-        0,
-        1,
-        1,
-        0,
-    )
-    assert welch(Sample(1.0, 0.0, 3), Sample(0.0, 0.0, 4)).p_above() == 0
+    assert (equal.p, equal.p_against(1.0), equal.p_against(2.0)) == (0, 1, 0)
+    assert welch(Sample(1.0, 0.0, 3), Sample(0.0, 0.0, 4)).p == 0
+    assert welch(Sample(1.0, 0.0, 3), Sample(1.0, 0.0, 4)).p == 1
 
 
 def test_two_standard_errors_do_not_suffice_with_three_repetitions() -> None:
-    """Student's quantile is 2.92, not 2."""
+    """Student's quantile is 4.30, not 2."""
     sample = Sample.of(np.array([1.0, 2.0, 3.0]))
-    assert all_positive({"": Sample(2.5 * sample.stderr, sample.std, 3)})[0] == [False]
-    assert all_positive({"": Sample(3.0 * sample.stderr, sample.std, 3)})[0] == [True]
+    for multiple, holds in ((4.2, None), (4.4, True), (-4.2, None), (-4.4, False)):
+        found = Sample(multiple * sample.stderr, sample.std, 3)
+        assert all_positive({"": found})[0] == [holds], multiple
 
 
 def test_tests_made_together_are_corrected() -> None:
     assert significant([0.01, 0.04]) == [True, True]
     assert significant([0.03, 0.04]) == [False, False]
     assert significant([0.01, math.nan]) == [True, False]
-    weak = Sample(2.0, 1.0, 5)  # p is 0.008
+    weak = Sample(2.0, 1.0, 5)  # p is 0.016
     decisions, evidence = all_positive({f"K = {k}": weak for k in range(8)})
-    assert decisions == [False] * 8 and evidence.startswith("K = 0: +2 ± 0.5 (p 0.06")
+    assert decisions == [None] * 8 and "(p 0.13)" in evidence
     assert all_positive({"K = 0": weak})[0] == [True]
+    assert all_positive({"K = 0": Sample(-2.0, 1.0, 5)})[0] == [False]
 
 
 @pytest.mark.parametrize(
     ("mean", "stderr", "expected"),
     [
         (0.0, 0.1, True),
-        (0.9, 0.1, False),  # an interval narrower than the margin that reaches beyond it
+        (0.7, 0.1, True),
+        (0.9, 0.1, None),  # the mean is inside, but the interval reaches beyond the margin
+        (1.1, 0.1, None),  # the mean is outside, but not significantly
         (0.0, 0.6, None),  # too wide
+        (1.4, 0.1, False),
+        (-1.4, 0.1, False),
         (9.0, 0.6, False),  # wide, but outside
     ],
 )
@@ -90,6 +95,7 @@ def test_equivalence_is_decided_if_the_repetitions_suffice(
     assert are_within([MeanTest(mean, stderr, 4)], 1.0) is expected
     assert are_within([MeanTest(mean, stderr, 4), MeanTest(0.0, 0.01, 4)], 1.0) is expected
     assert are_within([MeanTest(-9.0, 0.1, 4)], 1.0, below=False) is True
+    assert are_within([MeanTest(9.0, 0.1, 4)], 1.0, above=False) is True
 
 
 def test_under_equality_equivalence_is_seldom_refuted() -> None:
@@ -101,3 +107,23 @@ def test_under_equality_equivalence_is_seldom_refuted() -> None:
         pairs = [one_sample(Sample.of(values[a] - values[b])) for a, b in ((0, 1), (0, 2), (1, 2))]
         refuted += are_within(pairs, 0.5) is False
     assert refuted < 15
+
+
+@pytest.mark.parametrize("shift", [-2.0, -1.0, 0.3, 0.6, 1.0])
+def test_a_claim_needs_a_significant_mean(shift: float) -> None:
+    values = pd.Series(np.random.default_rng(0).normal(shift, size=12))
+    test = ttest_1samp(values, 0)
+    holds, evidence = check_positive(values, "features", "AUROC of a - b")
+    assert holds == (bool(values.mean() > 0) if test.pvalue < LEVEL else None)
+    low, high = test.confidence_interval(1 - LEVEL)
+    assert f"[{low:.2f}, {high:.2f}] over 12 features, p {test.pvalue:.2g}" in evidence
+
+
+@pytest.mark.parametrize(("value", "holds"), [(0.1, True), (0.0, None), (-0.1, False)])
+def test_equal_values_decide_a_claim_unless_they_are_zero(value: float, holds: bool | None) -> None:
+    assert check_positive(pd.Series([value] * 4), "features", "AUROC of a - b")[0] is holds
+
+
+def test_two_values_are_too_few() -> None:
+    with pytest.raises(NotTestable):
+        check_positive(pd.Series([1.0, 2.0, np.nan]), "features", "AUROC of a - b")

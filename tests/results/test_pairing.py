@@ -9,9 +9,10 @@ import pytest
 from support.runs import make_run
 
 from bnnbench.results.labels import labels
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.pairing import dataset_pairs, unpaired_messages
 from bnnbench.results.run_tables import Runs, read_runs
-from bnnbench.results.significance import all_pairs, compare_pairs, describe_shared_splits
+from bnnbench.results.significance import compare_pairs, describe_shared_splits
 
 RMSE = np.array([3.0, 4.0, 5.0, 8.0])
 
@@ -39,7 +40,8 @@ def test_splits_with_the_same_test_rows_are_compared_regardless_of_their_number(
     runs = read_runs(tmp_path)
     pairs = all_pairs(runs).set_index("metric")
     assert pairs.loc["rmse", "difference"] == 1
-    assert pairs.loc["rmse", "p_worse"] == 1, "the difference is 1 on every split"
+    assert pairs.loc["rmse", "p_value"] == 0, "the difference is 1 on every split"
+    assert pairs.loc["rmse", "outcome"] == "worse"
     assert describe_shared_splits(pairs) == "4 of 4 splits shared" and messages(runs) == []
 
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 
 from bnnbench.results.power import POWER, detectable_differences, splits_needed
-from bnnbench.results.significance import SIGNIFICANCE_LEVEL, holm, intervals, p_values
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL, holm, interval_and_p
 
 REPLICATES = 20_000
 TOLERANCE = 0.01
@@ -38,8 +38,14 @@ def random_splits(random: np.random.Generator, replicates: int) -> np.ndarray:
     return order < 10
 
 
+def half_width_and_p(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return half the width of the interval of each pair, and its p-value."""
+    columns = (pairs[name].to_numpy(float) for name in ("difference", "std", "splits", "rho"))
+    return interval_and_p(*columns)
+
+
 def rejection_rate(differences: np.ndarray, rho: float) -> float:
-    return float((p_values(pairs_of(differences, rho)) < SIGNIFICANCE_LEVEL).mean())
+    return float((half_width_and_p(pairs_of(differences, rho))[1] < SIGNIFICANCE_LEVEL).mean())
 
 
 @pytest.mark.parametrize(("splits", "rho"), [(5, 0.1), (20, 0.1), (20, 0.3)])
@@ -51,7 +57,7 @@ def test_level_and_power_under_the_assumed_correlation(splits: int, rho: float) 
     detected = null + detectable_differences(known).item()
     assert rejection_rate(detected, rho) == pytest.approx(POWER, abs=TOLERANCE)
     pairs = pairs_of(null, rho)
-    covered = (pairs["difference"].abs() <= intervals(pairs)).mean()
+    covered = (pairs["difference"].abs() <= half_width_and_p(pairs)[0]).mean()
     assert covered == pytest.approx(1 - SIGNIFICANCE_LEVEL, abs=TOLERANCE)
 
 
@@ -130,7 +136,7 @@ def test_the_difference_that_no_number_of_splits_detects() -> None:
 
 def test_identical_scores_need_no_splits_and_have_no_p_value_below_one() -> None:
     pairs = pd.DataFrame({"difference": [0.0, 1.0], "std": 0.0, "rho": 0.1, "splits": 20})
-    assert p_values(pairs).tolist() == [1, 0]
+    assert half_width_and_p(pairs)[1].tolist() == [1, 0]
     assert splits_needed(pairs).tolist() == [np.inf, 3]
 
 

@@ -10,9 +10,9 @@ from support.runs import make_folder, make_run
 from support.user_errors import raises_user_error
 
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.run_filter import RunFilter, filter_runs
 from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
-from bnnbench.results.significance import all_pairs
 
 VALUE = {
     **dict.fromkeys(USER_PUBLISHED_COLUMNS, ""),

@@ -1,4 +1,4 @@
-"""The Bayesian correlated t-test, compared with baycomp, and pairwise comparisons."""
+"""The correlated t-test, its probabilities compared with baycomp, and pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from support.runs import make_run
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, printed_in
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.results.significance import (
     COLUMNS,
     add_names,
-    all_pairs,
     compare_pairs,
     compare_scores,
     correlated_t_test,
-    not_credibly_worse,
-    tally,
-    verdicts,
+    interval_and_p,
 )
 
 RNG = np.random.default_rng(0)
@@ -125,19 +123,29 @@ def test_pairs_with_missing_splits_agree_with_baycomp(rope: float) -> None:
     np.testing.assert_allclose(correlated_t_test(a, b, rope, 0.2), expected, atol=1e-12)
 
 
-def test_pairs_verdicts_and_tally(outputs: Path) -> None:
+def test_all_pairs_are_compared_by_every_metric(outputs: Path) -> None:
     pairs = by_method(read_runs(outputs))
     assert len(pairs) == 2 * 3 * 3 and tuple(pairs)[: len(COLUMNS)] == COLUMNS
     rmse = pairs[(pairs["metric"] == "rmse") & (pairs["dataset"] == "yacht")].set_index(["a", "b"])
     assert rmse.loc[("a", "b"), "p_worse"] > 0.99 and rmse.loc[("a", "c"), "p_equivalent"] > 0.99
-    assert verdicts(rmse).tolist() == ["b", "equivalent", "a"]
-    assert (
-        verdicts(rmse.assign(p_better=0.5, p_worse=0.5, p_equivalent=0)).tolist()
-        == ["undecided"] * 3
-    )
-    counts = tally(pairs).set_index(["metric", "method"])
-    assert counts.loc[("rmse", "b")].tolist() == [4, 0, 0]
-    assert counts.loc[("rmse", "a")].tolist() == [0, 2, 2]
+    assert rmse["outcome"].tolist() == ["worse", "equivalent", "better"]
+
+
+def test_an_interval_ends_where_the_test_gives_its_probability() -> None:
+    """The probability that the difference exceeds either end of its interval is 0.025."""
+    a, b = BASE + 0.2 * RNG.normal(size=20), BASE
+    (pair,) = pd.DataFrame(compare_scores(a[None], b[None], TENTH[None], RMSE)).to_dict("records")
+    above, _, _ = correlated_t_test(a - pair["high"], b, 0.0, 0.1)
+    _, _, below = correlated_t_test(a - pair["low"], b, 0.0, 0.1)
+    assert (above, below) == pytest.approx((0.025, 0.025))
+
+
+def test_the_p_value_is_that_of_the_interval_that_ends_at_zero() -> None:
+    mean = np.array([0.3])
+    numbers = np.array([0.5]), np.array([20]), np.array([0.1])
+    half, _ = interval_and_p(mean, *numbers)
+    assert interval_and_p(half, *numbers)[1] == pytest.approx(0.05)
+    assert interval_and_p(-half, *numbers)[1] == pytest.approx(0.05)
 
 
 def test_runs_without_a_name_are_left_out(outputs: Path) -> None:
@@ -149,8 +157,7 @@ def test_runs_without_a_name_are_left_out(outputs: Path) -> None:
 
 def test_a_single_run_gives_an_empty_table_with_all_columns(outputs: Path) -> None:
     pairs = all_pairs(read_runs(outputs / "uci/boston/a"))
-    assert pairs.empty and tuple(pairs) == COLUMNS
-    assert tally(add_names(pairs, pd.Series(dtype=object))).empty
+    assert pairs.empty and tuple(pairs) == (*COLUMNS, "p_holm", "outcome")
 
 
 def test_pairs_are_sorted_by_label(outputs: Path) -> None:
@@ -179,20 +186,3 @@ def test_the_copy_with_more_splits_is_used(tmp_path: Path) -> None:
     make_run(tmp_path / "b")
     (run,) = read_runs(tmp_path).scored.to_dict("records")
     assert run["splits"] == 4
-
-
-def test_the_best_run_and_those_not_credibly_worse() -> None:
-    """Runs a and b do not differ significantly, c is worse, d shares no splits."""
-    losses = pd.Series({"a": 2.0, "b": 2.1, "c": 3.0, "d": 2.05, "e": math.nan})
-    columns = ["run_a", "run_b", "p_better", "p_equivalent", "p_worse"]
-    pairs = pd.DataFrame(
-        [("a", "b", 0.95, 0.03, 0.02), ("c", "a", 0.0, 0.0, 1.0), ("b", "c", 1.0, 0.0, 0.0)],
-        columns=columns,
-    )
-    assert not_credibly_worse(losses, pairs) == {"a", "b"}
-    assert not_credibly_worse(losses, pairs.assign(p_better=[0.951, 0, 1])) == {"a"}
-    assert not_credibly_worse(losses, pairs.assign(diverged_a=0, diverged_b=[1, 0, 0])) == {"a"}
-    higher = pd.DataFrame([("a", "c", 0.0, 0.5, 0.5)], columns=columns)
-    assert not_credibly_worse(-losses, higher) == {"a", "c"}
-    assert not_credibly_worse(losses.drop("b"), pairs) == {"a"}
-    assert not_credibly_worse(losses[["e"]], pairs) == set()

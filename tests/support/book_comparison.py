@@ -52,19 +52,19 @@ def comparison(
     total: Mapping[str, float] | None = None,
     strength: Mapping[str, float] | None = None,
     fit: Mapping[str, float] | None = None,
-    probability: float = 0.99,
+    noise: float = 0.1,
 ) -> BookRuns:
     """Return runs on one data set; with the default arguments, every claim holds."""
     runs = book_table({"boston": {**TOTAL, **(total or {})}})
     runs["fit_seconds_mean"] = runs["method"].map({**FIT, **(fit or {})})
     by_run = {f"boston {name}": value for name, value in {**STRENGTH, **(strength or {})}.items()}
-    return selected(runs, by_run, probability)
+    return selected(runs, by_run, noise)
 
 
 def selected(
-    runs: pd.DataFrame, strength: Mapping[str, float] | None = None, probability: float = 0.99
+    runs: pd.DataFrame, strength: Mapping[str, float] | None = None, noise: float = 0.1
 ) -> BookRuns:
     """Return the runs of the book's comparison, compared by their strength, if there are any."""
-    book = book_runs(runs, pairwise_results(strength or {}, probability=probability))
+    book = book_runs(runs, pairwise_results(strength or {}, noise=noise))
     assert book is not None
     return book

@@ -8,29 +8,40 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.significance import COLUMNS
+from bnnbench.results.metrics import printed_in
+from bnnbench.results.outcomes import with_outcomes
+from bnnbench.results.pairing import SplitScores
+from bnnbench.results.significance import compare_pairs
+
+SPLITS = 20
+
+LEVEL = 100.0
+"""RMSE of strength zero."""
 
 
 def pairwise_results(
-    strength: Mapping[str, float], dataset: str = "boston", probability: float = 0.99
+    strength: Mapping[str, float], dataset: str = "boston", noise: float = 0.1
 ) -> pd.DataFrame:
-    """Return rows like those of `all_pairs`.
+    """Return the rows of `outcomes.all_pairs` of runs with made-up scores.
 
     Args:
-        strength: strength by run; the stronger run of a pair is better.
+        strength: by run, how far its mean scores are above those of strength zero, in units of
+            every score; equal strengths have equal scores.
         dataset: the data set of all runs.
-        probability: probability that the stronger run is better; otherwise it is worse.
+        noise: standard deviation of each run's scores over splits. A difference of strength of 0.5
+            is significant with the default, and none of a few with 20.
     """
-    rows = []
-    for a, b in combinations(strength, 2):
-        lead = int(np.sign(strength[a] - strength[b]))
-        chances = {
-            1: (probability, 0, 1 - probability),
-            0: (0, 1, 0),
-            -1: (1 - probability, 0, probability),
-        }[lead]
-        for metric, sign in (("rmse", -1), ("log_likelihood", 1), ("crps", -1)):
-            row = dict(zip(("p_better", "p_equivalent", "p_worse"), chances, strict=True))
-            row |= {"dataset": dataset, "metric": metric, "run_a": a, "run_b": b}
-            rows.append(row | {"difference": sign * lead, "splits": 20, "of_splits": 20})
-    return pd.DataFrame(rows, columns=COLUMNS)
+    gains = {run: value + noise * noise_of(value) for run, value in strength.items()}
+    scores = {
+        metric.key: {run: -metric.sign * (own - LEVEL) for run, own in gains.items()}
+        for metric in printed_in("pairs")
+    }
+    both = SplitScores(scores, {run: np.full(SPLITS, 0.1) for run in strength})
+    pairs = dataset, both, both, combinations(strength, 2)
+    return with_outcomes(compare_pairs([pairs]))
+
+
+def noise_of(strength: float) -> np.ndarray:
+    """Return standardised noise that depends on a strength, `[SPLITS]`."""
+    noise = np.random.default_rng(round(1000 * strength) % 2**32).standard_normal(SPLITS)
+    return (noise - noise.mean()) / noise.std()

@@ -67,7 +67,12 @@ def script_data(block: PointsBlock) -> dict[str, Any]:
     return {"falling": block.falling, "panels": [list(_rows(panel)) for panel in block.panels]}
 
 
-def _rows(panel: Panel) -> Iterator[tuple[str, str, float, float, int]]:
+def _rows(panel: Panel) -> Iterator[tuple[str, str, float, float, float, int]]:
+    """Yield name, baseline, difference, both ends of its interval, and whether it is significant.
+
+    Rounded ends, unlike a rounded width, are on the same side of zero.
+    """
     for a, b, difference, error, decided in panel.differences:
-        numbers = [float(f"{value:.{DIGITS}g}") for value in (difference, error)]
-        yield a, b, numbers[0], numbers[1], int(decided)
+        numbers = difference, difference - error, difference + error
+        value, low, high = (float(f"{number:.{DIGITS}g}") for number in numbers)
+        yield a, b, value, low, high, int(decided)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from bnnbench.report.pair_tables import difference_cell, p_value_text
 from bnnbench.results.completeness import tuned_note
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.outcomes import rule
+from bnnbench.results.outcomes import SIGNIFICANT, rule
 from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.protocol import has_protocol
 from bnnbench.results.published.values import PUBLIC, published_means
@@ -36,8 +37,17 @@ LEADERBOARD_STATEMENT = (
 SPLITS_STATEMENT = (
     "Our runs compared with methods whose scores of single splits were published, on splits with "
     "the same test rows: ours minus published, with its interval, and the p-value adjusted over "
-    f"all published methods of the data set and metric. {rule()}"
+    f"all published methods of the data set and metric. {rule()} Where only one of two runs diverged "
+    "on a split, this is printed instead, since it is then significantly worse."
 )
+
+
+def outcome_cell(pair: Mapping[Any, Any]) -> str:
+    """Return the outcome of a pair, or which run diverged if the interval does not decide."""
+    if pair["outcome"] in SIGNIFICANT and pair["diverged_a"] + pair["diverged_b"]:
+        return "diverged" if pair["diverged_a"] else "published diverged"
+    return str(pair["outcome"])
+
 
 PAIR_COLUMNS = blocks.columns(
     {"Data set": "{dataset}", "Method": "{a}", "Metric": "{title}"},
@@ -45,7 +55,7 @@ PAIR_COLUMNS = blocks.columns(
         "Splits": "{splits}",
         "Ours - published": difference_cell,
         "Holm": lambda pair: p_value_text(pair["p_holm"]),
-        "Ours": "{outcome}",
+        "Ours": outcome_cell,
     },
     {"Published": "{b}"},
 )

@@ -87,20 +87,20 @@
   const redraw = (table, rows, falling, baseline) => {
     const body = table.tBodies[0], foot = table.tFoot.rows[0].cells[1];
     const own = rows.filter((row) => row[1] === baseline)
-      .map(([name, , value, error, decided]) => ({ name, value, error, decided }));
+      .map(([name, , value, low, high, decided]) => ({ name, value, low, high, decided }));
     if (!own.length) {
       body.replaceChildren(make("tr", {}, make("td", { colspan: 3 }, `not compared with ${baseline}`)));
       foot.replaceChildren();
       return;
     }
-    own.push({ name: baseline, value: 0, error: 0, decided: true });
+    own.push({ name: baseline, value: 0, low: 0, high: 0, decided: true });
     own.sort((a, b) => (falling ? 1 : -1) * (a.value - b.value));
     const middle = (values) => {
       const sorted = [...values].sort((a, b) => a - b), half = (sorted.length - 1) / 2;
       return (sorted[Math.floor(half)] + sorted[Math.ceil(half)]) / 2;
     };
-    const reach = 5 * (middle(own.map((one) => Math.abs(one.value))) + middle(own.map((one) => one.error))) || Infinity;
-    const ends = [Math.max(Math.min(...own.map((one) => one.value - one.error)), -reach), Math.min(Math.max(...own.map((one) => one.value + one.error)), reach)];
+    const reach = 5 * (middle(own.map((one) => Math.abs(one.value))) + middle(own.map((one) => (one.high - one.low) / 2))) || Infinity;
+    const ends = [Math.max(Math.min(...own.map((one) => one.low)), -reach), Math.min(Math.max(...own.map((one) => one.high)), reach)];
     const room = 0.05 * (ends[1] - ends[0]) || 1, low = ends[0] - room, high = ends[1] + room;
     const at = (value) => (100 * (Math.min(Math.max(value, low), high) - low)) / (high - low);
     const mark = (kind, style) => {
@@ -110,10 +110,10 @@
     };
     body.replaceChildren(...own.map((one) => {
       const kind = `${one.decided ? "filled" : "open"}${one.value < low ? " below" : one.value > high ? " above" : ""}`;
-      const left = at(one.value - one.error), width = at(one.value + one.error) - left;
+      const left = at(one.low), width = at(one.high) - left;
       const strip = make("td", { class: "strip" }, mark("centre", { left: `${at(0)}%` }),
         mark(`bar ${kind}`, { left: `${left}%`, width: `${width}%` }), mark(`dot ${kind}`, { left: `${at(one.value)}%` }));
-      const text = one.name === baseline ? "0" : withInterval(one.value, one.error);
+      const text = one.name === baseline ? "0" : withInterval(one.value, one.low, one.high);
       return make("tr", {}, make("th", { scope: "row" }, one.name), strip, make("td", { class: "value" }, text));
     }));
     foot.replaceChildren(...ticks(low, high).map((value) => {
@@ -122,13 +122,14 @@
       return made;
     }));
   };
-  const withInterval = (value, error) => {
-    if (!(error > 1e-12 * Math.abs(value))) return short(value);
-    const ends = [value - error, value + error];
-    const decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))),
-      ...ends.filter(Boolean).map((end) => -Math.floor(Math.log10(2 * Math.abs(end)))));
-    const [text, low, high] = [value, ...ends].map((one) => one.toFixed(decimals));
-    return `${value < 0 ? "" : "+"}${text} [${low}, ${high}]`;
+  // As `with_interval` in notes.py.
+  const withInterval = (value, low, high) => {
+    const sign = value < 0 ? "" : "+";
+    if (!(high - low > 1e-12 * Math.abs(value))) return `${sign}${short(value)}`;
+    let decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(((high - low) / 2).toPrecision(2)))));
+    while (decimals < 100 && [low, high].some((end) => end && !Number(end.toFixed(decimals)))) decimals += 1;
+    const texts = [value, low, high].map((one) => one.toFixed(decimals));
+    return `${sign}${texts[0]} [${texts[1]}, ${texts[2]}]`;
   };
 
   const baselines = (report) => {

@@ -17,6 +17,7 @@ import pandas as pd
 
 from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.outcomes import with_outcomes
 from bnnbench.results.published.protocol import has_protocol, noise_differences, setting_differences
 from bnnbench.results.significance import add_names
 
@@ -45,7 +46,8 @@ class BookRuns:
 
     Attributes:
         runs: rows of `Runs.scored`, one per data set and configuration; may be empty.
-        pairs: comparisons of runs on all `SPLITS` by `SCORES`, named by keys of `CONFIGURATIONS`.
+        pairs: comparisons of runs on all `SPLITS` by `SCORES`, named by keys of `CONFIGURATIONS`;
+            their p-values are adjusted over these pairs only.
         n_duplicates: number of runs left out because another run has their name.
         n_deviating: number of runs left out because their settings deviate from the protocol.
     """
@@ -102,6 +104,8 @@ def one_per_configuration(
     unique = runs[runs.index.isin(names.index[names.isin(CONFIGURATIONS)])]
     complete = unique[unique["splits"] >= SPLITS]
     named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], complete["method"])
+    # Other runs in the folder must not change the correction for multiple tests.
+    named_pairs = with_outcomes(named_pairs)
     return BookRuns(unique, named_pairs, len(runs) - len(unique), n_deviating)
 
 

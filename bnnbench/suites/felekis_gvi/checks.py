@@ -15,6 +15,7 @@ from bnnbench.report.sections.divergence_orders import losses_by_order
 from bnnbench.report.sections.interval_coverage import SMALL_HALF_WIDTH
 from bnnbench.results.claims import (
     MAJORITY,
+    OTHERWISE,
     CheckResult,
     NotTestable,
     Rule,
@@ -197,7 +198,7 @@ def improves(names: Names, depth: int, metrics: Names = SCORES, *, spread: bool 
     condition = "standard deviation over splits is larger" if spread else "median is better"
     return Rule(
         f"the {condition} than with one layer less in three quarters of "
-        f"{'contenders x ' * (len(names) > 1)}data sets x {join_metrics(metrics)}",
+        f"{'contenders x ' * (len(names) > 1)}data sets x {join_metrics(metrics)}{OTHERWISE}",
         check,
     )
 
@@ -220,7 +221,7 @@ def most_are_better(b: str, dataset: str, depth: int) -> Rule:
 
     return Rule(
         f"on {dataset} three quarters of the other divergences x RMSE and NLL have a better "
-        f"median than {NAMES[b]}",
+        f"median than {NAMES[b]}{OTHERWISE}",
         check,
     )
 
@@ -262,7 +263,8 @@ def gets_closer(names: Names, to: Names, depth: int) -> Rule:
 
     return Rule(
         "in three quarters of data sets the mean of the median RMSE of "
-        f"{join_names(names)} is closer to that of {join_names(to)} than with one layer less",
+        f"{join_names(names)} is closer to that of {join_names(to)} than with one layer less"
+        f"{OTHERWISE}",
         check,
     )
 
@@ -321,7 +323,7 @@ def best_order_is_between(low: float, high: float) -> Rule:
     return Rule(
         f"the order with the best mean is between {low:g} and {high:g} in three quarters of "
         "families x data sets x RMSE and NLL, except those whose orders all agree within 1 % or "
-        "0.01 nats",
+        f"0.01 nats{OTHERWISE}",
         check,
     )
 
@@ -376,7 +378,7 @@ def coverage_rises(names: Names, *, falls: bool = False) -> Rule:
         word = "lower" if falls else "higher"
         return is_majority(n_holds, len(table)), f"{word} in {n_holds} of {len(table)}: {evidence}"
 
-    most = " for three quarters of them" if len(names) > 1 else ""
+    most = f" for three quarters of them{OTHERWISE}" if len(names) > 1 else ""
     return Rule(
         f"coverage at one standard deviation is {'lower' if falls else 'higher'} at depth "
         f"{TOY_DEPTHS[-1]} than at depth {TOY_DEPTHS[0]}{most}",
@@ -406,7 +408,7 @@ def small_intervals_fail() -> Rule:
     return Rule(
         "coverage is below a Gaussian's on average over half-widths of 0.1 to "
         f"{SMALL_HALF_WIDTH - 0.1:g} standard deviations, for three quarters of divergences x "
-        "depths",
+        f"depths{OTHERWISE}",
         check,
     )
 

@@ -13,7 +13,7 @@ from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.curves import read_curves
 from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.outcomes import all_pairs
+from bnnbench.results.outcomes import all_pairs, with_outcomes
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import add_names
 
@@ -69,7 +69,8 @@ class ThesisRuns:
         medians: medians over splits of the comparison, lower is better; index `dataset`, `depth`
             and `name`, columns `SCORES`.
         spreads: standard deviations over splits, with the same index and columns.
-        pairs: pairwise comparisons at equal depth, with `depth` and the contenders' names.
+        pairs: pairwise comparisons at equal depth, with `depth` and the contenders' names; their
+            p-values are adjusted over these pairs only.
         sigma: `sigma_table` of the toy, with `name`.
         criteria: `criteria_table` of the toy, with `depth` and `name`.
     """
@@ -176,4 +177,5 @@ def contender_pairs(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Return the `pairs` of `ThesisRuns`."""
     named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], contenders(table))
     depths = [named_pairs[side].map(table["depth"]) for side in ("run_a", "run_b")]
-    return named_pairs.assign(depth=depths[0])[depths[0] == depths[1]]
+    # Other runs in the folder must not change the correction for multiple tests.
+    return with_outcomes(named_pairs.assign(depth=depths[0])[depths[0] == depths[1]])

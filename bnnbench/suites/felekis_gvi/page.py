@@ -56,8 +56,8 @@ def rivals_section(runs: Runs, style: Style) -> Iterator[Block]:
         ]
         caption = (
             f"Test {metric.inline_title}, best first ({metric.better} is better): mean ± standard "
-            "error over splits. Filled: the best, and runs that are not "
-            "significantly worse (correlated t-test, Holm)"
+            "error over splits. Filled: the best, and runs that are not significantly worse "
+            "(correlated t-test, Holm)"
         )
         falling = metric.better == "lower"
         yield from points_blocks(f"rivals_{metric.key}", caption, panels, metric.axis, falling)

@@ -24,6 +24,7 @@ from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
 METRICS = (ERROR, LIKELIHOOD)
+WAVE = np.array([1.0, -1.0, 0.5, -0.5])
 
 
 @pytest.fixture(scope="module")

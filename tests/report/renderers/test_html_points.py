@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from matplotlib.figure import Figure
@@ -46,5 +47,15 @@ def test_names_are_escaped_in_tables_and_data() -> None:
     assert EVIL not in page
     (text,) = re.findall(r'id="data">(.*?)</script>', page, re.DOTALL)
     found = json.loads(text)["differences"]
-    assert found == {"rmse": {"falling": True, "panels": [[[EVIL, "open", -1, 0.12346, 1]]]}}
+    assert found == {
+        "rmse": {"falling": True, "panels": [[[EVIL, "open", -1, -1.1235, -0.87654, 1]]]}
+    }
     assert found == json.loads(json.dumps({"rmse": script_data(BLOCK)}))
+
+
+@pytest.mark.parametrize("error", [0.2999999, 0.3000001])
+def test_rounded_ends_of_an_interval_stay_on_their_side_of_zero(error: float) -> None:
+    """The width, rounded to as many digits, would end at zero."""
+    panel = replace(PANEL, differences=(("a", "b", 0.3, error, True),))
+    ((_, _, _, low, high, _),) = script_data(replace(BLOCK, panels=(panel,)))["panels"][0]
+    assert (low > 0) == (error < 0.3) and low != 0 and high == 0.6

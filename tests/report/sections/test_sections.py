@@ -77,7 +77,9 @@ def test_pairs_are_counted_and_their_differences_drawn(tmp_path: Path) -> None:
     make_run(tmp_path, method="vadam", times=5)
     section = blocks(significance.section, tmp_path)
     (table,) = tables(section)
-    assert table.rows[:2] == (("rmse", "bbb_x1", "0", "1", "0"), ("rmse", "vadam", "0", "1", "0"))
+    assert table.rows[:2] == (
+        ("rmse", "bbb_x1", "0", "1", "0", "0"), ("rmse", "vadam", "0", "1", "0", "0"),
+    )  # fmt: skip
     assert drawn(section) == ["difference_rmse", "difference_log_likelihood"]
 
 

@@ -12,6 +12,7 @@ from support.runs import LOST, RMSE, lose_splits, make_run
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import verdict_lines
 from bnnbench.report.sections import verdict
+from bnnbench.results.outcomes import RULE
 from bnnbench.results.run_filter import RunFilter
 from bnnbench.results.run_tables import read_runs
 
@@ -28,10 +29,10 @@ def test_the_best_the_beaten_and_the_undecided_are_named(tmp_path: Path) -> None
         make_run(tmp_path, times=5, method=method, rmse=np.array(RMSE) + rmse)
     sentence, rule = said(tmp_path)
     assert sentence == (
-        "boston, RMSE: vadam has the best mean (5.00 ± 0.43). It beats pbp by 2. "
-        "Undecided against: mine."
+        "boston, RMSE: vadam has the best mean (5.00 ± 0.43). It is significantly better than "
+        "pbp by 2. Undecided against: mine."
     )
-    assert rule == verdict.RULE
+    assert rule.startswith(RULE)
     assert [*map(str, verdict_lines(read_runs(tmp_path), RMSE_ONLY))] == [f"- {sentence}"]
 
 
@@ -41,7 +42,7 @@ def test_the_wins_of_each_run_are_counted_over_data_sets(tmp_path: Path) -> None
         make_run(tmp_path, times=5, dataset=dataset, method="pbp", rmse=np.array(RMSE) + 2 + WAVE)
     summary, *sentences, _ = said(tmp_path)
     assert "vadam on boston, wine; pbp on yacht." in summary
-    assert "win 3 of 3 comparisons" in summary
+    assert "significantly better in 3 of 3 comparisons" in summary
     assert len(sentences) == 3
 
 
@@ -62,8 +63,8 @@ def test_runs_without_common_splits_are_not_tested(tmp_path: Path) -> None:
 SAID = {
     "three of twenty splits": "Not ranked: best (3 of 20 splits).",
     "nineteen of twenty splits": "Not ranked: best (19 of 20 splits).",
-    "seventeen diverged splits": "It beats best (17 diverged splits).",
-    "one diverged split": "It beats best (1 diverged split).",
+    "seventeen diverged splits": "It is significantly better than best (17 diverged splits).",
+    "one diverged split": "It is significantly better than best (1 diverged split).",
     "every split diverged": "Diverged on every split: best.",
 }
 """What the verdict says of the run with the lowest error."""
@@ -83,7 +84,7 @@ def test_thirty_runs_are_counted(tmp_path: Path) -> None:
     for k in range(30):
         make_run(tmp_path, times=5, method=f"m{k:02d}", rmse=np.array(RMSE) + k // 15 * (1 + WAVE))
     sentence, _ = said(tmp_path)
-    assert "It beats 15 of 29 others by 1 to 1." in sentence
+    assert "It is significantly better than 15 of 29 others by 1 to 1." in sentence
     assert "Equivalent to it: m01, m02, m03 and 11 more runs." in sentence
 
 

@@ -19,6 +19,7 @@ from support.user_errors import raises_user_error
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.outcomes import OUTCOMES
 from bnnbench.results.reference import comparison, files
 from bnnbench.results.reference.comparison import (
     MINE,
@@ -32,7 +33,7 @@ from bnnbench.results.reference.comparison import (
 )
 from bnnbench.results.reference.write import add
 from bnnbench.results.run_tables import read_runs
-from bnnbench.results.significance import holm, outcomes
+from bnnbench.results.significance import holm
 
 METRICS = (BY_KEY["rmse"], BY_KEY["log_likelihood"])
 RMSE = METRICS[0]
@@ -119,9 +120,11 @@ def test_a_pair_recomputed_from_the_files(root: Path) -> None:
     rope = 0.01 * (both["rmse"] + both["rmse_kept"]).mean() / 2
     pair = rows(compared(root), "pbp").loc[dataset]
     assert n == 20 == pair["splits"]
+    half = t.ppf(0.975, n - 1) * scale
     expected = {
         "difference": d.mean(),
-        "interval": t.ppf(0.975, n - 1) * scale,
+        "low": d.mean() - half,
+        "high": d.mean() + half,
         "p_better": t.cdf((-rope - d.mean()) / scale, n - 1),
         "p_worse": t.sf((rope - d.mean()) / scale, n - 1),
         "p_value": 2 * t.sf(abs(d.mean()) / scale, n - 1),
@@ -133,7 +136,11 @@ def test_holm_adjusts_over_the_methods_of_a_data_set(root: Path) -> None:
     pairs = compared(root).pairs
     assert len(pairs) == 2 * 4 * 2 and pairs["counted"].all()
     for _, group in pairs.groupby(["dataset", "metric"]):
-        np.testing.assert_allclose(group["p_holm"], holm(group["p_value"].to_numpy()))
+        adjusted = holm(group["p_value"].to_numpy(float))
+        np.testing.assert_allclose(group["p_holm"], adjusted)
+        assert (group["outcome"].isin(["better", "worse"]) == (adjusted < 0.05)).all()
+    for name, outcome in (("bbb_x1", "better"), ("pbp", "worse")):
+        assert (pairs.loc[pairs["b"] == name, "outcome"] == outcome).all()
 
 
 SAME = {"family": "pbp", "settings": {"method__class": "bnnbench.methods.pbp"}}
@@ -156,7 +163,8 @@ def test_the_configuration_of_my_run_is_only_subtracted(root: Path) -> None:
     pairs = compared(root).pairs
     same = (pairs["a"] == "twin") & (pairs["b"] == "pbp")
     assert (~pairs["counted"] == same).all() and pairs["difference"].notna().all()
-    assert pairs["p_holm"].isna().tolist() == same.tolist()
+    for column in ("p_holm", "outcome"):
+        assert pairs[column].isna().tolist() == same.tolist()
 
 
 @pytest.mark.parametrize("name", LOST)
@@ -176,7 +184,7 @@ def test_my_run_that_lacks_splits_is_last_or_not_ranked(root: Path, name: str) -
     else:
         assert ranks[label].to_dict() == {"boston": 1, "yacht": ranks.shape[1]}
     if LOST[name] in ({"diverged": 17}, {"diverged": 1}):
-        assert (over["wins"] == 1).all() and (over["losses"] == 1).all()
+        assert (over["better"] == 1).all() and (over["worse"] == 1).all()
 
 
 def test_a_family_is_ranked_once_and_mine_replaces_its_own(root: Path) -> None:
@@ -226,7 +234,7 @@ def test_a_diverged_split_loses_its_data_set(root: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(comparison, "MIN_SIGNED_RANK_DATASETS", 2)
     before = compared(root)
     of_vadam = before.pairs[(before.pairs["b"] == "vadam") & (before.pairs["metric"] == "rmse")]
-    assert outcomes(of_vadam).tolist() == ["a", "a"]
+    assert of_vadam["outcome"].tolist() == ["better", "better"]
     better = over_datasets(of_vadam, RMSE, 0.01).iloc[0]
     folder = RunFolder(next((root / "mine/uci/boston").rglob("splits.csv")).parent)
     scores = pd.read_csv(folder.table(SPLITS))[["rmse", "log_likelihood", "crps"]]
@@ -234,10 +242,12 @@ def test_a_diverged_split_loses_its_data_set(root: Path, monkeypatch: pytest.Mon
     change(folder, diverged=[1] + 19 * [0], **scores)
     after = compared(root)
     of_vadam = after.pairs[(after.pairs["b"] == "vadam") & (after.pairs["metric"] == "rmse")]
-    by_dataset = outcomes(of_vadam).set_axis(of_vadam["dataset"])
-    assert by_dataset.to_dict() == {"boston": "b", "yacht": "a"}
+    by_dataset = of_vadam.set_index("dataset")["outcome"]
+    assert by_dataset.to_dict() == {"boston": "worse", "yacht": "better"}
     total = over_datasets(of_vadam, RMSE, 0.01).iloc[0]
-    assert total[["wins", "ties", "losses"]].tolist() == [1, 0, 1]
+    assert total[[*OUTCOMES]].to_dict() == {
+        "better": 1, "equivalent": 0, "undecided": 0, "worse": 1,
+    }  # fmt: skip
     assert total["p_better"] < better["p_better"] - 0.4
 
 
@@ -248,6 +258,7 @@ def test_a_reference_run_equals_itself(root: Path) -> None:
     same = own[own["b"] == "vadam"]
     np.testing.assert_allclose(same["difference"], 0, atol=1e-5)  # seven digits are kept
     np.testing.assert_allclose(same["p_equivalent"], 1)
+    assert (same["p_value"] == 1).all()
 
 
 def test_other_training_rows_are_no_pair(root: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 from support.book_comparison import book_table, comparison, selected
 from support.pairs import pairwise_results
 
 from bnnbench.results.claims import Claim, check_claims
+from bnnbench.results.outcomes import mirrored
 from bnnbench.suites.cinelli_book.claims import STATEMENTS, TIME, claims
 from bnnbench.suites.cinelli_book.comparison import BookRuns, book_runs, book_seconds
 
@@ -44,14 +46,23 @@ REFUTED = {
         {"total": {"mc_dropout_x1": 34 * 1.21}},
     ],
     "MCDOx1 performs slightly but consistently better than MCDOx10.": [
-        {"strength": {"mc_dropout_x10": 7}},
-        {"strength": {"mc_dropout_x10": 6}},
+        {"strength": {"mc_dropout_x10": 7}}
     ],
-    # Ties do not count.
-    "MCDOx1 performs best overall.": [{"strength": {"pbp": 7}}, {"strength": {"pbp": 6}}],
-    "MCDOx10 performs second best.": [{"strength": {"pbp": 5.5}}, {"strength": {"pbp": 5}}],
-    "PBP performs third best.": [{"strength": {"bbb_x1": 7}}, {"strength": {"pbp": 3}}],
+    "MCDOx1 performs best overall.": [{"strength": {"pbp": 7}}],
+    "MCDOx10 performs second best.": [{"strength": {"pbp": 5.5}}],
+    "PBP performs third best.": [{"strength": {"bbb_x1": 7}}, {"strength": {"pbp": 2.5}}],
 }
+
+UNDECIDED = {
+    "BBBx2 performs better than Vadam on average.": {"vadam": 3},
+    "MCDOx1 performs slightly but consistently better than MCDOx10.": {"mc_dropout_x10": 6},
+    "MCDOx1 performs best overall.": {"pbp": 6},
+    "MCDOx10 performs second best.": {"pbp": 5},
+    "PBP performs third best.": {"pbp": 3},
+}
+"""Strengths with a tie, which neither confirms nor refutes a claim."""
+
+SLIGHT = "MCDOx1 performs slightly but consistently better than MCDOx10."
 
 
 def test_every_statement_can_hold_fail_and_lack_its_runs() -> None:
@@ -59,25 +70,40 @@ def test_every_statement_can_hold_fail_and_lack_its_runs() -> None:
     assert {c.verdict for c in check_claims(STATEMENTS, CONFIRMED)} == {"confirmed"}
     for text, changes in REFUTED.items():
         for change in changes:
-            assert claim(comparison(**change), text).verdict == "not confirmed", text
+            assert claim(comparison(**change), text).verdict == "contradicted", text
+    for text, strength in UNDECIDED.items():
+        assert claim(comparison(strength=strength), text).verdict == "undecided", text
     table = book_table({"boston": {"mc_dropout_x1": 1}, "yacht": {"vadam": 1}})
     lone = book_runs(table, pairwise_results({}))
     assert lone is not None
     assert {c.verdict for c in check_claims(STATEMENTS, lone)} == {"not tested"}
 
 
-def test_consistent_small_differences_confirm_a_claim() -> None:
-    """All t-tests are undecided, but all means differ in one direction, in either pair order."""
-    text = "MCDOx1 performs slightly but consistently better than MCDOx10."
-    slight = comparison(probability=0.6)
-    evidence = "better mean in 2 of 2; t-tests won 0, lost 0 (1 data set, 20 of 20 splits shared)"
-    assert (claim(slight, text).verdict, claim(slight, text).evidence) == ("confirmed", evidence)
-    swapped = slight.pairs.rename(columns={"a": "b", "b": "a"})
-    swapped["difference"] *= -1
-    assert claim(BookRuns(slight.runs, swapped), text).evidence == evidence
-    is_rmse = slight.pairs["metric"] == "rmse"
-    mixed = slight.pairs.assign(difference=slight.pairs["difference"].where(is_rmse, 0))
-    assert claim(BookRuns(slight.runs, mixed), text).verdict == "not confirmed"
+def test_differences_that_are_not_significant_leave_a_claim_undecided() -> None:
+    """All means differ in one direction, in either pair order, but the splits do not suffice."""
+    slight = comparison(noise=20)
+    assert set(slight.pairs["outcome"]) == {"undecided"}
+    evidence = (
+        "significantly better in 0, worse in 0 of 2; better mean in 2 (1 data set, 20 of 20 splits "
+        "shared)"
+    )
+    for pairs in (slight.pairs, mirrored(slight.pairs)):
+        found = claim(BookRuns(slight.runs, pairs), SLIGHT)
+        assert (found.verdict, found.evidence) == ("undecided", evidence)
+
+
+def test_one_significant_difference_does_not_outweigh_a_mean_that_is_worse() -> None:
+    clear = comparison()
+    opposite = comparison(strength={"mc_dropout_x1": 5, "mc_dropout_x10": 6}, noise=20)
+    mixed = [
+        book.pairs[book.pairs["metric"] == metric]
+        for book, metric in ((clear, "rmse"), (opposite, "log_likelihood"))
+    ]
+    found = claim(BookRuns(clear.runs, pd.concat(mixed)), SLIGHT)
+    assert found.verdict == "undecided"
+    assert found.evidence.startswith(
+        "significantly better in 1, worse in 0 of 2; better mean in 1 "
+    )
 
 
 def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:

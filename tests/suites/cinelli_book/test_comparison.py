@@ -64,3 +64,16 @@ def test_the_run_with_more_splits_is_used_with_its_pairs() -> None:
     assert sentence.startswith("2 of the 48 runs") and "wine (all)" in sentence
     assert "boston (BBBx2, Vadam, MCDOx1, MCDOx10)" in sentence
     assert "1 more was left out" in sentence and "fewer than" not in sentence
+
+
+def test_other_runs_do_not_change_the_correction_for_multiple_tests() -> None:
+    strength = {"boston bbb_x1": 1.0, "boston pbp": 1.2}
+    others = {f"other {k}": float(k) for k in range(30)}
+    table = book_table({"boston": {"bbb_x1": 1, "pbp": 2}})
+    alone, among = (
+        book_runs(table, pairwise_results(runs, noise=0.15))
+        for runs in (strength, strength | others)
+    )
+    assert alone is not None and among is not None
+    assert alone.pairs["p_holm"].tolist() == among.pairs["p_holm"].tolist()
+    assert alone.pairs["outcome"].tolist() == among.pairs["outcome"].tolist() == ["worse"] * 2

@@ -12,8 +12,8 @@ from support.runs import divergence_metadata, make_run
 
 from bnnbench.report.blocks import Paragraph
 from bnnbench.report.sections.spread import losses_by_split
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.run_tables import Runs, read_runs
-from bnnbench.results.significance import all_pairs
 from bnnbench.suites.felekis_gvi.comparison import (
     contender_pairs,
     contenders,
@@ -112,3 +112,11 @@ def test_contenders_are_named_without_a_common_weight(tmp_path: Path) -> None:
         "js_weight_0.1",
         "alpha_weight_0.1",
     }
+
+
+def test_other_runs_do_not_change_the_correction_for_multiple_tests(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"kl": 5, "js": 3}, **COMPARISON)
+    alone = thesis_runs(read_runs(tmp_path)).pairs
+    make_grid(tmp_path, {"kl": 6, "js": 7, "alpha": 8}, experiment="other")
+    among = thesis_runs(read_runs(tmp_path)).pairs
+    assert len(alone) == 2 and alone["p_holm"].tolist() == among["p_holm"].tolist()

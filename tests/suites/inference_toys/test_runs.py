@@ -103,8 +103,8 @@ def verdicts(name: str, run: SavedRun) -> list[tuple[str, str]]:
 def test_verdicts_and_figures(
     name: str, letters: str, panels: list[int], folders: Folders, runs: Runs
 ) -> None:
-    """The letters stand for confirmed, not confirmed and not tested."""
-    letter = {"confirmed": "y", "not confirmed": "n", "not tested": "-"}
+    """The letters stand for confirmed, contradicted, undecided and not tested."""
+    letter = {"confirmed": "y", "contradicted": "n", "undecided": "u", "not tested": "-"}
     assert "".join(letter[verdict] for _, verdict in verdicts(name, runs(name))) == letters
     figures = [draw(folders(name)) for draw in page_of(name).figures.values()]
     assert [len(figure.axes) for figure in figures] == panels
@@ -310,3 +310,11 @@ def test_numbers_out_of_range_are_an_error(tmp_path: Path) -> None:
     run = build(compose(*words, f"outputs_dir={tmp_path}", "workers=1"))
     with raises_user_error("experiment", "out_of_range"):
         execute(run)
+
+
+@pytest.mark.slow
+def test_a_competitor_that_is_never_as_cheap_is_not_tested(runs: Runs) -> None:
+    progress = runs("clutter")[clutter.PROGRESS]
+    work = progress["work"].mask(progress["algorithm"] == clutter.VB, 10**9)
+    other = with_columns(runs("clutter"), clutter.PROGRESS, work=work)
+    assert ("is_most_accurate_per_work", "not tested") in verdicts("clutter", other)

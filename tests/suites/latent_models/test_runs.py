@@ -177,11 +177,11 @@ def test_saturation_is_judged_by_the_gains(folders: Folders) -> None:
     run = read_run(folders("latent_sizes"))
     rises = {"vae-d2": -30.0, "vae-d8": -20.0, "vae-d9": -19.0}
     assert claim(with_score(run, "elbo", rises), "rises with") == "confirmed"
-    assert claim(with_score(run, "elbo", rises), "is saturated") == "not confirmed"
+    assert claim(with_score(run, "elbo", rises), "is saturated") == "contradicted"
     further = {**rises, "vae-d9": -10.0}
-    assert claim(with_score(run, "elbo", further), "rises with") == "not confirmed"
+    assert claim(with_score(run, "elbo", further), "rises with") == "contradicted"
     falls = {**rises, "vae-d9": -21.0}
-    assert claim(with_score(run, "elbo", falls), "loses almost nothing") == "not confirmed"
+    assert claim(with_score(run, "elbo", falls), "loses almost nothing") == "contradicted"
 
 
 @pytest.mark.slow
@@ -189,14 +189,14 @@ def test_the_front_is_judged_by_its_slopes(folders: Folders) -> None:
     run = read_run(folders("distortion_rate"))
     units = ["beta-0000_500", "beta-0001_000", "beta-0002_000"]
     run = with_score(run, "rate", dict(zip(units, (3.0, 2.0, 1.0), strict=True)))
-    for distortions, verdict in (((1, 2, 4), "confirmed"), ((1, 3, 4), "not confirmed")):
+    for distortions, verdict in (((1, 2, 4), "confirmed"), ((1, 3, 4), "contradicted")):
         changed = with_score(run, "distortion", dict(zip(units, distortions, strict=True)))
         assert claim(changed, "convex") == verdict
     falls = {units[0]: 2.0, units[1]: 1.5, units[2]: 4.0}
     less = with_score(run, "distortion", falls)
     (found,) = [c for c in check_claims(PAGES["distortion_rate"].statements, less)
                 if c.text.startswith("Larger beta gives less rate")]  # fmt: skip
-    assert found.verdict == "not confirmed"
+    assert found.verdict == "contradicted"
     assert "rise of the distortion from beta 0.5 to 1: -0.5" in found.evidence
     assert claim(with_score(run, "active_units", {units[0]: 8, units[1]: 8, units[2]: 0}),
                  "avoids collapse") == "confirmed"  # fmt: skip
@@ -236,7 +236,7 @@ def test_flows_are_judged_against_no_flow(folders: Folders) -> None:
     run = read_run(folders("planar_flows"))
     better = {"flow-0": -20.0, "flow-1": -19.0, "flow-2": -19.5, "iwae-3": -19.0}
     assert claim(with_score(run, "log_p", better), "improve log p(x)") == "confirmed"
-    assert claim(with_score(run, "log_p", better), "Many steps") == "not confirmed"
+    assert claim(with_score(run, "log_p", better), "Many steps") == "contradicted"
     worse = with_score(with_score(run, "log_p", better), "elbo", {"flow-0": -21, "iwae-3": -22})
     assert claim(worse, "worse ELBO") == "confirmed"
 
@@ -248,10 +248,10 @@ def test_semi_supervised_gains_are_paired_by_repetition(folders: Folders) -> Non
     labels = ("00010", "00020")
     run = with_score(run, "accuracy", {f"supervised-{n}": 50.0 for n in labels})
     run = with_score(run, "accuracy_equal", {f"supervised-{n}": 20.0 for n in labels})
-    gains = {"mixed-00010": 60.0, "mixed-00020": 70.0, "paired-00010": 80.0, "paired-00020": 50.0}
+    gains = {"mixed-00010": 60.0, "mixed-00020": 70.0, "paired-00010": 80.0, "paired-00020": 40.0}
     run = with_score(run, "accuracy", gains)
     assert claim(run, "accuracy: minibatches as") == "confirmed"
-    assert claim(run, "accuracy: minibatches paired") == "not confirmed"
-    assert claim(run, "larger the improvement: minibatches as") == "not confirmed"
+    assert claim(run, "accuracy: minibatches paired") == "contradicted"
+    assert claim(run, "larger the improvement: minibatches as") == "contradicted"
     assert claim(run, "larger the improvement: minibatches paired") == "confirmed"
     assert claim(run, "about 20 %") == "confirmed"

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
-from bnnbench.results.claims import CheckResult, Claims
+from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.mean_tests import LEVEL
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.significance import holm
@@ -299,7 +299,10 @@ def is_most_accurate_per_work(run: SavedRun) -> CheckResult:
             f"better than {competitor} after {sum(wins)} of {len(wins)} passes {size_of(run)}"
         )
         results.append((all(wins) if wins else None, evidence))
-    return combine(results)
+    holds, evidence = combine(results)
+    if holds is None:
+        raise NotTestable(evidence)
+    return holds, evidence
 
 
 EXPERIMENT_PAGE = ExperimentPage(

@@ -158,8 +158,8 @@ def verdicts(evidence: ImageEvidence) -> dict[str, str]:
 def test_the_rules_on_the_numbers_of_the_thesis() -> None:
     found = verdicts(thesis_evidence())
     assert found["A1: With GAN, T has a si"] == "confirmed"
-    assert found["A2: Reverse KL has consi"] == "not confirmed"  # p = .77 and .90 for D and r
-    assert found["A3: D is the most accura"] == "confirmed"
+    assert found["A2: Reverse KL has consi"] == "undecided"  # p = .77 and .90 for D and r
+    assert found["A3: D is the most accura"] == "undecided"  # means in order, not significantly
     assert found["A3: Apart from T with GA"] == "confirmed"
     assert found["A6: With 10 latent varia"] == "confirmed"  # p = 4e-6
     assert sum(verdict != "not tested" for verdict in found.values()) == 5
@@ -167,16 +167,16 @@ def test_the_rules_on_the_numbers_of_the_thesis() -> None:
 
 def test_means_are_judged_by_their_tests(folder: RunFolder) -> None:
     evidence = evidence_of(folder)
-    assert set(evidence.errors.values()) and verdicts(evidence)["A1: With GAN, T has a si"] == (
-        "not confirmed"
-    )
-    errors = {
-        setting: Sample(0.2 if setting.estimator == "log_ratio" else 0.1, 0.001, 5)
-        for setting in evidence.errors
-    }
-    changed = verdicts(replace(evidence, errors=errors))
-    assert changed["A1: With GAN, T has a si"] == "confirmed"
-    assert changed["A3: Apart from T with GA"] == "not confirmed"
+    claim = "A1: With GAN, T has a si"
+    assert evidence.errors and verdicts(evidence)[claim] == "undecided", "two repetitions"
+    for error, verdict in ((0.2, "confirmed"), (0.05, "contradicted")):
+        errors = {
+            setting: Sample(error if setting.estimator == "log_ratio" else 0.1, 0.001, 5)
+            for setting in evidence.errors
+        }
+        changed = verdicts(replace(evidence, errors=errors))
+        assert changed[claim] == verdict
+        assert changed["A3: Apart from T with GA"] == "contradicted"
 
 
 def with_scores(evidence: ImageEvidence, **columns: object) -> ImageEvidence:
@@ -192,11 +192,11 @@ def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder
     status = scores["status"].where(~fails, "not finite")
     changed = verdicts(with_scores(evidence, status=status, largest_loss=1e15, log_ratio_error=1.0))
     name = "A5: With 10 latent varia"
-    assert (verdicts(evidence)[name], changed[name]) == ("not confirmed", "confirmed")
+    assert (verdicts(evidence)[name], changed[name]) == ("contradicted", "confirmed")
     name = "A7: With 10 latent varia"
-    assert (verdicts(evidence)[name], changed[name]) == ("not confirmed", "confirmed")
+    assert (verdicts(evidence)[name], changed[name]) == ("contradicted", "confirmed")
     assert changed["A8: The pre-activation o"] == "confirmed"
-    assert changed["A8: Calculations with D "] == "not confirmed"
+    assert changed["A8: Calculations with D "] == "contradicted"
 
 
 def with_curves(
@@ -224,12 +224,12 @@ def test_curves_are_above_others_at_most_evaluations(
     evidence, low = evidence_of(folder), [1.0] * 6
     for high, verdict in (
         ([0.0, 2, 2, 2, 2, 2], "confirmed"),
-        ([0.0, 0, 2, 2, 2, 2], "not confirmed"),
+        ([0.0, 0, 2, 2, 2, 2], "contradicted"),
     ):
         units = {"d0002-js-T": high, "d0002-js-D": low, "d0002-js-R": low}
         assert by_source(with_curves(evidence, column, units), figure) == verdict
     units = {"d0002-js-T": [2.0] * 6, "d0002-js-D": low, "d0002-js-R": [3.0] * 6}
-    assert by_source(with_curves(evidence, column, units), figure) == "not confirmed"
+    assert by_source(with_curves(evidence, column, units), figure) == "contradicted"
     assert by_source(thesis_evidence(), figure) == "not tested"
 
 
@@ -237,12 +237,12 @@ def test_the_captions_on_ten_latent_variables(folder: RunFolder) -> None:
     evidence = evidence_of(folder)
     units = {"d0010-kl-D": [0.0, 0, 2, 2, 2, 2], "d0010-js-D": [1.0] * 6}
     assert by_source(with_curves(evidence, "mae", units), "10.9") == "confirmed"
-    units["d0010-kl-D"] = [0.0, 0, 0, 2, 2, 2]
-    assert by_source(with_curves(evidence, "mae", units), "10.9") == "not confirmed"
+    units["d0010-kl-D"] = [0.0, 0, 0, 0, 2, 2]
+    assert by_source(with_curves(evidence, "mae", units), "10.9") == "contradicted"
     units = {"d0010-kl-D": [0.0, 0, 0, 1, 2, 3], "d0010-js-D": [0.0, 0, 0, 0.1, 0.2, 0.3]}
     assert by_source(with_curves(evidence, "nelbo", units), "10.11") == "confirmed"
     units["d0010-kl-D"] = [9.0, 0, 9, 0.15, 0.3, 0.45]  # the first half does not count
-    assert by_source(with_curves(evidence, "nelbo", units), "10.11") == "not confirmed"
+    assert by_source(with_curves(evidence, "nelbo", units), "10.11") == "contradicted"
     assert evidence.run is not None
     failed = with_scores(evidence, status="stuck")
     assert by_source(failed, "10.9") == by_source(failed, "10.7a") == "not tested"
