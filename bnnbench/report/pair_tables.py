@@ -72,16 +72,13 @@ PAIR_COLUMNS = blocks.columns(
     {
         "a - b": difference_cell,
         "Holm": lambda pair: p_value_text(pair["p_holm"]),
-        **PROBABILITY_COLUMNS,
         "Detects": lambda pair: blocks.format_std(pair["detectable"]),
         "Needs": needed_cell,
     },
 )
 
 PAIR_STATEMENT = (
-    "a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value. P: "
-    "probabilities by the Bayesian correlated t-test that a is better, that both are practically "
-    "equivalent, and that b is better; they decide nothing."
+    "a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value."
 )
 
 

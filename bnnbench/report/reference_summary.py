@@ -95,7 +95,7 @@ def metric_blocks(pairs: pd.DataFrame, metric: Metric) -> Iterator[blocks.Block]
     }
     lines = [f"{words}: {folded(own)}" for words, own in groups.items() if len(own)]
     if lost.any():
-        lines.append(f"{DIVERGED.strip()} decided by diverged splits")
+        lines.append(f"{DIVERGED} decided by diverged splits")
     if lines:
         yield blocks.ItemList(tuple(lines))
 
@@ -123,7 +123,7 @@ def marked(pairs: pd.DataFrame) -> Iterator[str]:
     """Name the methods with the mark `UNRANKED`."""
     names = pairs.loc[pairs["remark"] != "", "b"].unique()
     if len(names):
-        yield f"{UNRANKED.strip()} Not ranked or not tested; --all says why: {', '.join(names)}."
+        yield f"{UNRANKED} Not ranked or not tested; --all says why: {', '.join(names)}."
 
 
 def splits_of(pairs: pd.DataFrame) -> str:

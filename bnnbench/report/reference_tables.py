@@ -39,7 +39,7 @@ VERDICTS = {
     "undecided": "undecided against",
 }
 
-UNRANKED, DIVERGED = " *", " †"
+UNRANKED, DIVERGED = "*", "†"
 """Marks of methods that are not ranked, and of pairs in which one run diverged."""
 
 
@@ -146,7 +146,8 @@ def with_marks(pairs: pd.DataFrame) -> pd.Series:
     """Return the names of the reference methods, marked `UNRANKED` or `DIVERGED`."""
     lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
     unranked = pairs["remark"].map(lambda text: UNRANKED * bool(text))
-    return pairs["b"] + unranked + lost.map({True: DIVERGED, False: ""})
+    marks = unranked + lost.map({True: DIVERGED, False: ""})
+    return pairs["b"] + marks.map(lambda mark: f" {mark}" * bool(mark))
 
 
 def dataset_table(
@@ -199,11 +200,11 @@ def remarks(pairs: pd.DataFrame) -> Iterator[str]:
         missing = "not ranked" if own["counted"].all() else "not tested or ranked"
         every = len(own) == len(pairs) > 1
         names = "all reference methods" if every else ", ".join(own["b"].unique())
-        yield f"{UNRANKED.strip()} {names}: {missing}, {remark}"
+        yield f"{UNRANKED} {names}: {missing}, {remark}"
     lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
     for dataset, own in lost.groupby("dataset", sort=False):
         names = ", ".join(own["b"].unique())
-        yield f"{DIVERGED.strip()} {names} on {dataset}: a run that diverged on a split is worse"
+        yield f"{DIVERGED} {names} on {dataset}: a run that diverged on a split is worse"
 
 
 def overall(

@@ -9,23 +9,19 @@ import pytest
 from rich.console import Console
 
 from bnnbench.report import blocks
-from bnnbench.report.reference_tables import (
-    COUNT_COLUMNS,
-    DATASET_COLUMNS,
-    SIGNED_RANK_COLUMNS,
-)
+from bnnbench.report.reference_tables import COUNT_COLUMNS, DATASET_COLUMNS, OVERALL_COLUMNS
 from bnnbench.report.renderers import terminal
 
 NAME = "tagi_v_gains_2024"
 ROW = {
-    **{"b": NAME, "name": f"{NAME} * †", "datasets": 10, "mean_b": -12.345, "needed": 1234},
+    **{"b": NAME, "name": f"{NAME} *†", "datasets": 10, "mean_b": -12.345, "needed": 1234},
     **{"better": 10, "equivalent": 10, "undecided": 10, "worse": 10, "p_holm": 0.04999},
     **{"p_better": 0.5, "p_equivalent": 0.2, "p_worse": 0.3},
     **{"difference": -0.1234, "low": -0.2345, "high": -0.0123},
 }
 
 
-@pytest.mark.parametrize("columns", [COUNT_COLUMNS, DATASET_COLUMNS, SIGNED_RANK_COLUMNS])
+@pytest.mark.parametrize("columns", [COUNT_COLUMNS, DATASET_COLUMNS, OVERALL_COLUMNS])
 def test_tables_with_long_names_fit_into_80_columns(columns: Sequence[blocks.Column]) -> None:
     table = blocks.fill(columns, pd.DataFrame([ROW]))
     console = Console(width=80)

@@ -16,12 +16,12 @@ from bnnbench.experiment.record import read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.completeness import TUNED, comparable_losses, tuned_note
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.ranking import rankings
 from bnnbench.results.recommendation import recommendation
 from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.reference.write import add
 from bnnbench.results.run_tables import Runs, read_runs
-from bnnbench.results.significance import all_pairs
 from bnnbench.results.verdict import find_verdicts
 
 RMSE = BY_KEY["rmse"]

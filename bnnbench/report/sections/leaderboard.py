@@ -37,8 +37,8 @@ LEADERBOARD_STATEMENT = (
 SPLITS_STATEMENT = (
     "Our runs compared with methods whose scores of single splits were published, on splits with "
     "the same test rows: ours minus published, with its interval, and the p-value adjusted over "
-    f"all published methods of the data set and metric. {rule()} Where only one of two runs diverged "
-    "on a split, this is printed instead, since it is then significantly worse."
+    f"all published methods of the data set and metric. {rule()} Where only one of two runs "
+    "diverged on a split, this is printed instead, since it is then significantly worse."
 )
 
 

@@ -12,7 +12,7 @@ from support.runs import LOST, RMSE, lose_splits, make_run
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import verdict_lines
 from bnnbench.report.sections import verdict
-from bnnbench.results.outcomes import RULE
+from bnnbench.results.outcomes import rule as rule_in_words
 from bnnbench.results.run_filter import RunFilter
 from bnnbench.results.run_tables import read_runs
 
@@ -32,7 +32,7 @@ def test_the_best_the_beaten_and_the_undecided_are_named(tmp_path: Path) -> None
         "boston, RMSE: vadam has the best mean (5.00 ± 0.43). It is significantly better than "
         "pbp by 2. Undecided against: mine."
     )
-    assert rule.startswith(RULE)
+    assert rule.startswith(rule_in_words())
     assert [*map(str, verdict_lines(read_runs(tmp_path), RMSE_ONLY))] == [f"- {sentence}"]
 
 
