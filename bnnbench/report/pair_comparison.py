@@ -50,6 +50,8 @@ def pair_blocks(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float)
     for metric, own in pairs.groupby("metric", sort=False):
         yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
     if len(ranked := ranked_pairs(pairs, table)):
+        if len(folders) == 1:  # a mark on one data set makes no other method
+            ranked = add_names(ranked, table["name"])
         yield fill(COLUMNS, tally(ranked), title="outcomes against all others")
     yield Paragraph(f"{rule(rope)} {PAIR_STATEMENT}")
     yield Paragraph(power_statement())
