@@ -15,7 +15,7 @@ from bnnbench.report.pair_tables import (
     power_statement,
 )
 from bnnbench.report.sections.significance import COLUMNS
-from bnnbench.results.completeness import ranked_pairs, with_incomplete
+from bnnbench.results.completeness import ranked_pairs, tuned_runs, with_incomplete
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.outcomes import rule, tally, with_outcomes
@@ -84,7 +84,9 @@ def _pairs(
     folders: Sequence[Runs], names: pd.Series, metrics: Sequence[Metric], rope: float
 ) -> pd.DataFrame:
     """Return all pairs, with distinct names of their runs."""
-    pairs = with_outcomes(compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics))
+    tested = compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics)
+    barred = set[str]().union(*(tuned_runs(runs.scored) for runs in folders))
+    pairs = with_outcomes(tested, barred=barred)
     if len(folders) == 1:
         return add_names(pairs, names)
     a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
@@ -118,9 +120,10 @@ def _notes(folders: Sequence[Runs], table: pd.DataFrame) -> Iterator[str]:
     for name, row in rows:
         if row["diverged"]:
             splits = quantity(row["splits"], "split")
-            yield f"{DIVERGED.strip()} {name}: {row['diverged']} of {splits} diverged and are lost"
+            text = f"{row['diverged']} of {splits} diverged and are left out"
+            yield f"{DIVERGED.strip()} {name}: {text}"
     for name, row in rows:
-        if row["splits"] - row["diverged"] < MIN_COMMON_SPLITS:
+        if row["splits"] < MIN_COMMON_SPLITS:
             yield f"{name}: not compared, since it has fewer than {MIN_COMMON_SPLITS} splits"
         elif row["incomplete"]:
             yield f"{name}: not ranked, {row['incomplete']}"

@@ -11,6 +11,7 @@ import pandas as pd
 from bnnbench.notes import with_interval
 from bnnbench.report import blocks
 from bnnbench.results.metrics import Metric
+from bnnbench.results.outcomes import NOT_TESTED
 from bnnbench.results.power import POWER, limit_ratio, with_power
 from bnnbench.results.significance import ROUNDING, SIGNIFICANCE_LEVEL, describe_shared_splits
 
@@ -27,8 +28,8 @@ def difference_cell(pair: Mapping[Any, Any]) -> str:
     A run that diverged on a split lost, whatever the difference on the others, so none is shown.
     """
     diverged = [pair.get(name, 0) for name in ("diverged_a", "diverged_b")]
-    if any(n > 0 for n in diverged) and not all(diverged):
-        return f"{sum(diverged):.0f} diverged"
+    if any(n > 0 for n in diverged):
+        return "both diverged" if all(diverged) else f"{sum(diverged):.0f} diverged"
     if not math.isfinite(pair["difference"]):
         return blocks.MISSING
     if max(abs(pair["low"]), abs(pair["high"])) < ROUNDING * abs(pair["mean_b"]):
@@ -71,14 +72,14 @@ PAIR_COLUMNS = blocks.columns(
     {"a": "{a}", "b": "{b}"},
     {
         "a - b": difference_cell,
-        "Holm": lambda pair: p_value_text(pair["p_holm"]),
+        "Holm p": lambda pair: p_value_text(pair["p_holm"]),
         "Detects": lambda pair: blocks.format_std(pair["detectable"]),
         "Needs": needed_cell,
     },
 )
 
 PAIR_STATEMENT = (
-    "a - b: mean difference on the shared splits and its interval. Holm: adjusted p-value."
+    "a - b: mean difference on the shared splits and its interval. Holm p: adjusted p-value."
 )
 
 
@@ -122,7 +123,7 @@ def describe_verdicts(pairs: pd.DataFrame, metric: Metric) -> str:
         )
     parts += [
         f"{count} of {len(pairs)} pairs {kind}"
-        for kind in ("equivalent", "undecided")
+        for kind in ("equivalent", "undecided", NOT_TESTED)
         if (count := int((found == kind).sum()))
     ]
     where = f"{pairs['dataset'].iloc[0]}, {metric.inline_title}, {describe_shared_splits(pairs)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
@@ -19,85 +20,113 @@ from bnnbench.report.reference_tables import (
     with_marks,
 )
 from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import SIGNIFICANT, rule
+from bnnbench.results.outcomes import SIGNIFICANT, short_rule
 from bnnbench.results.reference.comparison import ReferenceComparison
 
-MAX_ROWS = 8
-"""Significant differences that the table of a metric lists; the others are counted."""
+MAX_LINES, WIDTH = 25, 80
+"""Lines that a metric may take, and characters of a line."""
+
+FRAME = 4
+"""Lines of a table besides its rows."""
 
 MAX_CHARACTERS = 150
 """Of a line that names methods. A longer one gives their numbers by data set."""
 
 COLUMNS = blocks.columns(
     {"Data set": "{dataset}", "Mine is": "{outcome}", "Than": "{name}"},
-    {"Difference": difference_cell, "Holm": lambda pair: p_value_text(pair["p_holm"])},
+    {"Difference": difference_cell, "Holm p": lambda pair: p_value_text(pair["p_holm"])},
 )
 
-STATEMENT = "Difference: mine minus theirs. --all prints every difference and the power."
+STATEMENT = "Difference: mine minus theirs. --all prints every difference, and the power."
 
 
 def summary_blocks(
     comparison: ReferenceComparison, metrics: Sequence[Metric]
 ) -> Iterator[blocks.Block]:
-    """Yield, for each method of mine, a part for each metric, and what the answer rests on."""
+    """Yield, for each method of mine, a part for each metric, and what the answer rests on.
+
+    Tables are as long as `MAX_LINES` allow.
+    """
+    statement = f"{short_rule(comparison.rope)} {STATEMENT}"
     for name, pairs in comparison.pairs.groupby("a", sort=False):
-        yield blocks.Heading(comparison_title(str(name), pairs, comparison))
+        title = comparison_title(str(name), pairs, comparison)
         present = [metric for metric in metrics if (pairs["metric"] == metric.key).any()]
-        for metric in present:
-            own = pairs[(pairs["metric"] == metric.key) & pairs["counted"]]
-            yield from metric_blocks(own, metric)
-        own = comparison.mine.scored.loc[pairs["run_a"].unique()]
-        texts = [basis(pairs), mean_rank(comparison, str(name), present)]
-        notes = [*own_remarks(own, pairs), *marked(pairs)]
-        settings = settings_note(comparison, pairs, only_differing=True)
-        yield blocks.ItemList((*texts, *notes, *settings))
-    yield blocks.Paragraph(f"{rule(comparison.rope)} {STATEMENT}")
+        notes = list(notes_on(str(name), pairs, comparison, present))
+        counted = {m: pairs[(pairs["metric"] == m.key) & pairs["counted"]] for m in present}
+        texts = [title, statement, *notes]
+        texts += [text for m, own in counted.items() for text in (heading(own, m), *groups(own, m))]
+        room = MAX_LINES * len(present) - sum(map(lines_of, texts)) - FRAME * len(present)
+        yield blocks.Heading(title)
+        for metric, own in counted.items():
+            yield blocks.Paragraph(heading(own, metric))
+            yield from metric_blocks(own, metric, max(1, room // len(present)))
+        yield blocks.ItemList(tuple(notes))
+    yield blocks.Paragraph(statement)
 
 
-def metric_blocks(pairs: pd.DataFrame, metric: Metric) -> Iterator[blocks.Block]:
+def lines_of(text: str) -> int:
+    """Return how many lines a text takes on a screen of `WIDTH`, perhaps as an item of a list."""
+    return len(textwrap.wrap(f"- {text}", WIDTH))
+
+
+def notes_on(
+    name: str, pairs: pd.DataFrame, comparison: ReferenceComparison, metrics: Sequence[Metric]
+) -> Iterator[str]:
+    """Yield what the comparison of a method of mine rests on."""
+    own = comparison.mine.scored.loc[pairs["run_a"].unique()]
+    yield basis(pairs)
+    rank = mean_rank(comparison, name, metrics)
+    yield rank
+    known = ": not ranked, " if "not ranked: " in rank else None
+    yield from (text for text in own_remarks(own, pairs) if not (known and known in text))
+    yield from marked(pairs)
+    for text in settings_note(comparison, pairs, only_differing=True):
+        yield shorten(text, 3 * WIDTH)
+
+
+def heading(pairs: pd.DataFrame, metric: Metric) -> str:
+    """Return the title of a metric, with the number of significant differences."""
+    title = f"{metric.inline_title} ({metric.better} is better)"
+    if pairs.empty:
+        return f"{title}: nothing is tested, since no reference method has the protocol of mine."
+    counts = pairs["outcome"].value_counts()
+    better, worse = (counts.get(outcome, 0) for outcome in SIGNIFICANT)
+    return (
+        f"{title}: mine is significantly better {quantity(better, 'time')}, worse "
+        f"{quantity(worse, 'time')}, of {len(pairs)}"
+    )
+
+
+def metric_blocks(pairs: pd.DataFrame, metric: Metric, max_rows: int) -> Iterator[blocks.Block]:
     """Yield the significant differences by one metric, and a line for each group of others.
 
     Args:
         pairs: the tested pairs of one method of mine; perhaps none.
         metric: the metric.
+        max_rows: significant differences that the table lists, to the strongest methods.
     """
-    title = f"{metric.inline_title} ({metric.better} is better)"
-    if pairs.empty:
-        yield blocks.Paragraph(f"{title}: nothing is tested, since no protocol is the same.")
-        return
-    counts = pairs["outcome"].value_counts()
-    better, worse = (counts.get(outcome, 0) for outcome in SIGNIFICANT)
-    title += (
-        f": mine is significantly better {quantity(better, 'time')}, worse "
-        f"{quantity(worse, 'time')}, of {len(pairs)}"
-    )
-    yield blocks.Paragraph(title)
     strength = (metric.sign * pairs["mean_b"]).groupby(pairs["dataset"]).rank()
     found = pairs[pairs["outcome"].isin(SIGNIFICANT)]
-    listed = found.loc[strength[found.index].sort_values(kind="stable").index[:MAX_ROWS]]
-    lost = (found["diverged_a"] > 0) | (found["diverged_b"] > 0)
+    listed = found.loc[strength[found.index].sort_values(kind="stable").index[:max_rows]]
     if len(listed):
-        rows = listed.assign(name=with_marks(listed))
         places = pairs["dataset"].drop_duplicates().tolist()
-        rows = rows.sort_values(
-            ["dataset", "outcome"],
-            key=lambda column: column.map(places.index) if column.name == "dataset" else column,
-            kind="stable",
-        )
-        yield blocks.fill(COLUMNS, rows)
+        rows = listed.assign(name=with_marks(listed), place=listed["dataset"].map(places.index))
+        yield blocks.fill(COLUMNS, rows.sort_values(["place", "outcome"], kind="stable"))
+    if lines := groups(pairs.drop(listed.index), metric):
+        yield blocks.ItemList(lines)
+
+
+def groups(pairs: pd.DataFrame, metric: Metric) -> tuple[str, ...]:
+    """Return a line for each group of pairs: by their outcome, and undecided ones by direction."""
     better = metric.sign * pairs["difference"] < 0
     undecided = pairs["outcome"] == "undecided"
-    groups = {
-        "also significant": found.drop(listed.index),
-        "undecided, mine has the better mean": pairs[undecided & better],
-        "undecided, mine has the worse mean": pairs[undecided & ~better],
-        "equivalent": pairs[pairs["outcome"] == "equivalent"],
+    rows = {
+        "also significant": pairs["outcome"].isin(SIGNIFICANT),
+        "undecided, mine has the better mean": undecided & better,
+        "undecided, mine has the worse mean": undecided & ~better,
+        "equivalent": pairs["outcome"] == "equivalent",
     }
-    lines = [f"{words}: {folded(own)}" for words, own in groups.items() if len(own)]
-    if lost.any():
-        lines.append(f"{DIVERGED} decided by diverged splits")
-    if lines:
-        yield blocks.ItemList(tuple(lines))
+    return tuple(f"{words}: {folded(pairs[own])}" for words, own in rows.items() if own.any())
 
 
 def folded(pairs: pd.DataFrame) -> str:
@@ -111,19 +140,23 @@ def folded(pairs: pd.DataFrame) -> str:
 
 def basis(pairs: pd.DataFrame) -> str:
     """Say which data the answer rests on: splits and tested methods of each data set."""
-    tested = pairs[pairs["counted"]]
-    parts = [
-        f"{shorten(str(dataset))} ({splits_of(own)}, {quantity(own['b'].nunique(), 'method')})"
-        for dataset, own in tested.groupby("dataset", sort=False)
-    ]
-    return f"Tested on {', '.join(parts)}." if parts else "Nothing was tested."
+    found: dict[str, list[str]] = {}
+    for dataset, own in pairs[pairs["counted"]].groupby("dataset", sort=False):
+        numbers = f"{splits_of(own)}, {quantity(own['b'].nunique(), 'method')}"
+        found.setdefault(numbers, []).append(shorten(str(dataset)))
+    parts = [f"{', '.join(names)} ({numbers} each)" if len(names) > 1 else f"{names[0]} ({numbers})"
+             for numbers, names in found.items()]  # fmt: skip
+    return f"Tested on {'; '.join(parts)}." if parts else "Nothing was tested."
 
 
 def marked(pairs: pd.DataFrame) -> Iterator[str]:
-    """Name the methods with the mark `UNRANKED`."""
-    names = pairs.loc[pairs["remark"] != "", "b"].unique()
+    """Explain the marks `UNRANKED` and `DIVERGED`."""
+    names = pairs.loc[(pairs["remark"] != "") & pairs["counted"], "b"].unique()
     if len(names):
-        yield f"{UNRANKED} Not ranked or not tested; --all says why: {', '.join(names)}."
+        yield f"{UNRANKED} Tested but not ranked; --all says why: {', '.join(names)}."
+    lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
+    if (lost & pairs["counted"]).any():
+        yield f"{DIVERGED} Decided by splits that diverged."
 
 
 def splits_of(pairs: pd.DataFrame) -> str:

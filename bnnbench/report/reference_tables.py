@@ -29,7 +29,7 @@ from bnnbench.results.reference.comparison import (
     reference_rankings,
 )
 from bnnbench.results.reference.own_settings import own_settings
-from bnnbench.results.reference.tracks import changed_settings
+from bnnbench.results.reference.tracks import TRACKS, changed_settings
 from bnnbench.results.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
 
 VERDICTS = {
@@ -67,7 +67,7 @@ def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
 
 STATEMENT = (
     "Difference: mine minus reference on the splits with the same test and training rows, with its "
-    "interval. Holm: p-value, adjusted over the methods of the table. P: probabilities "
+    "interval. Holm p: p-value, adjusted over the methods of the table. P: probabilities "
     "by the Bayesian correlated t-test that mine is better, that both are practically equivalent, "
     "and that the reference method is better; they decide nothing. Needs: splits, see power."
 )
@@ -83,7 +83,7 @@ DATASET_COLUMNS = blocks.columns(
     {
         "Mean": "{mean_b:.4g}",
         "Difference": difference_cell,
-        "Holm": lambda pair: p_value_text(pair["p_holm"]),
+        "Holm p": lambda pair: p_value_text(pair["p_holm"]),
         **PROBABILITY_COLUMNS,
         "Needs": needed_cell,
     },
@@ -138,7 +138,9 @@ def comparison_title(name: str, pairs: pd.DataFrame, comparison: ReferenceCompar
     """Return the title of the comparison of a method of mine."""
     count = pairs["b"].nunique()
     if comparison.track:
-        return f"{name} and {quantity(count, 'reference method')}: track {comparison.track}"
+        protocol = TRACKS[comparison.track].partition(";")[0]
+        others = quantity(count, "reference method")
+        return f"{name} and {others}: track {comparison.track}, {protocol}"
     return f"{name} and {quantity(count, 'other method')} of these runs"
 
 
@@ -172,15 +174,18 @@ def dataset_table(
 
 
 def own_remarks(mine: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Say why runs of mine are not tested or not ranked."""
+    """Say why runs of mine are not tested or not ranked, in a line for each reason."""
     tested = {*pairs.loc[pairs["counted"], "run_a"]}
+    found: dict[tuple[str, str], list[str]] = {}
     for digest, run in mine.to_dict("index").items():
-        name = f"{run['method']} on {run['dataset']}"
         changes = ", ".join(changed_settings(run))
+        text = f"not ranked, {run['unranked']}" * bool(run["unranked"])
         if digest not in tested and changes:
-            yield f"{name}: not tested or ranked, since its settings differ: {changes}"
-        elif run["unranked"]:
-            yield f"{name}: not ranked, {run['unranked']}"
+            text = f"not tested or ranked, since its settings differ: {changes}"
+        if text:
+            found.setdefault((str(run["method"]), text), []).append(str(run["dataset"]))
+    for (method, text), datasets in found.items():
+        yield f"{method} on {', '.join(datasets)}: {text}"
 
 
 def settings_note(
@@ -188,6 +193,8 @@ def settings_note(
 ) -> Iterator[str]:
     """Say which settings of their own the tested methods used, as `own_settings`."""
     tested = pairs[pairs["counted"]]
+    if tested.empty:
+        return
     mine = comparison.mine.scored.loc[tested["run_a"].unique()]
     theirs = comparison.reference.scored.loc[tested["run_b"].unique()]
     if found := list(own_settings(mine, theirs, MINE, only_differing)):

@@ -46,6 +46,13 @@ def tuned_note(table: pd.DataFrame) -> str:
     return f"{TUNED.capitalize()}, not ranked: {', '.join(names)}." if names else ""
 
 
+def tuned_runs(table: pd.DataFrame) -> set[str]:
+    """Return the digests of the runs that were tuned with test rows."""
+    names = ["method", "dataset", "tuned_on_test"]
+    rows = table[table.columns.intersection(names)].to_dict("index")
+    return {str(run) for run, row in rows.items() if tuned_on_test(row)}
+
+
 def with_incomplete(
     table: pd.DataFrame, splits: pd.DataFrame, by: Sequence[str] = ("dataset",)
 ) -> pd.DataFrame:
@@ -89,7 +96,8 @@ def with_incomplete(
 def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:
     """Return the losses by which runs are ranked on their data sets; lower is better.
 
-    A run with diverged splits has lost: it is behind all others, by the number of these splits.
+    A run with diverged splits has lost: it is behind all others, by the number of these splits,
+    then by its loss.
 
     Args:
         table: rows of `Runs.scored`.
@@ -100,7 +108,8 @@ def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:
     """
     losses = metric.sign * table[f"{metric.key}_mean"]
     worst = losses.groupby(table["dataset"]).transform("max").fillna(0)
-    losses = losses.where(table["diverged"] == 0, worst + table["diverged"])
+    order = losses.groupby(table["dataset"]).rank(pct=True, na_option="bottom") / 2
+    losses = losses.where(table["diverged"] == 0, worst + table["diverged"] + order)
     return losses.where(table["incomplete"] == "")
 
 

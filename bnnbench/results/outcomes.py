@@ -9,12 +9,13 @@ one run with its rivals over these rivals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from bnnbench.results.completeness import tuned_runs
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.run_tables import Runs
@@ -26,6 +27,9 @@ Outcome = Literal["better", "worse", "equivalent", "undecided"]
 OUTCOMES: tuple[Outcome, ...] = ("better", "equivalent", "undecided", "worse")
 
 SIGNIFICANT = OUTCOMES[0], OUTCOMES[-1]
+
+NOT_TESTED = "not tested"
+"""Stands in place of an outcome for a pair with a run that is never ranked."""
 
 OPPOSITE = {"better": "worse", "worse": "better"}
 
@@ -46,29 +50,48 @@ def rule(rope: float = ROPE) -> str:
         f"their common splits gives p below {SIGNIFICANCE_LEVEL:g} after Holm's correction over "
         "all comparisons of one data set and metric. Other pairs are equivalent, if the "
         f"{INTERVAL} of the difference, which is not adjusted, is within {100 * rope:g} % (RMSE, "
-        f"CRPS) or {rope:g} nats of zero, and undecided otherwise."
+        f"CRPS) or {rope:g} nats of zero, and undecided otherwise. A run that diverged on a common "
+        "split, while the other did not, is significantly worse without a test."
     )
 
 
-def with_outcomes(pairs: pd.DataFrame, family: Sequence[str] = FAMILY) -> pd.DataFrame:
+def short_rule(rope: float = ROPE) -> str:
+    """Return the rule for one run and its rivals, in fewer words."""
+    return (
+        f"Significant: p below {SIGNIFICANCE_LEVEL:g} by the two-sided correlated t-test, after "
+        f"Holm's correction over the methods of a data set. Equivalent: the {INTERVAL}, which is "
+        f"not adjusted, is within {100 * rope:g} % (RMSE, CRPS) or {rope:g} nats of zero."
+    )
+
+
+def with_outcomes(
+    pairs: pd.DataFrame, family: Sequence[str] = FAMILY, barred: Collection[str] = ()
+) -> pd.DataFrame:
     """Add `p_holm`, the adjusted p-value, and `outcome`, an `Outcome`, to pairs.
 
     If only one run diverged on some shared split, it is significantly worse, whatever its other
-    scores. If both did, on different splits, the pair is undecided.
+    scores. If both did, on different splits, the pair is undecided. Such pairs need no test, so
+    they have no interval and no p-values, and do not count in the correction.
 
     Args:
         pairs: all comparisons that are made, with `significance.COLUMNS`.
         family: columns in which pairs agree whose p-values are adjusted together.
+        barred: digests of runs that are not tested: their pairs are `NOT_TESTED`.
     """
     if pairs.empty:
         return pairs.assign(p_holm=pd.Series(dtype=float), outcome=pd.Series(dtype=object))
-    p = pairs["p_value"].astype(float)
-    adjusted = p.groupby([pairs[name] for name in family]).transform(lambda p: holm(p.to_numpy()))
-    sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
     lost_a, lost_b = pairs["diverged_a"] > 0, pairs["diverged_b"] > 0
+    untested = pairs["run_a"].isin(barred) | pairs["run_b"].isin(barred)
+    blank = {name: pairs[name].mask(lost_a | lost_b) for name in ("low", "high", "p_value")}
+    pairs = pairs.assign(**blank)
+    p = pairs["p_value"].astype(float)[~untested].dropna()
+    keys = [pairs.loc[p.index, name] for name in family]
+    adjusted = p.groupby(keys).transform(lambda p: holm(p.to_numpy())).reindex(pairs.index)
+    sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
     significant, is_better = adjusted < SIGNIFICANCE_LEVEL, sign * pairs["difference"] < 0
     inside = (pairs["low"] >= -pairs["rope"]) & (pairs["high"] <= pairs["rope"])
     rules = [
+        (untested, NOT_TESTED),
         (lost_a & lost_b, "undecided"),
         (lost_b, "better"),
         (lost_a, "worse"),
@@ -83,7 +106,7 @@ def with_outcomes(pairs: pd.DataFrame, family: Sequence[str] = FAMILY) -> pd.Dat
 
 def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
     """Compare all runs that share enough splits, in the order of labels, with their outcomes."""
-    return with_outcomes(compare_pairs(dataset_pairs(runs), rope))
+    return with_outcomes(compare_pairs(dataset_pairs(runs), rope), barred=tuned_runs(runs.scored))
 
 
 def mirrored(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -29,10 +29,12 @@ class SplitScores:
         scores: by metric and run, `[S]`; NaN where the split diverged or was not run.
         test_fraction: by run, the fraction of rows in each split's test part, `[S]`; NaN where the
             split was not run.
+        diverged: by run, 1 where the split diverged, `[S]`; NaN where it was not run.
     """
 
     scores: Mapping[str, Mapping[str, np.ndarray]]
     test_fraction: Mapping[str, np.ndarray]
+    diverged: Mapping[str, np.ndarray]
 
     def has_split(self, run: str) -> np.ndarray:
         """Return which splits a run has finished, diverged or not, `[S]`."""
@@ -101,7 +103,8 @@ def split_scores(
         return {str(run): wide[run].to_numpy(float) for run in wide}
 
     scores = {metric.key: by_run(indexed[metric.key]) for metric in metrics}
-    return SplitScores(scores, by_run(fraction))
+    diverged = indexed.get("diverged", pd.Series(0, indexed.index))
+    return SplitScores(scores, by_run(fraction), by_run(diverged))
 
 
 def unpaired_messages(pairs_by_dataset: Iterable[DatasetPairs], names: pd.Series) -> list[str]:

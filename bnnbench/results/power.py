@@ -53,7 +53,7 @@ def detectable_differences(pairs: pd.DataFrame) -> pd.Series:
         pairs: rows with `splits`, at least `MIN_COMMON_SPLITS`, and `std` and `rho` as in
             `significance.COLUMNS`.
     """
-    splits = pairs["splits"].clip(upper=MAX_SPLITS).to_numpy(int)
+    splits = pairs["splits"].clip(MIN_COMMON_SPLITS, MAX_SPLITS).to_numpy(int)
     ratios = detectable_ratios()[splits - MIN_COMMON_SPLITS]
     return mean_error(pairs["std"], pairs["splits"], pairs["rho"]) * ratios
 

@@ -114,17 +114,25 @@ def compare_scores(
     """Compare K pairs of runs on the splits that both finished without diverging.
 
     Args:
-        a: scores by pair and split, `[K, S]`, NaN where missing; every pair has at least two
-            splits in common.
+        a: scores by pair and split, `[K, S]`, NaN where missing.
         b: the other runs' scores on the same splits.
         test_fraction: the fraction of rows that each split tests on, `[K, S]`.
         metric: the metric.
         rope: as for `rope_width`.
 
     Returns:
-        `splits` and the columns from `mean_a` on (see `COLUMNS`), `[K]` each.
+        `splits` and the columns from `mean_a` on (see `COLUMNS`), `[K]` each; NaN for pairs with
+        fewer than two splits in common.
     """
     common = np.isfinite(a) & np.isfinite(b)
+    if len(few := np.flatnonzero(common.sum(1) < 2)):
+        rest = np.flatnonzero(common.sum(1) >= 2)
+        found = compare_scores(a[rest], b[rest], test_fraction[rest], metric, rope)
+        cells = {name: np.full(len(a), np.nan) for name in found}
+        for name, values in found.items():
+            cells[name][rest] = values
+        cells["splits"][few] = common[few].sum(1)
+        return {**cells, "splits": cells["splits"].astype(int)}
     x, y, fraction = (np.where(common, values, np.nan) for values in (a, b, test_fraction))
     means, rho = (np.nanmean(x, 1), np.nanmean(y, 1)), np.nanmean(fraction, 1)
     width = rope_width(metric, (means[0] + means[1]) / 2, rope)
@@ -155,7 +163,10 @@ def compare_pairs(
     rope: float = ROPE,
     metrics: Sequence[Metric] = printed_in("pairs"),
 ) -> pd.DataFrame:
-    """Compare all pairs that share enough splits; columns `COLUMNS`."""
+    """Compare all pairs that share enough splits; columns `COLUMNS`.
+
+    Pairs that share enough splits, but too few without a divergence, have no means and no test.
+    """
     tables = [pd.DataFrame(columns=COLUMNS)]
     for dataset, first, second, pairs in pairs_by_dataset:
         both = list(pairs)
@@ -170,19 +181,29 @@ def compare_pairs(
         names = pd.DataFrame({"run_a": runs_a, "run_b": runs_b, "of_splits": of_splits})
         fraction = np.stack([first.test_fraction[a] for a in runs_a])
         both_ran = ~np.isnan(fraction + np.stack([second.test_fraction[b] for b in runs_b]))
+        lost_a, lost_b = (
+            both_ran & (np.stack([scores.diverged[run] for run in runs]) > 0)
+            for scores, runs in ((first, runs_a), (second, runs_b))
+        )
+        alone = {
+            "diverged_a": (lost_a & ~lost_b).sum(1),
+            "diverged_b": (lost_b & ~lost_a).sum(1),
+        }
+        decided = (alone["diverged_a"] + alone["diverged_b"] > 0) & (
+            both_ran.sum(1) >= MIN_COMMON_SPLITS
+        )
         metric_tables = []
         for metric in metrics:
             a = np.stack([first.scores[metric.key][run] for run in runs_a])
             b = np.stack([second.scores[metric.key][run] for run in runs_b])
-            valid_a, valid_b = np.isfinite(a), np.isfinite(b)
-            enough = np.flatnonzero((valid_a & valid_b).sum(1) >= MIN_COMMON_SPLITS)
+            common = (np.isfinite(a) & np.isfinite(b)).sum(1)
+            kept = np.flatnonzero((common >= MIN_COMMON_SPLITS) | decided)
             cells = {
-                "diverged_a": (both_ran & ~valid_a & valid_b).sum(1)[enough],
-                "diverged_b": (both_ran & valid_a & ~valid_b).sum(1)[enough],
-                **compare_scores(a[enough], b[enough], fraction[enough], metric, rope),
+                **{name: counts[kept] for name, counts in alone.items()},
+                **compare_scores(a[kept], b[kept], fraction[kept], metric, rope),
             }
             metric_tables.append(
-                names.iloc[enough].assign(dataset=dataset, metric=metric.key, **cells)
+                names.iloc[kept].assign(dataset=dataset, metric=metric.key, **cells)
             )
         # Sort by pair, then by metric.
         tables.append(pd.concat(metric_tables).sort_index(kind="stable")[list(COLUMNS)])

@@ -45,7 +45,7 @@ def test_a_screen_for_each_metric(command: Command, root: Path) -> None:
     code, out, _ = command("compare", str(root / "runs"), "--mine", "mine", *options(root))
     lines = out.rstrip().splitlines()
     assert code == 0 and len(lines) <= 2 * MAX_LINES and max(map(len, lines)) <= 80
-    assert "Tested on boston (20 splits, 14 methods)" in " ".join(out.split())
+    assert "Tested on boston, energy, yacht (20 splits, 14 methods each)" in " ".join(out.split())
     assert "other" not in " ".join(out.split()).split("Tested on")[0]
     code, everything, _ = command(
         "compare", str(root / "runs"), "--mine", "mine", "--all", *options(root)
@@ -95,7 +95,7 @@ def test_without_reference_results_the_other_runs_are_rivals(
         (("--mine", "mime"), "--mine", "unknown_name"),
         (("--mine", "nowhere/at/all"), "--mine", "unknown_name"),
         (("--mine", "mine", "--methods", "method99"), "--methods", "unknown_name"),
-        (("--mine", "mine", "--methods", "mine"), "--methods", "no_reference_method"),
+        (("--mine", "mine", "--methods", "mine"), "--with", "nothing_comparable"),
         (("--mine", "mine", "--published"), "--published", None),
         (("--all",), "--all", None),
     ],

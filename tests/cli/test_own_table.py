@@ -80,11 +80,11 @@ def test_the_screen_prints_the_differences_of_the_table(command: Command, root: 
     ).tracks
     significant = compared.pairs[compared.pairs["outcome"].isin(["better", "worse"])]
     difference, holm = (column.cell for column in DATASET_COLUMNS if column.title in
-                        ("Difference", "Holm"))  # fmt: skip
+                        ("Difference", "Holm p"))  # fmt: skip
     assert code == 0 and len(significant) > 0
     cells = [
         [pair["dataset"], pair["outcome"], pair["b"], *difference(pair).split(), holm(pair)]
         for pair in significant.to_dict("records")
     ]
     listed = [line.split() for line in out.splitlines() if line.startswith("  ") and "]" in line]
-    assert len(listed) == min(8, len(cells)) and all(line in cells for line in listed)
+    assert 3 < len(listed) <= len(cells) and all(line in cells for line in listed)

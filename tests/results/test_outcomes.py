@@ -13,6 +13,7 @@ from support.runs import make_run
 
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.outcomes import (
+    NOT_TESTED,
     OUTCOMES,
     all_pairs,
     compare_with,
@@ -139,7 +140,11 @@ def test_mirrored_pairs_have_opposite_outcomes(pairs: pd.DataFrame) -> None:
 
 def one_pair(a: np.ndarray, b: np.ndarray) -> pd.Series:
     """Return the comparison of two runs by their RMSE."""
-    scores = SplitScores({"rmse": {"a": a, "b": b}}, dict.fromkeys("ab", np.full(len(a), TENTH)))
+    scores = SplitScores(
+        {"rmse": {"a": a, "b": b}},
+        dict.fromkeys("ab", np.full(len(a), TENTH)),
+        {"a": np.isnan(a), "b": np.isnan(b)},
+    )
     pairs = compare_pairs([("boston", scores, scores, [("a", "b")])], metrics=(RMSE,))
     return with_outcomes(pairs).iloc[0]
 
@@ -169,7 +174,29 @@ def test_a_run_that_alone_diverged_is_worse(
     swap = {"better": "worse", "worse": "better"} if swapped else {}
     pair = one_pair(*both[:: -1 if swapped else 1])
     assert pair["outcome"] == swap.get(outcome, outcome)
-    assert pair["p_holm"] < 0.05
+    tested = len({a_lost, b_lost}) == 1
+    assert (pair["p_holm"] < 0.05) == tested == np.isfinite(pair["low"]), "no test is needed"
+
+
+@pytest.mark.parametrize("finished", [0, 1, 2, 3])
+def test_a_run_that_diverged_almost_everywhere_is_worse(finished: int) -> None:
+    pair = one_pair(lost(BASE, *range(finished, SPLITS)), BASE)
+    assert (pair["outcome"], pair["splits"]) == ("worse", finished)
+    assert np.isnan([pair["p_holm"], pair["low"], pair["high"]]).all()
+
+
+def test_runs_that_are_never_ranked_are_no_rivals() -> None:
+    scores = SplitScores(
+        {"rmse": {"a": BASE, "b": BASE + 0.3 * NOISE[0], "c": BASE - 1}},
+        dict.fromkeys("abc", np.full(SPLITS, TENTH)),
+        dict.fromkeys("abc", np.zeros(SPLITS)),
+    )
+    pairs = compare_pairs(
+        [("boston", scores, scores, [("a", "b"), ("a", "c"), ("b", "c")])], metrics=(RMSE,)
+    )
+    found = with_outcomes(pairs, barred={"c"})
+    assert found["outcome"].tolist()[1:] == [NOT_TESTED] * 2 and found["p_holm"][1:].isna().all()
+    assert found["p_holm"][0] == pytest.approx(pairs["p_value"][0])
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,11 @@ def pairwise_results(
         metric.key: {run: -metric.sign * (own - LEVEL) for run, own in gains.items()}
         for metric in printed_in("pairs")
     }
-    both = SplitScores(scores, {run: np.full(SPLITS, 0.1) for run in strength})
+    both = SplitScores(
+        scores,
+        {run: np.full(SPLITS, 0.1) for run in strength},
+        {run: np.zeros(SPLITS) for run in strength},
+    )
     pairs = dataset, both, both, combinations(strength, 2)
     return with_outcomes(compare_pairs([pairs]))
 

@@ -78,6 +78,8 @@ def t_test(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> Test:
     error = math.sqrt((x - y).var(ddof=1) * (1 / n + rho / (1 - rho)))
     low, high = scipy.stats.t.interval(0.95, n - 1, loc=mean, scale=error)
     p = 2 * scipy.stats.t.sf(abs(mean) / error, n - 1)
+    if lost_a or lost_b:  # decided without a test
+        low = high = p = math.nan
     rope = 0.01 if metric == "log_likelihood" else 0.01 * (x.mean() + y.mean()) / 2
     return Test(mean, low, high, p, bool(lost_a), bool(lost_b), rope)
 
@@ -85,9 +87,10 @@ def t_test(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> Test:
 def holm(p: Iterable[float]) -> list[float]:
     """Return p-values adjusted by Holm's step-down method."""
     values = [*p]
-    adjusted, largest = [0.0] * len(values), 0.0
-    for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):
-        largest = max(largest, min(1.0, (len(values) - rank) * values[place]))
+    tested = [place for place, value in enumerate(values) if not math.isnan(value)]
+    adjusted, largest = [math.nan] * len(values), 0.0
+    for rank, place in enumerate(sorted(tested, key=values.__getitem__)):
+        largest = max(largest, min(1.0, (len(tested) - rank) * values[place]))
         adjusted[place] = largest
     return adjusted
 

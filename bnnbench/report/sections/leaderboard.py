@@ -54,7 +54,7 @@ PAIR_COLUMNS = blocks.columns(
     {
         "Splits": "{splits}",
         "Ours - published": difference_cell,
-        "Holm": lambda pair: p_value_text(pair["p_holm"]),
+        "Holm p": lambda pair: p_value_text(pair["p_holm"]),
         "Ours": outcome_cell,
     },
     {"Published": "{b}"},

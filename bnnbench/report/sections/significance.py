@@ -12,7 +12,7 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.pair_tables import OUTCOME_COLUMNS
 from bnnbench.report.points import MAX_LINES, Panel, Point
-from bnnbench.results.completeness import ranked_pairs
+from bnnbench.results.completeness import ranked_pairs, tuned_runs
 from bnnbench.results.labels import common_marked_labels, labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.outcomes import SIGNIFICANT, all_pairs, from_both_sides, tally, with_outcomes
@@ -109,6 +109,7 @@ def pairs_of(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
     """Comparisons of all pairs; those by the default metrics are computed once per report."""
     default = printed_in("pairs")
     if not {*metrics} <= {*default}:
-        return with_outcomes(compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics))
+        tested = compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
+        return with_outcomes(tested, barred=tuned_runs(runs.scored))
     pairs = runs.cached(all_pairs)
     return pairs if metrics == default else pairs[pairs["metric"].isin([m.key for m in metrics])]

@@ -15,7 +15,6 @@ import pandas as pd
 
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
-from bnnbench.near_names import list_names
 from bnnbench.results.completeness import TUNED, with_incomplete
 from bnnbench.results.configurations import configuration, without_duplicates
 from bnnbench.results.labels import labels
@@ -147,7 +146,9 @@ def compare_with_reference(
         )
     track, folder = parse_reference(with_reference)
     results = read_reference_results(folder)
-    methods = among_reference(methods, results, runs, others)
+    own_names = {name for one in (runs, others) if one for name in one.scored["method"]}
+    known = dict.fromkeys(sorted({*results.runs["method"], *own_names}))
+    check_known_names("--methods", methods, known)
     table, found = with_track(runs.scored), list[ReferenceComparison]()
     for one in [track] if track else [name for name in TRACKS if name in {*table["track"]}]:
         own = table if track else table[table["track"] == one]
@@ -161,7 +162,8 @@ def compare_with_reference(
         if mine and (comparison := compare_in_track(one, mine, reference, metrics, rope)):
             found.append(comparison)
     own = table[~table["dataset"].isin(results.runs["dataset"])]
-    if others and (local := compare_with_others(with_table(runs, own), others, metrics, rope)):
+    rivals = select_methods(others, methods) if others else None
+    if rivals and (local := compare_with_others(with_table(runs, own), rivals, metrics, rope)):
         found.append(local)
     compared = {run for one in found for run in one.pairs["run_a"]}
     rest = with_table(runs, table[~table.index.isin(compared)])
@@ -176,26 +178,11 @@ def compare_with_reference(
     return Comparisons(tuple(found), left_out)
 
 
-def among_reference(
-    methods: tuple[str, ...], results: ReferenceResults, *own: Runs | None
-) -> tuple[str, ...]:
-    """Return the selected methods that are reference methods.
-
-    Raises:
-        UserError: if one is neither that nor a method of my own runs, or if none is left.
-    """
-    known = {*results.runs["method"]}
-    mine = {name for runs in own if runs is not None for name in runs.scored["method"]}
-    check_known_names("--methods", methods, dict.fromkeys(sorted(known | mine)))
-    selected = tuple(name for name in methods if name in known)
-    if methods and not selected:
-        raise UserError(
-            f"--methods: {', '.join(methods)} {'is' if len(methods) == 1 else 'are'} not among the "
-            f"reference methods (available: {list_names(sorted(known), methods[0])}).",
-            "--methods",
-            "no_reference_method",
-        )
-    return selected
+def select_methods(runs: Runs, methods: tuple[str, ...]) -> Runs | None:
+    """Return the runs of some methods, all of them if none are given; None if there are none."""
+    table = runs.scored
+    rows = table[table["method"].isin(methods)] if methods else table
+    return with_table(runs, rows) if len(rows) else None
 
 
 def compare_with_others(
