@@ -87,21 +87,24 @@ def with_outcomes(
     p = pairs["p_value"].astype(float)[~untested].dropna()
     keys = [pairs.loc[p.index, name] for name in family]
     adjusted = p.groupby(keys).transform(lambda p: holm(p.to_numpy())).reindex(pairs.index)
-    sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
-    significant, is_better = adjusted < SIGNIFICANCE_LEVEL, sign * pairs["difference"] < 0
-    inside = (pairs["low"] >= -pairs["rope"]) & (pairs["high"] <= pairs["rope"])
-    rules = [
+    without_test = [
         (untested, NOT_TESTED),
         (lost_a & lost_b, "undecided"),
         (lost_b, "better"),
         (lost_a, "worse"),
-        (significant & is_better, "better"),
-        (significant, "worse"),
-        (inside, "equivalent"),
     ]
+    rules = [*without_test, *_tested_outcomes(pairs, adjusted)]
     holds, outcomes = [rule[0] for rule in rules], [rule[1] for rule in rules]
     outcome = np.select(holds, outcomes, default="undecided")
     return pairs.assign(p_holm=adjusted, outcome=pd.Series(outcome, pairs.index, dtype=object))
+
+
+def _tested_outcomes(pairs: pd.DataFrame, adjusted: pd.Series) -> list[tuple[pd.Series, str]]:
+    """Return which pairs have which outcome by their test; the first that holds counts."""
+    sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
+    significant, is_better = adjusted < SIGNIFICANCE_LEVEL, sign * pairs["difference"] < 0
+    inside = (pairs["low"] >= -pairs["rope"]) & (pairs["high"] <= pairs["rope"])
+    return [(significant & is_better, "better"), (significant, "worse"), (inside, "equivalent")]
 
 
 def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:

@@ -81,7 +81,8 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
     losses = (metric.sign * rows["mean"]).where(rows["note"] == "")
     rows = rows.assign(rank=losses.groupby(rows["dataset"]).rank())
     best = losses.dropna().groupby(rows["dataset"]).idxmin()
-    pairs = compare_pairs(pairs_with(best, runs, metric), metrics=[metric]).set_index("run_a")
+    pairs = compare_pairs(pairs_with(best, runs, metric), metrics=[metric])
+    pairs = pairs.set_index(pairs["run_a"].rename("run"))
     compared = with_power(pairs)[["difference", "low", "high", "detectable"]].astype(float)
     tested = with_outcomes(pairs[pairs.index.isin(losses.dropna().index)])[["p_holm", "outcome"]]
     order = ["dataset", "rank", "label"]

@@ -137,18 +137,12 @@ def compare_with_reference(
         UserError: if the folder, the track or a method is unknown, reference results lack a metric,
             or no run can be compared.
     """
-    if missing := [metric.key for metric in metrics if metric in COMPUTED]:
-        raise UserError(
-            f"reference results do not contain {missing[0]}; use another --metric, or no "
-            "--with reference.",
-            "--metric",
-            "not_in_reference",
-        )
+    check_stored(metrics)
     track, folder = parse_reference(with_reference)
     results = read_reference_results(folder)
-    own_names = {name for one in (runs, others) if one for name in one.scored["method"]}
-    known = dict.fromkeys(sorted({*results.runs["method"], *own_names}))
-    check_known_names("--methods", methods, known)
+    tables = [results.runs, *(one.scored for one in (runs, others) if one)]
+    known = sorted({str(name) for table in tables for name in table["method"]})
+    check_known_names("--methods", methods, dict.fromkeys(known))
     table, found = with_track(runs.scored), list[ReferenceComparison]()
     for one in [track] if track else [name for name in TRACKS if name in {*table["track"]}]:
         own = table if track else table[table["track"] == one]
@@ -176,6 +170,17 @@ def compare_with_reference(
             "nothing_comparable",
         )
     return Comparisons(tuple(found), left_out)
+
+
+def check_stored(metrics: Sequence[Metric]) -> None:
+    """Raise a `UserError` for a metric that reference results do not contain."""
+    if missing := [metric.key for metric in metrics if metric in COMPUTED]:
+        raise UserError(
+            f"reference results do not contain {missing[0]}; use another --metric, or no "
+            "--with reference.",
+            "--metric",
+            "not_in_reference",
+        )
 
 
 def select_methods(runs: Runs, methods: tuple[str, ...]) -> Runs | None:
