@@ -88,7 +88,7 @@ def heading(pairs: pd.DataFrame, metric: Metric) -> str:
     """Return the title of a metric, with the number of significant differences."""
     title = f"{metric.inline_title} ({metric.better} is better)"
     if pairs.empty:
-        return f"{title}: nothing is tested, since no reference method has the protocol of mine."
+        return f"{title}: nothing is tested; see below."
     counts = pairs["outcome"].value_counts()
     better, worse = (counts.get(outcome, 0) for outcome in SIGNIFICANT)
     return (
