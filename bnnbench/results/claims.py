@@ -10,14 +10,26 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.outcomes import OPPOSITE
-from bnnbench.results.significance import describe_shared_splits
+from bnnbench.results.outcomes import mirrored, with_outcomes
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL, describe_shared_splits
 
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
 
 OTHERWISE = "; contradicted if this is false for three quarters, undecided otherwise"
 """Ends a rule that `is_majority` decides."""
+
+BY_SIGN_TEST = (
+    f" and in more than by chance (two-sided binomial test, p below {SIGNIFICANCE_LEVEL}, taking "
+    "them as independent); contradicted if the opposite is true in as many, undecided otherwise"
+)
+"""Ends a rule that `is_significant_majority` decides."""
+
+CORRECTED = (
+    f"p of the correlated t-test below {SIGNIFICANCE_LEVEL} after Holm's correction over all "
+    "comparisons of the claim"
+)
+"""The test of the comparisons that `compare_together` returns."""
 
 VERDICTS = {True: "confirmed", False: "contradicted", None: "undecided"}
 """Verdicts by what a check returns."""
@@ -184,14 +196,65 @@ def is_majority(count: int, total: int) -> bool | None:
     return False if total - count >= MAJORITY * total else None
 
 
-def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return the rows that compare `a` with `b`, and the number of each outcome of `a`.
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """Return the exact interval of a share (Clopper & Pearson 1934) at `SIGNIFICANCE_LEVEL`.
 
-    `pairs` are from `outcomes.with_outcomes` and `significance.add_names`.
+    A share outside it is rejected by a two-sided binomial test. `total` is positive.
     """
-    rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
-    of_a = rows["outcome"].where(rows["a"] == a, rows["outcome"].replace(OPPOSITE))
-    return rows, Counter(of_a.tolist())
+    from scipy.special import betaincinv
+
+    tail = SIGNIFICANCE_LEVEL / 2
+    low = float(betaincinv(count, total - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, total - count, 1 - tail)) if count < total else 1.0
+    return low, high
+
+
+def is_significant_majority(
+    count: int, opposite: int, equal: int = 0, chance: float = 0.5
+) -> bool | None:
+    """Return whether a count is a majority that chance does not explain.
+
+    Args:
+        count: how many agree with a claim.
+        opposite: how many contradict it.
+        equal: how many do neither.
+        chance: expected share of `count` in `count + opposite` if the claim is about nothing.
+
+    Returns:
+        True, or False for the opposite, if it is at least `MAJORITY` of all and a two-sided
+        binomial test rejects `chance`; None otherwise.
+    """
+    majority = is_majority(count, count + opposite + equal)
+    if majority is None or not count + opposite:
+        return None
+    low, high = share_interval(count, count + opposite)
+    if majority:
+        return True if low > chance else None
+    return False if high < chance and is_majority(opposite, count + opposite + equal) else None
+
+
+def compare_together(
+    pairs: pd.DataFrame, names: Collection[str], others: Collection[str]
+) -> pd.DataFrame:
+    """Return the comparisons of some contenders with others, with p-values adjusted together.
+
+    Args:
+        pairs: from `significance.compare_pairs` and `significance.add_names`.
+        names: the first contenders, in column `a` of the result.
+        others: the second ones, in column `b`; none is one of the first.
+
+    Returns:
+        Columns as of `outcomes.with_outcomes`, with Holm's correction over all rows.
+    """
+    own = pairs[pairs[["a", "b"]].isin([*names, *others]).all(axis=1)]
+    both = pd.concat([own, mirrored(own)], ignore_index=True)
+    rows = both[both["a"].isin(names) & both["b"].isin(others)]
+    return with_outcomes(rows.assign(claim=0), ("claim",))
+
+
+def count_outcomes(rows: pd.DataFrame, a: str, b: str) -> Counter[str]:
+    """Return the number of each outcome of `a` against `b` in rows of `compare_together`."""
+    return Counter(rows.loc[(rows["a"] == a) & (rows["b"] == b), "outcome"].tolist())
 
 
 def describe_outcomes(counts: Mapping[str, int]) -> str:
@@ -214,25 +277,20 @@ def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
 
     More comparisons must be significantly better than worse, and `a` must have the better mean in
     three quarters of them. The claim is contradicted if more are significantly worse. `pairs` are
-    as for `head_to_head`.
+    as for `compare_together`.
     """
-    rows, counts = head_to_head(pairs, a, b)
+    rows = compare_together(pairs, [a], [b])
     if rows.empty:
         return None
-    better = [has_better_mean(row, a) for row in rows.to_dict("records")]
+    counts = count_outcomes(rows, a, b)
+    is_loss = rows["metric"].map(lambda key: BY_KEY[key].better == "lower")
+    better = int(((rows["difference"] < 0) == is_loss)[rows["difference"] != 0].sum())
     evidence = (
-        f"{describe_outcomes(counts)}; better mean in {sum(better)} "
+        f"{describe_outcomes(counts)}; better mean in {better} "
         f"({count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)})"
     )
     holds = more_better(counts)
-    enough = sum(better) >= MAJORITY * len(better)
-    return None if holds and not enough else holds, evidence
-
-
-def has_better_mean(row: Mapping[Any, Any], name: str) -> bool:
-    """Return whether `name`, `a` or `b` of the row, has the better mean."""
-    a_is_higher = (row["difference"] > 0) == (row["a"] == name)
-    return row["difference"] != 0 and a_is_higher == (BY_KEY[row["metric"]].better == "higher")
+    return None if holds and better < MAJORITY * len(rows) else holds, evidence
 
 
 def count_datasets(datasets: int) -> str:

@@ -1,5 +1,7 @@
 """Student's t-tests of means over repetitions, of several together, and of equivalence.
 
+Standard deviations are compared by F tests.
+
 They need means, standard deviations and sizes only, which is all that most sources print.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -25,6 +28,22 @@ T_TEST = f"(two-sided t-test over repetitions, p below {LEVEL}"
 
 ALONE, TOGETHER = f"{T_TEST})", f"{T_TEST} after Holm's correction)"
 """Descriptions of a single test, and of several together."""
+
+
+F_TEST = f"two-sided F test of the variances, p below {LEVEL}"
+"""Description of the test of two standard deviations, which assumes normal repetitions."""
+
+
+class SignedTest(Protocol):
+    """A two-sided test of zero."""
+
+    @property
+    def mean(self) -> float:
+        """The number whose sign is decided."""
+
+    @property
+    def p(self) -> float:
+        """Two-sided p; NaN if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +101,44 @@ def welch(first: Sample, second: Sample) -> MeanTest:
     return MeanTest(first.mean - second.mean, math.sqrt(total), float(freedom))
 
 
+def rank_test(first: pd.Series, second: pd.Series) -> MeanTest:
+    """Return Welch's test of the ranks of the first values minus those of the second.
+
+    Diverged values have no more influence than other large ones. Missing ones are left out.
+    """
+    values = [first.dropna(), second.dropna()]
+    ranks = pd.concat(values).rank().to_numpy()
+    return welch(*(Sample.of(own) for own in np.split(ranks, [len(values[0])])))
+
+
+@dataclass(frozen=True)
+class SpreadTest:
+    """The F test of the variance of one sample against that of another.
+
+    Attributes:
+        first: sample whose variance is the numerator.
+        second: an independent sample.
+    """
+
+    first: Sample
+    second: Sample
+
+    @property
+    def mean(self) -> float:
+        """Logarithm of the ratio of the unbiased variances; NaN if it is unknown."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first, second = (one.size * np.square(one.stderr) for one in (self.first, self.second))
+            return float(np.log(first / second))
+
+    @property
+    def p(self) -> float:
+        """Two-sided p of equal variances; NaN if one is unknown or both are zero."""
+        from scipy.special import fdtr, fdtrc
+
+        point = self.first.size - 1, self.second.size - 1, math.exp(self.mean)
+        return 2 * float(np.minimum(fdtr(*point), fdtrc(*point)))
+
+
 def significant(p: Iterable[float]) -> list[bool]:
     """Return which tests made together are significant, after Holm's correction.
 
@@ -91,7 +148,7 @@ def significant(p: Iterable[float]) -> list[bool]:
     return (holm(found) < LEVEL).tolist()
 
 
-def positive(tests: Iterable[MeanTest]) -> list[bool | None]:
+def positive(tests: Iterable[SignedTest]) -> list[bool | None]:
     """Test together whether means are above zero; False if below, None if undecided."""
     found = [*tests]
     decided = significant(test.p for test in found)

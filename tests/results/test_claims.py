@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from scipy.stats import binomtest
 from support.pairs import pairwise_results
 
 from bnnbench.results.claims import (
@@ -12,8 +13,12 @@ from bnnbench.results.claims import (
     all_hold,
     check_better,
     check_claims,
+    compare_together,
+    count_outcomes,
     is_majority,
+    is_significant_majority,
     most_hold,
+    share_interval,
 )
 
 
@@ -112,6 +117,37 @@ def test_three_quarters_of_a_count_decide(count: int, total: int, expected: bool
     assert is_majority(count, total) is expected
 
 
+@pytest.mark.parametrize(("count", "total"), [(0, 4), (3, 10), (15, 18), (10, 10)])
+def test_the_interval_of_a_share_is_exact(count: int, total: int) -> None:
+    expected = binomtest(count, total).proportion_ci(0.95, method="exact")
+    assert share_interval(count, total) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(
+    ("counts", "chance", "expected"),
+    [
+        ((8, 0), 0.5, Y),
+        ((6, 0), 0.5, Y),
+        ((5, 0), 0.5, U),  # too few
+        ((6, 2), 0.5, U),  # three quarters, by chance
+        ((15, 5), 0.5, Y),
+        ((14, 6), 0.5, U),  # no three quarters
+        ((0, 8), 0.5, N),
+        ((5, 15), 0.5, N),
+        ((2, 6), 0.5, U),
+        ((8, 0, 8), 0.5, U),  # half are equal
+        ((0, 0, 8), 0.5, U),
+        ((8, 0), 0.8, U),
+        ((0, 4), 0.8, N),
+        ((0, 8), 0.1, U),
+    ],
+)
+def test_a_majority_must_not_be_explained_by_chance(
+    counts: tuple[int, ...], chance: float, expected: bool | None
+) -> None:
+    assert is_significant_majority(*counts, chance=chance) is expected
+
+
 @pytest.mark.parametrize(
     ("a", "b", "noise", "expected"),
     [(2, 1, 0.1, Y), (1, 2, 0.1, N), (2, 1, 20, U), (1, 2, 20, U), (1, 1, 0.1, U)],
@@ -123,3 +159,22 @@ def test_better_scores_must_be_significant(
     found = check_better(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), "a", "b")
     assert found is not None and found[0] is expected
     assert check_better(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), "a", "c") is None
+
+
+@pytest.mark.parametrize(("others", "better"), [(("b",), 2), (("b", "c"), 1), (("c",), 0)])
+def test_comparisons_of_a_claim_are_corrected_together(
+    others: tuple[str, ...], better: int
+) -> None:
+    """Two p-values are 0.01 and 0.024; with four comparisons only the first is significant."""
+    pairs = pairwise_results({"a": 1, "b": 1, "c": 1})
+    pairs = pairs[pairs["metric"].isin(["rmse", "log_likelihood"])]
+    pairs = pairs.assign(a=pairs["run_a"], b=pairs["run_b"], p_value=1.0)
+    own = (pairs["a"] == "a") & (pairs["b"] == "b")
+    pairs.loc[own, "p_value"] = [0.01, 0.024]
+    pairs.loc[own, "difference"] = [-1.0, 1.0]
+    for names, rivals, word in ((["a"], others, "better"), (others, ["a"], "worse")):
+        rows = compare_together(pairs, names, rivals)
+        assert len(rows) == 2 * len(others)
+        counts = [count_outcomes(rows, a, b)[word] for a in names for b in rivals]
+        assert sum(counts) == better
+    assert compare_together(pairs.iloc[:0], ["a"], ["b"]).empty

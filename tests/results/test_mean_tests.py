@@ -7,18 +7,20 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
+from scipy.stats import f, rankdata, ttest_1samp, ttest_ind, ttest_rel
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.mean_tests import (
     LEVEL,
     MeanTest,
+    SpreadTest,
     all_positive,
     are_within,
     check_positive,
     one_sample,
     positive,
+    rank_test,
     significant,
     welch,
 )
@@ -127,3 +129,49 @@ def test_equal_values_decide_a_claim_unless_they_are_zero(value: float, holds: b
 def test_two_values_are_too_few() -> None:
     with pytest.raises(NotTestable):
         check_positive(pd.Series([1.0, 2.0, np.nan]), "features", "AUROC of a - b")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "size", "expected"),
+    [
+        (2.0, 1.0, 30, True),
+        (1.0, 2.0, 30, False),
+        (1.1, 1.0, 30, None),
+        (2.0, 1.0, 5, None),
+        (1.0, 0.0, 5, True),
+        (0.0, 0.0, 5, None),
+        (1.0, 2.0, 1, None),
+    ],
+)
+def test_spreads_are_compared_by_f_tests(
+    first: float, second: float, size: int, expected: bool | None
+) -> None:
+    test = SpreadTest(Sample(5.0, first, size), Sample(0.0, second, size))
+    assert positive([test]) == [expected]
+    if first and second and size > 1:
+        tails = (
+            f.cdf(ratio := (first / second) ** 2, size - 1, size - 1),
+            f.sf(ratio, size - 1, size - 1),
+        )
+        assert test.p == pytest.approx(2 * min(tails))
+
+
+def test_spreads_of_samples_of_unequal_size_have_unbiased_variances() -> None:
+    random = np.random.default_rng(0)
+    first, second = random.normal(size=5), random.normal(size=9)
+    ratio = first.var(ddof=1) / second.var(ddof=1)
+    found = SpreadTest(summarise(first), summarise(second))
+    assert found.mean == pytest.approx(math.log(ratio))
+    assert found.p == pytest.approx(2 * min(f.cdf(ratio, 4, 8), f.sf(ratio, 4, 8)))
+
+
+def test_a_diverged_repetition_does_not_decide_a_test_of_ranks() -> None:
+    random = np.random.default_rng(0)
+    low, high = (pd.Series(random.normal(mean, 1, 20)) for mean in (0, 2))
+    low[3], high[4] = 1e9, np.nan
+    ranks = rankdata([*high.dropna(), *low])
+    assert rank_test(high, low).p == pytest.approx(
+        ttest_ind(ranks[:19], ranks[19:], equal_var=False).pvalue
+    )
+    assert positive([rank_test(high, low), rank_test(low, high)]) == [True, False]
+    assert positive([rank_test(low, low)]) == [None]

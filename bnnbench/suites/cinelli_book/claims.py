@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from bnnbench.results.claims import (
+    CORRECTED,
     CheckResult,
     Claim,
     NotTestable,
@@ -19,9 +20,11 @@ from bnnbench.results.claims import (
     all_hold,
     check_better,
     check_claims,
+    compare_together,
     count_datasets,
+    count_outcomes,
+    more_better,
 )
-from bnnbench.results.outcomes import tally
 from bnnbench.results.significance import describe_shared_splits
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, SCORES, BookRuns, geometric_mean
 
@@ -87,14 +90,14 @@ def is_better(a: str, b: str) -> Rule:
 
     return Rule(
         f"{CONFIGURATIONS[a]} is significantly better in more comparisons (data sets x RMSE and "
-        "log-likelihood) than worse, and has the better mean in three quarters; contradicted if it "
-        "is significantly worse in more",
+        f"log-likelihood) than worse ({CORRECTED}), and has the better mean in three quarters; "
+        "contradicted if it is significantly worse in more",
         check,
     )
 
 
 def has_rank(name: str, rank: int) -> Rule:
-    """A configuration has this rank among the six, without ties, in both scores."""
+    """A configuration has this rank among the six in both scores."""
 
     def check(suite: BookRuns) -> CheckResult:
         rows = suite.pairs
@@ -103,24 +106,30 @@ def has_rank(name: str, rank: int) -> Rule:
         if rows.empty:
             names = join_names(list(CONFIGURATIONS))
             raise NotTestable(f"no data set has runs of {names} on all splits")
-        ranks, parts = [], []
-        for metric, counts in tally(rows).groupby("metric", sort=False):
-            counts = counts.set_index("method")
-            net_wins = (counts["better"] - counts["worse"]).sort_values(
-                ascending=False, kind="stable"
+        others = all_except(name)
+        compared = compare_together(rows, [name], others)
+        decisions, parts = [], []
+        for metric, title in SCORES.items():
+            own = compared[compared["metric"] == metric]
+            better = {other: more_better(count_outcomes(own, name, other)) for other in others}
+            ahead, behind, even = (
+                [other for other in others if better[other] is holds]
+                for holds in (False, True, None)
             )
-            ranks.append([net_wins.rank(ascending=False, method=m)[name] for m in ("min", "max")])
-            parts.append(f"{SCORES[str(metric)]}, better - worse: {join_values(net_wins, '+d')}")
+            first, last = 1 + len(ahead), len(CONFIGURATIONS) - len(behind)
+            is_certain = True if first == last else None
+            decisions.append(is_certain if first <= rank <= last else False)
+            lists = {"behind": ahead, "ahead of": behind, "even with": even}
+            words = [f"{word} {join_names(names)}" for word, names in lists.items() if names]
+            parts.append(f"{title}: {', '.join(words)}")
         basis = f"{count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)}"
-        holds = all_hold(
-            True if lowest == highest == rank else (None if lowest <= rank <= highest else False)
-            for lowest, highest in ranks
-        )
-        return holds, f"{'; '.join(parts)} ({basis})"
+        return all_hold(decisions), f"{CONFIGURATIONS[name]}, {'; '.join(parts)} ({basis})"
 
     return Rule(
-        f"rank {rank} without ties by comparisons with the other five, significantly better - "
-        "worse, both in RMSE and in log-likelihood; undecided if it shares this rank",
+        f"rank {rank} both in RMSE and in log-likelihood: {rank - 1 or 'none'} of the other five "
+        f"{'is' if rank == 2 else 'are'} better and the rest worse, significantly in more data "
+        f"sets than the opposite ({CORRECTED}); contradicted if more are better or worse than "
+        "this rank allows",
         check,
     )
 

@@ -1,7 +1,9 @@
 """Rules for the claims of the GVI thesis: each function returns a criterion in words and its check.
 
-Scores are compared by medians over splits, as in the thesis's box plots, because a few failed
-splits dominate the means. Claims about two contenders are also tested by correlated t-tests.
+The thesis compares box plots of splits, so most rules use medians and spreads, on which few failed
+splits have no influence. No claim is decided by them alone: it also needs significant correlated
+t-tests, t-tests over data sets, or a count that chance does not explain. Only the toy, one data set
+without repetitions, has no test.
 """
 
 from __future__ import annotations
@@ -14,20 +16,26 @@ import pandas as pd
 from bnnbench.report.sections.divergence_orders import losses_by_order
 from bnnbench.report.sections.interval_coverage import SMALL_HALF_WIDTH
 from bnnbench.results.claims import (
+    BY_SIGN_TEST,
+    CORRECTED,
     MAJORITY,
     OTHERWISE,
     CheckResult,
     NotTestable,
     Rule,
     all_hold,
+    compare_together,
     count_datasets,
+    count_outcomes,
     describe_outcomes,
-    head_to_head,
     is_majority,
+    is_significant_majority,
     more_better,
     most_hold,
 )
+from bnnbench.results.mean_tests import LEVEL, check_positive, independent_values, positive
 from bnnbench.results.metrics import BY_KEY, printed_in
+from bnnbench.results.outcomes import SIGNIFICANT
 from bnnbench.results.significance import describe_shared_splits, rope_width
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, SCORES, ThesisRuns
 
@@ -37,6 +45,11 @@ Names = tuple[str, ...]
 NLL = ("log_likelihood",)
 
 TOY_DEPTHS = (1, 2, 3)
+
+WITHOUT_TEST = " (on one data set, without a test)"
+"""Ends a rule on the toy, which has one picture and no repetitions."""
+
+DATA_SETS = "data sets"
 
 WELL_CALIBRATED = 0.1
 """The thesis's bound on the difference in coverage at one standard deviation."""
@@ -79,11 +92,19 @@ def scores_at_depth(
     return rows
 
 
-def rank_medians(table: pd.DataFrame) -> tuple[pd.Series, str]:
-    """Return the mean ranks of the columns of `scores_at_depth`, best first, also as text."""
+def compare_at_depth(
+    pairs: pd.DataFrame, names: Names, others: Names, depth: int, metrics: Names = SCORES
+) -> pd.DataFrame:
+    """Return `compare_together` of some contenders with others, at one depth."""
+    rows = pairs[(pairs["depth"] == depth) & pairs["metric"].isin(metrics)]
+    return compare_together(rows, names, others)
+
+
+def mean_ranks(table: pd.DataFrame) -> str:
+    """Return the mean ranks of the columns of `scores_at_depth` in words, best first."""
     mean = table.rank(axis=1).mean().sort_values(kind="stable")
     text = ", ".join(f"{NAMES[str(n)]} {value:.1f}" for n, value in mean.items())
-    return mean, f"mean ranks: {text} ({count_datasets(table.index.get_level_values(0).nunique())})"
+    return f"mean ranks: {text} ({count_datasets(table.index.get_level_values(0).nunique())})"
 
 
 def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> Rule:
@@ -92,17 +113,16 @@ def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> Rule:
     def check(suite: ThesisRuns) -> CheckResult:
         table = scores_at_depth(suite.medians, (a, b), depth, metrics)
         better = int((table[a] < table[b]).sum())
-        rows = suite.pairs[(suite.pairs["depth"] == depth) & suite.pairs["metric"].isin(metrics)]
-        tested, counts = head_to_head(rows, a, b)
-        tests = describe_outcomes(counts) if len(tested) else "no t-test"
+        counts = count_outcomes(compare_at_depth(suite.pairs, (a,), (b,), depth, metrics), a, b)
+        tests = describe_outcomes(counts) if counts else "no t-test"
         evidence = f"better median in {better} of {len(table)}; {tests}"
         holds = more_better(counts)
         return None if holds and better < MAJORITY * len(table) else holds, evidence
 
     return Rule(
         f"{NAMES[a]} is significantly better in more data sets x {join_metrics(metrics)} than "
-        "worse, and has the better median in three quarters; contradicted if it is significantly "
-        "worse in more",
+        f"worse ({CORRECTED}), and has the better median in three quarters; contradicted if it is "
+        "significantly worse in more",
         check,
     )
 
@@ -112,23 +132,22 @@ def is_not_worse(names: Names, b: str, depth: int) -> Rule:
 
     def check(suite: ThesisRuns) -> CheckResult:
         parts, holds = [], []
-        rows = suite.pairs[suite.pairs["depth"] == depth]
+        rows = compare_at_depth(suite.pairs, names, (b,), depth)
         for name in names:
-            tests, counts = head_to_head(rows, name, b)
-            if tests.empty:
+            counts = count_outcomes(rows, name, b)
+            if not counts:
                 raise missing_runs((*names, b), depth)
             parts.append(f"{NAMES[name]} {describe_outcomes(counts)}")
             shown = counts["better"] + counts["equivalent"]
-            enough = shown >= MAJORITY * len(tests) and counts["better"] >= counts["worse"]
+            enough = shown >= MAJORITY * counts.total() and counts["better"] >= counts["worse"]
             holds.append(enough or (None if counts["better"] >= counts["worse"] else False))
-        compared = rows[rows[["a", "b"]].isin([*names, b]).all(axis=1)]
-        evidence = f"against {NAMES[b]}: {'; '.join(parts)} ({describe_shared_splits(compared)})"
+        evidence = f"against {NAMES[b]}: {'; '.join(parts)} ({describe_shared_splits(rows)})"
         return all_hold(holds), evidence
 
     return Rule(
         f"each is significantly better than {NAMES[b]}, or equivalent, in three quarters of data "
-        "sets x RMSE and NLL, and significantly worse in no more than it is better; contradicted "
-        "if one is significantly worse in more",
+        "sets x RMSE and NLL, and significantly worse in no more than it is better "
+        f"({CORRECTED}); contradicted if one is significantly worse in more",
         check,
     )
 
@@ -152,19 +171,32 @@ def has_rank(
         last: whether the last ranks are meant.
         metrics: scores compared.
     """
+    outsiders = tuple(name for name in among if name not in names)
 
     def check(suite: ThesisRuns) -> CheckResult:
-        mean, evidence = rank_medians(scores_at_depth(suite.medians, among, depth, metrics))
-        ends = mean.index[-n_ranks:] if last else mean.index[:n_ranks]
-        return set(ends) <= set(names), evidence
+        table = scores_at_depth(suite.medians, among, depth, metrics)
+        pairs = suite.pairs[suite.pairs["dataset"].isin(table.index.unique(0))]
+        rows = compare_at_depth(pairs, names, outsiders, depth, metrics)
+        decisions, parts = [], []
+        for outsider in outsiders:
+            ahead = [more_better(count_outcomes(rows, name, outsider)) for name in names]
+            before, behind = ahead.count(last is False), ahead.count(last)
+            outranked = True if before >= n_ranks else None
+            decisions.append(False if behind > len(names) - n_ranks else outranked)
+            parts.append(f"{NAMES[outsider]} {ahead.count(True)}, {ahead.count(False)}")
+        evidence = f"number of {join_names(names)} better, worse than: {'; '.join(parts)}"
+        return all_hold(decisions), f"{evidence}; {mean_ranks(table)}"
 
-    end = "last" if last else "first"
-    condition = f"ranks {end}" if n_ranks == 1 else f"take the {end} {n_ranks} ranks"
-    if len(names) > n_ranks:
-        condition = f"one of {join_names(names)} ranks {end}"
+    n_spare = len(names) - n_ranks
+    some, more = f"at least {n_ranks} of ", f"more than {n_spare} of " if n_spare else "any of "
+    if len(names) == 1:
+        some = more = ""
+    words = ("better", "worse") if last else ("worse", "better")
     return Rule(
-        f"{condition} of {len(among)} by the rank of medians, averaged over data sets x "
-        f"{join_metrics(metrics)}",
+        f"each of the other {len(outsiders)} contenders is {words[0]} than {some}"
+        f"{join_names(names)}; contradicted if one is {words[1]} than {more}{join_names(names)}; "
+        f"better: significantly better in more data sets x {join_metrics(metrics)} than worse "
+        f"({CORRECTED})",
         check,
     )
 
@@ -188,17 +220,18 @@ def improves(names: Names, depth: int, metrics: Names = SCORES, *, spread: bool 
         if common.empty:
             raise missing_runs(names, depth)
         change = after.loc[common] - before.loc[common]
-        holds = (change > 0) if spread else (change < 0)
-        total = int(holds.to_numpy().sum())
+        holds, opposite = (change > 0, change < 0) if spread else (change < 0, change > 0)
+        total, contrary = (int(one.to_numpy().sum()) for one in (holds, opposite))
         by_name = ", ".join(f"{NAMES[name]} {holds[name].sum()}" for name in names)
         evidence = f"{'larger' if spread else 'better'} in {total} of {holds.size}"
         evidence += f": {by_name}" * (len(names) > 1)
-        return is_majority(total, holds.size), evidence
+        equal = holds.size - total - contrary
+        return is_significant_majority(total, contrary, equal), evidence
 
     condition = "standard deviation over splits is larger" if spread else "median is better"
     return Rule(
         f"the {condition} than with one layer less in three quarters of "
-        f"{'contenders x ' * (len(names) > 1)}data sets x {join_metrics(metrics)}{OTHERWISE}",
+        f"{'contenders x ' * (len(names) > 1)}data sets x {join_metrics(metrics)}{BY_SIGN_TEST}",
         check,
     )
 
@@ -207,21 +240,24 @@ def most_are_better(b: str, dataset: str, depth: int) -> Rule:
     """Most divergences are better than `b` on one data set, at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
-        table = scores_at_depth(suite.medians, DIVERGENCES, depth)
-        table = table[table.index.get_level_values(0) == dataset]
-        if table.empty:
+        others = tuple(name for name in DIVERGENCES if name != b)
+        pairs = suite.pairs[suite.pairs["dataset"] == dataset]
+        rows = compare_at_depth(pairs, others, (b,), depth)
+        if set(rows["a"]) < set(others):
             raise missing_runs(DIVERGENCES, depth)
-        better = table.drop(columns=b).lt(table[b], axis=0)
         evidence = "; ".join(
-            f"{join_metrics((str(metric),))}: {join_names(list(row.index[row])) or 'none'}"
-            for (_, metric), row in better.iterrows()
+            f"{word} in {join_metrics((metric,))}: {join_names(list(own['a'])) or 'none'}"
+            for word in SIGNIFICANT
+            for metric in SCORES
+            for own in [rows[(rows["metric"] == metric) & (rows["outcome"] == word)]]
         )
-        total = int(better.to_numpy().sum())
-        return is_majority(total, better.size), f"better: {evidence}"
+        decisions = rows["outcome"].map(lambda word: {"better": True, "worse": False}.get(word))
+        return most_hold(decisions), f"significantly {evidence}"
 
     return Rule(
-        f"on {dataset} three quarters of the other divergences x RMSE and NLL have a better "
-        f"median than {NAMES[b]}{OTHERWISE}",
+        f"on {dataset} the other divergences are significantly better than {NAMES[b]} in three "
+        f"quarters of divergences x RMSE and NLL ({CORRECTED}); contradicted if they are "
+        "significantly worse in more than the rest",
         check,
     )
 
@@ -233,15 +269,24 @@ def is_best(names: Names, rivals: Names, depth: int) -> Rule:
     """
 
     def check(suite: ThesisRuns) -> CheckResult:
-        mean, evidence = rank_medians(scores_at_depth(suite.medians, (*names, *rivals), depth))
-        together = mean[list(names)].mean()
-        return bool(
-            together < mean[list(rivals)].min()
-        ), f"{join_names(names)} {together:.1f} on average; {evidence}"
+        table = scores_at_depth(suite.medians, (*names, *rivals), depth)
+        # RMSE and NLL of one data set are not independent.
+        ranks = table.rank(axis=1).groupby(level=0).mean()
+        together = ranks[list(names)].mean(axis=1)
+        tests, parts = zip(
+            *(
+                independent_values(ranks[rival] - together, DATA_SETS, f"rank of {NAMES[rival]}")
+                for rival in rivals
+            ),
+            strict=True,
+        )
+        evidence = f"less mean rank of {join_names(names)}: {'; '.join(parts)}"
+        return all_hold(positive(tests)), evidence
 
     return Rule(
-        f"the mean rank of {join_names(names)} is better than that of each of "
-        f"{join_names(rivals)} (ranks of medians, averaged over data sets x RMSE and NLL)",
+        f"the mean rank of {join_names(names)} is better than the rank of each of "
+        f"{join_names(rivals)} (ranks of medians, averaged over RMSE and NLL; t-tests over data "
+        f"sets, p below {LEVEL} after Holm's correction); contradicted if it is worse than one",
         check,
     )
 
@@ -258,13 +303,15 @@ def gets_closer(names: Names, to: Names, depth: int) -> Rule:
         before, after = gaps
         common = before.index.intersection(after.index)
         evidence = ", ".join(f"{d} from {before[d]:+.2f} to {after[d]:+.2f}" for d in common)
-        nearer = (after[common].abs() < before[common].abs()).sum()
-        return is_majority(int(nearer), len(common)), f"difference of RMSE: {evidence}"
+        start, end = before[common].abs(), after[common].abs()
+        # Between -1 and 1, so that no data set dominates.
+        holds, test = check_positive((start - end) / (start + end), DATA_SETS, "relative decrease")
+        return holds, f"difference of RMSE: {evidence}; {test}"
 
     return Rule(
-        "in three quarters of data sets the mean of the median RMSE of "
-        f"{join_names(names)} is closer to that of {join_names(to)} than with one layer less"
-        f"{OTHERWISE}",
+        f"the difference between the mean of the median RMSE of {join_names(names)} and that of "
+        f"{join_names(to)} is smaller than with one layer less: its decrease, divided by the sum "
+        f"of both differences, is positive (t-test over data sets, p below {LEVEL})",
         check,
     )
 
@@ -295,13 +342,16 @@ def large_orders_are_better() -> Rule:
             f"equal in {signs.count(0)}"
             for family, signs in gains.items()
         )
-        decisions = {1: True, 0: None, -1: False}
-        holds = all_hold(most_hold(decisions[sign] for sign in s) for s in gains.values())
-        return holds, evidence
+        holds = (
+            is_significant_majority(*(signs.count(sign) for sign in (1, -1, 0)))
+            for signs in gains.values()
+        )
+        return all_hold(holds), evidence
 
     return Rule(
         "in every family the mean score over orders above 1 is better than over orders below 1, "
-        "by more than 1 % or 0.01 nats, in three quarters of data sets x RMSE and NLL",
+        "by more than 1 % or 0.01 nats, in three quarters of data sets x RMSE and NLL"
+        f"{BY_SIGN_TEST}",
         check,
     )
 
@@ -311,19 +361,23 @@ def best_order_is_between(low: float, high: float) -> Rule:
 
     def check(suite: ThesisRuns) -> CheckResult:
         scores = list(scores_by_order(suite))
-        best = [float(s.idxmin()) for _, s, rope in scores if s.max() - s.min() > rope]
-        if not best:
+        kept = [losses for _, losses, rope in scores if losses.max() - losses.min() > rope]
+        if not kept:
             raise NotTestable("in no family does the order matter")
-        inside, excluded = sum(low <= order <= high for order in best), len(scores) - len(best)
-        middle = pd.Series(best).median()
-        evidence = f"best order inside in {inside} of {len(best)}, median {middle:g}; "
-        evidence += f"{excluded} left out"
-        return is_majority(inside, len(best)), evidence
+        best = pd.Series([float(losses.idxmin()) for losses in kept])
+        inside = int(best.between(low, high).sum())
+        orders = pd.Series(order for losses in kept for order in losses.index)
+        chance = float(orders.between(low, high).mean())
+        evidence = (
+            f"best order inside in {inside} of {len(best)}, {chance:.0%} by chance, median "
+            f"{best.median():g}; {len(scores) - len(kept)} left out"
+        )
+        return is_significant_majority(inside, len(best) - inside, chance=chance), evidence
 
     return Rule(
         f"the order with the best mean is between {low:g} and {high:g} in three quarters of "
-        "families x data sets x RMSE and NLL, except those whose orders all agree within 1 % or "
-        f"0.01 nats{OTHERWISE}",
+        f"families x data sets x RMSE and NLL{BY_SIGN_TEST}; chance is the share of orders between "
+        "these; cases whose orders all agree within 1 % or 0.01 nats are left out",
         check,
     )
 
@@ -358,7 +412,8 @@ def best_calibrated(names: Names, depth: int) -> Rule:
 
     return Rule(
         f"of {len(DIVERGENCES)} divergences, these have the smallest differences between "
-        f"coverage at one standard deviation and 0.68, each at most {WELL_CALIBRATED}",
+        f"coverage at one standard deviation and 0.68, each at most {WELL_CALIBRATED}"
+        f"{WITHOUT_TEST}",
         check,
     )
 
@@ -381,7 +436,7 @@ def coverage_rises(names: Names, *, falls: bool = False) -> Rule:
     most = f" for three quarters of them{OTHERWISE}" if len(names) > 1 else ""
     return Rule(
         f"coverage at one standard deviation is {'lower' if falls else 'higher'} at depth "
-        f"{TOY_DEPTHS[-1]} than at depth {TOY_DEPTHS[0]}{most}",
+        f"{TOY_DEPTHS[-1]} than at depth {TOY_DEPTHS[0]}{most}{WITHOUT_TEST}",
         check,
     )
 
@@ -408,7 +463,7 @@ def small_intervals_fail() -> Rule:
     return Rule(
         "coverage is below a Gaussian's on average over half-widths of 0.1 to "
         f"{SMALL_HALF_WIDTH - 0.1:g} standard deviations, for three quarters of divergences x "
-        f"depths{OTHERWISE}",
+        f"depths{OTHERWISE}{WITHOUT_TEST}",
         check,
     )
 
@@ -425,4 +480,6 @@ def one_layer_is_best() -> Rule:
         best = criteria.loc[criteria.groupby(["name", "variable"])["value"].idxmin(), "depth"]
         return bool((best == 1).all()), f"smallest at depth 1 in {(best == 1).sum()} of {len(best)}"
 
-    return Rule("BIC, AIC and HQC of every divergence are smallest at depth 1", check)
+    return Rule(
+        f"BIC, AIC and HQC of every divergence are smallest at depth 1{WITHOUT_TEST}", check
+    )

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from bnnbench.results.claims import NotTestable
+from bnnbench.results.mean_tests import check_positive
 from bnnbench.suites.active_learning.claims import beats_random, gains, none_beats_distance
 
 
@@ -43,6 +44,12 @@ def test_methods_that_are_no_networks_may_beat_the_distance() -> None:
     assert none_beats_distance(pd.concat([worse, *others]))[0] is True
     holds, evidence = none_beats_distance(pd.concat([worse, better]))
     assert holds is False and evidence.startswith("1 of 2") and "pbp" in evidence
+
+
+def test_a_gain_that_is_significant_but_within_the_margin_confirms_the_claim() -> None:
+    small = curves("bbb", 0.9 * 0.995)
+    assert check_positive(gains(small, "distance"), "repetitions", "gain")[0] is True
+    assert none_beats_distance(small)[0] is True
 
 
 def test_a_network_whose_interval_reaches_beyond_the_margin_decides_nothing() -> None:

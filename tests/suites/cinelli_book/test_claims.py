@@ -92,6 +92,13 @@ def test_differences_that_are_not_significant_leave_a_claim_undecided() -> None:
         assert (found.verdict, found.evidence) == ("undecided", evidence)
 
 
+def test_a_rank_is_not_refuted_by_chance() -> None:
+    """PBP has the best means, so the three claims about ranks are false, but not significantly."""
+    slight = comparison(strength={"pbp": 7}, noise=20)
+    ranks = [text for text in REFUTED if text.endswith(("overall.", "second best.", "third best."))]
+    assert {claim(slight, text).verdict for text in ranks} == {"undecided"}
+
+
 def test_one_significant_difference_does_not_outweigh_a_mean_that_is_worse() -> None:
     clear = comparison()
     opposite = comparison(strength={"mc_dropout_x1": 5, "mc_dropout_x10": 6}, noise=20)

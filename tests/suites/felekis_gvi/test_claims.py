@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from support.pairs import pairwise_results
 
 from bnnbench.results.claims import Claim, check_claims
@@ -15,6 +20,8 @@ from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 
 TEXTS = [text for text, _, _ in STATEMENTS]
+
+DATA_SETS = ("boston", "concrete", "energy", "yacht")
 
 FIELD = (*DIVERGENCES, "mc_dropout", "deep_ensemble", "sgld")
 
@@ -46,6 +53,12 @@ LEVEL = {1: 200.0, 2: 100.0, 3: 0.0}
 """Scores by depth, to which the rank is added."""
 
 
+@cache
+def ordered_pairs(names: tuple[str, ...], data: str, noise: float) -> pd.DataFrame:
+    """Return the comparisons of contenders that are given from best to worst."""
+    return pairwise_results({name: -place for place, name in enumerate(names)}, data, noise)
+
+
 def suite(
     strength: dict[int, str] | None = None,
     coverage: dict[tuple[str, int], float] | None = None,
@@ -62,7 +75,7 @@ def suite(
     cells = [
         {"dataset": data, "depth": depth, "name": name, "score": height[depth] + place,
          "spread": width[depth]}
-        for data, (depth, names) in product(("boston", "concrete"), order.items())
+        for data, (depth, names) in product(DATA_SETS, order.items())
         for place, name in enumerate(names)
     ]  # fmt: skip
     indexed = pd.DataFrame(cells).set_index(["dataset", "depth", "name"])
@@ -71,17 +84,15 @@ def suite(
         for column in ("score", "spread")
     )
     pairs = pd.concat(
-        pairwise_results({name: -place for place, name in enumerate(names)}, data, noise).assign(
-            depth=depth
-        )
-        for data, (depth, names) in product(("boston", "concrete"), order.items())
+        ordered_pairs(tuple(names), data, noise).assign(depth=depth)
+        for data, (depth, names) in product(DATA_SETS, order.items())
     )
     pairs = pairs.assign(a=pairs["run_a"], b=pairs["run_b"])
     pairs = pairs[pairs["metric"].isin(["rmse", "log_likelihood"])]
     orders = pd.DataFrame([
-        {"dataset": "boston", "divergence_family": family, "order": order_, "rmse_mean": distance,
+        {"dataset": data, "divergence_family": family, "order": order_, "rmse_mean": distance,
          "log_likelihood_mean": -distance}
-        for family in ("alpha", "renyi", "alpha_renyi")
+        for data, family in product(DATA_SETS, ("alpha", "renyi", "alpha_renyi"))
         for order_ in (0.25, 0.5, 1.25, 2.0, 3.0)
         for distance in [abs(order_ - best_order)]
     ])  # fmt: skip
@@ -124,7 +135,7 @@ REFUTED: dict[str, dict[str, Any]] = {
         2, "kl", "js_weight_2"
     ),
     "3 layers: the uncertainty is higher, mainly due to outliers among the runs.": {
-        "spread": {3: 2.0}
+        "spread": {3: 1.5}
     },
     "3 layers: JS and F remain the top performers.": swap(3, "fisher", "kl"),
     "3 layers: TVL and TVU improve both RMSE and NLL.": {"level": {3: 150.0}},
@@ -184,10 +195,14 @@ def test_every_statement_can_hold_and_fail() -> None:
     [
         ("2 layers: JS outperforms KL.", {"noise": 1000}),
         ("1 layer: GVI is as good as SGLD.", {"noise": 1000}),
+        ("2 layers: JS outperforms all others.", {"noise": 1000}),
         (
-            "2 layers, concrete: almost all divergences work better than KL.",
-            swap(2, "kl", "alpha"),
+            "2 layers: JS outperforms all others.",
+            swap(2, "js_weight_2", "fisher") | {"noise": 1000},
         ),
+        ("1 layer: RKL performs worst of all.", {"noise": 1000}),
+        ("3 layers: JS and F remain the top performers.", {"noise": 1000}),
+        ("2 layers, concrete: almost all divergences work better than KL.", {"noise": 1000}),
         (
             "Confidence increases with the number of layers, except for RKL.",
             {"coverage": {(name, 3): 0.4 for name in ("js_weight_2", "kl", "alpha")}},
@@ -221,7 +236,7 @@ def test_orders_with_equal_scores_do_not_confirm_claims() -> None:
     even = whole.orders.assign(rmse_mean=3 + whole.orders["order"] / 1000, log_likelihood_mean=-2.5)
     found = claim(replace(whole, orders=even), TEXTS[0])
     assert found.verdict == "undecided"
-    assert "AR better in 0, worse in 0, equal in 2" in found.evidence
+    assert "AR better in 0, worse in 0, equal in 8" in found.evidence
     assert claim(replace(whole, orders=even), TEXTS[1]).verdict == "not tested"
 
 
@@ -254,3 +269,53 @@ def test_claims_about_all_divergences_depend_on_their_mean_rank(depth: int, text
     assert claim(suite(strength={depth: first + rest}), text).verdict == "contradicted"
     first = "js_weight_2 kl alpha_renyi sgld mc_dropout deep_ensemble alpha"
     assert claim(suite(strength={depth: first + rest}), text).verdict == "confirmed"
+
+
+def noise(seed: int) -> ThesisRuns:
+    """Return runs in which all contenders, depths and orders are equal, except for noise."""
+    random = np.random.default_rng(seed)
+    cells = pd.MultiIndex.from_product(
+        [DATA_SETS, (1, 2, 3), FIELD], names=["dataset", "depth", "name"]
+    )
+    medians, spreads = (
+        pd.DataFrame(random.normal(10, size=(len(cells), 2)), cells, ["rmse", "log_likelihood"])
+        for _ in range(2)
+    )
+    first, second = np.triu_indices(len(FIELD), 1)
+    names = np.array(FIELD)
+    pairs = pd.concat(
+        pd.DataFrame({
+            "dataset": data, "depth": depth, "metric": metric, "a": names[first],
+            "b": names[second], "difference": sign * (losses[first] - losses[second]),
+        })
+        for data, depth in product(DATA_SETS, (1, 2, 3))
+        for metric, sign in (("rmse", 1), ("log_likelihood", -1))
+        for losses in [medians.loc[(data, depth), metric].to_numpy()]
+    )  # fmt: skip
+    error = math.sqrt(2)
+    pairs = pairs.assign(
+        p_value=2 * norm.sf(pairs["difference"].abs() / error), diverged_a=0, diverged_b=0,
+        low=pairs["difference"] - 2 * error, high=pairs["difference"] + 2 * error, rope=0.01,
+        splits=30, of_splits=30,
+    )  # fmt: skip
+    orders = pd.DataFrame([
+        {"dataset": data, "divergence_family": family, "order": order,
+         "rmse_mean": random.normal(10), "log_likelihood_mean": random.normal(-10)}
+        for data, family in product(DATA_SETS, ("alpha", "renyi", "alpha_renyi"))
+        for order in (0.25, 0.5, 1.25, 2.0, 3.0)
+    ])  # fmt: skip
+    return ThesisRuns(orders, medians, spreads, pairs, pd.DataFrame(), pd.DataFrame())
+
+
+@pytest.mark.slow
+def test_noise_seldom_decides_a_claim() -> None:
+    """Without a test, the claims about ranks were contradicted in 9 of 10 simulations."""
+    tested = [one for one in STATEMENTS if one[1] != "5.0.2"]
+    decided = Counter(
+        one.text
+        for seed in range(30)
+        for one in check_claims(tested, noise(seed))
+        if one.verdict != "undecided"
+    )
+    assert max(decided.values()) <= 0.15 * 30
+    assert decided.total() <= 0.1 * 30 * len(tested)

@@ -57,11 +57,11 @@ def test_the_table_compares_with_exact_draws_and_the_thesis(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("without_figures")
 def test_failures_are_counted_and_named(tmp_path: Path) -> None:
-    relu, status = ("estimator=relu_ratio", "schedule=optimal"), [OK, STUCK, STUCK, OK] * 3
-    folder = finished_run(tmp_path, *relu, ends=[1.4, 9.0, 9.0, 1.5] * 3, status=status, page=True)
+    relu, status = ("estimator=relu_ratio", "schedule=optimal"), [OK, STUCK, STUCK, OK] * 5
+    folder = finished_run(tmp_path, *relu, ends=[1.4, 9.0, 9.0, 1.5] * 5, status=status, page=True)
     table, notes = run_table(folder), run_notes(folder)
-    assert table.rows[0][1] == "1.450 ± 0.022" and "12 repetitions, 6 failed" in table.title
-    assert notes[0].startswith("6 of 12 repetitions failed") and STUCK in notes[0]
+    assert table.rows[0][1] == "1.450 ± 0.017" and "20 repetitions, 10 failed" in table.title
+    assert notes[0].startswith("10 of 20 repetitions failed") and STUCK in notes[0]
     assert any(note.startswith("confirmed: C3") for note in notes)
     assert any("iterations 4000" in note for note in notes)
 

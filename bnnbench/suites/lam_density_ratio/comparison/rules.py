@@ -12,8 +12,10 @@ from itertools import combinations
 
 from bnnbench.results.claims import CheckResult, NotTestable, all_hold
 from bnnbench.results.mean_tests import (
+    F_TEST,
     LEVEL,
     MeanTest,
+    SpreadTest,
     are_within,
     one_sample,
     positive,
@@ -78,9 +80,15 @@ ALL_RELU = tuple(
 WELCH = f"Welch's p, by Holm's correction of all, below {LEVEL}"
 """The test of several pairs together."""
 
+RANKS = f"Welch's p of the ranks, by Holm's correction of all, below {LEVEL}"
+"""The test of repetitions of which a few may diverge."""
+
 LOWER_MEAN = f"lower mean average KL, {WELCH}, in every available pair"
 
-LOWER_MEAN_AND_STD = LOWER_MEAN.replace("average KL", "average KL and standard deviation")
+LOWER_MEAN_AND_STD = (
+    f"lower mean average KL and standard deviation (Welch's test; {F_TEST} after Holm's correction "
+    "of all), in every available pair"
+)
 
 EQUIVALENCE_MARGIN = 0.005
 """Difference of the average KL, nats, within which configurations are equivalent."""
@@ -133,6 +141,8 @@ def is_better(
 ) -> Iterator[Case]:
     """Check whether the first configuration of each pair has a significantly lower mean.
 
+    Contradicted if a mean, or standard deviation, is significantly higher.
+
     Args:
         evidence: the runs.
         pairs: the configuration claimed to be better, then the other.
@@ -145,11 +155,13 @@ def is_better(
         raise evidence.not_enough((cell for pair in pairs for cell in pair), table)
     samples = [[evidence.sample(cell, table) for cell in pair] for pair in available]
     tests = [welch(other, better) for better, other in samples]
-    cases = zip(available, samples, tests, positive(tests), strict=True)
-    for pair, (better, other), test, is_lower in cases:
-        stds = f", sd {better.std:.4f} against {other.std:.4f}" if spread else ""
-        text = f"{pair[1].name} minus {pair[0].name}: {test}{stds}"
-        yield is_lower and (better.std < other.std or not spread), text, pair
+    spreads = [SpreadTest(other, better) for better, other in samples if spread]
+    decisions = positive([*tests, *spreads])
+    for k, (pair, (better, other), test) in enumerate(zip(available, samples, tests, strict=True)):
+        text = f"{pair[1].name} minus {pair[0].name}: {test}"
+        if spread:
+            text += f", sd {better.std:.4f} against {other.std:.4f}, p {spreads[k].p:.2g}"
+        yield all_hold(decisions[k :: len(tests)]), text, pair
 
 
 @for_every_case()

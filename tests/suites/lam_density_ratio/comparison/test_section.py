@@ -84,7 +84,7 @@ def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return dict.fromkeys(figures, "<svg/>") | save_and_inline(some)
 
     monkeypatch.setattr(report_writer, "save_and_inline", inline_only)
-    finished_run(tmp_path, OPTIMAL, RELU, ends=THIRTY[:12], status=["ok", "stuck"] * 6)
+    finished_run(tmp_path, OPTIMAL, RELU, ends=THIRTY[:20], status=["ok", "stuck"] * 10)
     joint = "contrast=joint"
     for words in ([], [joint], [joint, "observations=model"]):
         finished_run(tmp_path, QUICK, *words, ends=THIRTY[:5])
@@ -93,7 +93,7 @@ def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "one algorithm" in text and "1.3241" in text and "experiment.observations=model" in text
     assert 'id="density_ratio_fig_5_5-' in report.html.read_text()
     runs = pd.read_csv(report.table("density_ratio_runs"))
-    assert runs["failed"].tolist().count(6) == 1 and len(runs) == 4
+    assert runs["failed"].tolist().count(10) == 1 and len(runs) == 4
     claims = pd.read_csv(report.table("density_ratio_claims"))
     (c3,) = claims.loc[claims["text"].str.startswith("C3"), "verdict"]
     assert c3 == "confirmed"

@@ -1,0 +1,29 @@
+"""Claims about images that need no run, on made-up means and standard deviations."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnnbench.experiment.answer_tables import Sample
+from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import MANY, D, gan_is_better_with_many
+from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import GAN, REVERSE_KL, EstimatorSetting
+
+
+@pytest.mark.parametrize(
+    ("gan", "kl", "expected"),
+    [
+        (Sample(0.04, 0.002, 10), Sample(0.06, 0.01, 10), True),
+        (Sample(0.06, 0.002, 10), Sample(0.04, 0.01, 10), False),  # higher
+        (Sample(0.04, 0.01, 10), Sample(0.06, 0.002, 10), False),  # varies more
+        (Sample(0.04, 0.0021, 10), Sample(0.06, 0.002, 10), None),  # by chance
+        (Sample(0.04, 0.0019, 10), Sample(0.06, 0.002, 10), None),
+        (Sample(0.04, 0.002, 10), Sample(0.041, 0.01, 10), None),
+        (Sample(0.04, 0.002, 2), Sample(0.06, 0.01, 2), None),  # too few repetitions
+    ],
+)
+def test_gan_must_be_significantly_better_and_vary_less(
+    gan: Sample, kl: Sample, expected: bool | None
+) -> None:
+    errors = {EstimatorSetting(MANY, GAN, D): gan, EstimatorSetting(MANY, REVERSE_KL, D): kl}
+    assert gan_is_better_with_many(ImageEvidence(errors))[0] is expected
