@@ -4,7 +4,7 @@ One run is significantly better than another if the two-sided p-value of the cor
 adjusted by Holm's method over all comparisons of one data set and metric, is below
 `SIGNIFICANCE_LEVEL`. Every other pair is equivalent, if its interval lies inside the region of
 practical equivalence, or undecided. A table of all pairs adjusts over all of them, a comparison of
-one run with its rivals over these rivals.
+one run with its rivals over these rivals. Claims adjust over all comparisons that they need.
 """
 
 from __future__ import annotations
