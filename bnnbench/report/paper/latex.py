@@ -9,7 +9,7 @@ from bnnbench.notes import join_words, one_line
 from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
 from bnnbench.report.paper.layout import (
     COLUMN_GAP,
-    OTHER_SPLITS,
+    NOT_TESTED,
     ColumnShape,
     Layout,
     MetricBlock,
@@ -146,30 +146,22 @@ def caption(table: PaperTable) -> str:
     parts = [f"Test {join_words(kinds)}: {scores}."]
     if table.has_comparison:
         parts.append(BOLD_RULE)
-    if table.mine:
+    if table.has_marks:
         parts.append(
             f"$^+$ and $^-$: significantly better or worse than {table.mine} by the same test, "
             f"corrected over all comparisons with {table.mine}; no mark: no significant difference."
         )
-        if table.without_mine:
-            where = join_words(table.without_mine)
-            parts.append(f"There is no comparison with {table.mine} on {where}.")
+    if table.without_mine:
+        where = join_words(table.without_mine)
+        parts.append(f"There is no comparison with {table.mine} on {where}.")
     if any(one.published for one in table.entries):
         sources = f" ({'; '.join(table.sources)})" if table.sources else ""
         parts.append(f"† Published values{sources}, not included in the tests.")
-    if table.other_splits:
-        parts.append(
-            f"{OTHER_SPLITS} On other splits (number in parentheses), so not comparable with the "
-            f"other means on the data set: {join_words(table.other_splits)}."
-        )
+    if table.untested:
+        parts.append(f"{NOT_TESTED} Not tested, and never bold: {join_words(table.untested)}.")
     if table.diverged_runs:
         parts.append(
             f"Diverged splits are excluded from the means: {join_words(table.diverged_runs)}. "
             "Of two methods, one that alone diverged on a split counts as significantly worse."
-        )
-    if table.mixed_runs:
-        runs = join_words(table.mixed_runs)
-        parts.append(
-            f"Several versions of the code computed these means, which are not tested: {runs}."
         )
     return escaped(" ".join(parts))

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.paper_table import NO_SCORE, PaperTable, ScoreCell
+from bnnbench.report.paper.paper_table import PaperTable
 from bnnbench.report.paper.rounding import column_decimals, format_cell
+from bnnbench.report.paper.score_cells import NO_SCORE, ScoreCell
 from bnnbench.results.metrics import Metric
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
@@ -41,8 +42,8 @@ MARK_WIDTH = 0.55
 MAX_ERROR_DIGITS = 3
 """Layouts whose standard errors have more significant digits are used only if no other fits."""
 
-OTHER_SPLITS = "‡"
-"""Mark of a score on other splits than the rest of its data set."""
+NOT_TESTED = "‡"
+"""Mark of a score that is not compared with the others."""
 
 MARKS = {"better": "+", "worse": "-"}
 """Marks of scores that are significantly better or worse than those of the method of `--mine`."""
@@ -248,5 +249,5 @@ def print_column(cells: tuple[ScoreCell, ...]) -> Iterator[PrintedCell]:
     decimals = column_decimals(cells)
     for cell in cells:
         outcome = MARKS.get(cell.against_mine.get("outcome", ""), "")
-        mark = OTHER_SPLITS if cell.other_splits else outcome
+        mark = NOT_TESTED if cell.untested else outcome
         yield PrintedCell(*format_cell(cell, decimals), cell.best, mark)

@@ -16,7 +16,8 @@ from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
 from bnnbench.report.paper.layout import Layout, best_layout
-from bnnbench.report.paper.paper_table import COMPARED, PaperTable
+from bnnbench.report.paper.paper_table import PaperTable
+from bnnbench.report.paper.score_cells import COMPARED
 from bnnbench.report.report_folder import ReportFolder
 
 FILE_STEM = "paper"
