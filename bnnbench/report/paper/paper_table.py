@@ -143,6 +143,25 @@ def paper_table(
     )
 
 
+def check_distinct_names(table: PaperTable) -> None:
+    """Raise a `UserError` if two methods, data sets or metrics are printed under one name."""
+    kinds = {
+        "methods": [(one.method, (one.name, one.published)) for one in table.entries],
+        "data sets": [(name, (text, False)) for name, text in table.datasets.items()],
+        "metrics": [(metric.key, (text, False)) for metric, text in table.metrics.items()],
+    }
+    for kind, names in kinds.items():
+        first: dict[tuple[str, bool], str] = {}
+        for name, printed in names:
+            if (other := first.setdefault(printed, name)) != name:
+                raise UserError(
+                    f"--rename: the {kind} {other} and {name} would both be printed as "
+                    f"{printed[0]!r}; choose different names.",
+                    "--rename",
+                    "same_name",
+                )
+
+
 def check_mine(mine: str, cells: Mapping[CellKey, ScoreCell]) -> None:
     """Raise a `UserError` if the method of `--mine`, unless it is empty, is never tested."""
     own = [cell for key, cell in cells.items() if key[1] == mine and math.isfinite(cell.mean)]

@@ -32,8 +32,8 @@ def write_paper(
     processes: int = 1,
 ) -> Layout:
     """Write all files and return the layout of the table."""
-    layout = best_layout(table)
-    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout, numbers))
+    layout = best_layout(table, numbers)
+    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout))
     write_text(report.table(FILE_STEM), pd.DataFrame(rows(table)).to_csv(index=False))
     figures = {
         f"{FILE_STEM}_{metric.key}": partial(paper_figure, table, metric, error)
