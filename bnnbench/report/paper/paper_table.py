@@ -146,17 +146,19 @@ def paper_table(
 def check_distinct_names(table: PaperTable) -> None:
     """Raise a `UserError` if two methods, data sets or metrics are printed under one name."""
     kinds = {
-        "methods": [(one.method, (one.name, one.published)) for one in table.entries],
+        "methods": [(one.key, (one.name, one.published)) for one in table.entries],
         "data sets": [(name, (text, False)) for name, text in table.datasets.items()],
         "metrics": [(metric.key, (text, False)) for metric, text in table.metrics.items()],
     }
     for kind, names in kinds.items():
         first: dict[tuple[str, bool], str] = {}
         for name, printed in names:
-            if (other := first.setdefault(printed, name)) != name:
+            other, text = first.setdefault(printed, name), printed[0]
+            if other != name:
+                shown = " and ".join(key.partition("\n")[0] for key in (other, name))
                 raise UserError(
-                    f"--rename: the {kind} {other} and {name} would both be printed as "
-                    f"{printed[0]!r}; choose different names.",
+                    f"--rename: the {kind} {shown} would both be printed as "
+                    f"{text!r}; choose different names.",
                     "--rename",
                     "same_name",
                 )

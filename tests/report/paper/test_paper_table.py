@@ -19,6 +19,7 @@ from bnnbench.experiment.split_files import SPLITS
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.layout import best_layout
 from bnnbench.report.paper.paper_table import (
+    check_distinct_names,
     default_name,
     name_in_sentence,
     paper_table,
@@ -109,6 +110,9 @@ def test_renamed_runs_keep_their_differing_settings(tmp_path: Path) -> None:
     table = paper_table(read_runs(tmp_path), METRICS, names={"vadam": "Ours"})
     assert [one.name for one in table.entries] == ["Ours", "Ours, epochs 5"]
     assert any("settings differ: epochs 5" in line for line in table.runs)
+    names = {"vadam": "Ours", "vadam, epochs 5": "Ours"}
+    with raises_user_error("--rename", "same_name"):
+        check_distinct_names(paper_table(read_runs(tmp_path), METRICS, names=names))
 
 
 def test_names_of_metrics_in_columns_and_sentences() -> None:
