@@ -29,8 +29,8 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     """
     from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX
-    from bnnbench.report.paper.layout import PAGE_WIDTH
-    from bnnbench.report.paper.paper_table import paper_table
+    from bnnbench.report.paper.layout import PAGE_HEIGHT, PAGE_WIDTH
+    from bnnbench.report.paper.paper_table import check_distinct_names, paper_table
     from bnnbench.report.paper.paper_writer import write_paper
     from bnnbench.report.report_folder import ReportFolder
     from bnnbench.results.configurations import without_duplicates
@@ -50,20 +50,26 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     if given.reference:
         joined = with_reference_runs(runs, given.reference, metrics)
         runs = filter_runs(joined, RunFilter(run_filter.methods, run_filter.datasets))
-    report_options.check_renames(names, runs)
     note_omitted_runs(runs)
+    report_options.check_renames(names, runs)
     mine = report_options.find_mine(given.mine, runs) if given.mine else ""
     table = paper_table(runs, metrics, run_filter, names, mine)
+    check_distinct_names(table)
     output_dir = given.output_dir
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)
     with report_write_errors(given.path, output_dir):
         layout = write_paper(
             table, report, SIUNITX if given.siunitx else PADDED, given.error_bars, available_cores()
         )
-    if not layout.fits:
+    if not layout.fits_width:
         note(
             f"the table is about {layout.inches:.1f} inches wide, but a page only "
             f"{PAGE_WIDTH:g}: choose fewer --methods, --datasets or --metric, or shorter names."
+        )
+    if not layout.fits_height:
+        note(
+            f"the table is about {layout.height:.1f} inches high, but a page only "
+            f"{PAGE_HEIGHT:g}, with the caption: choose fewer --methods or one --metric."
         )
     print(f"paper: {report.root / 'paper.tex'}")
     return 0

@@ -34,6 +34,7 @@ class Point:
         error: half the width of the interval; NaN if it is unknown.
         filled: whether its marker is filled.
         source: the publication of a published value, drawn as a diamond; empty for our own.
+        mark: printed next to its marker.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Point:
     error: float = math.nan
     filled: bool = True
     source: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,20 @@ MISTAKES = {
     "an unknown metric": (["--metric", "mse"], "--metric", "unknown_name"),
     "a name without text": (["--style", "paper", "--rename", "pbp"], "--rename", "syntax"),
     "an unused name": (["--style", "paper", "--rename", "x=X"], "--rename", "unknown_name"),
+    "one name for two methods": (
+        ["--style", "paper", "--rename", "pbp=Ours", "--rename", "vadam=Ours"],
+        "--rename", "same_name",
+    ),
+    "the name of another method": (
+        ["--style", "paper", "--rename", "pbp=vadam"], "--rename", "same_name",
+    ),
+    "one name for two data sets": (
+        ["--style", "paper", "--rename", "boston=A", "--rename", "yacht=A"],
+        "--rename", "same_name",
+    ),
+    "the name of another metric": (
+        ["--style", "paper", "--rename", "log_likelihood=RMSE"], "--rename", "same_name",
+    ),
     "a name in a report": (["--rename", "pbp=PBP"], "--rename", None),
     "an unknown method to compare with": (
         ["--style", "paper", "--mine", "vadm"], "--mine", "unknown_name",
@@ -140,6 +154,15 @@ def test_a_table_that_is_too_wide_is_written_with_a_note(
     monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
     code, _, errors = command("report", str(outputs), "--style", "paper")
     assert code == 0 and "inches wide" in errors and "--methods" in errors
+
+
+def test_a_table_that_is_too_high_is_written_with_a_note(
+    command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bnnbench.report.paper.layout.PAGE_HEIGHT", 1.6)
+    monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
+    code, _, errors = command("report", str(outputs), "--style", "paper")
+    assert code == 0 and "inches high" in errors and "--methods" in errors
 
 
 def test_parsing_of_names() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bnnbench.report.paper.paper_table import PaperTable, ScoreCell, TableEntry, default_name
+from bnnbench.report.paper.paper_table import PaperTable, TableEntry, default_name
+from bnnbench.report.paper.score_cells import ScoreCell
 from bnnbench.results.metrics import BY_KEY
 
 
@@ -29,7 +30,9 @@ def make_paper_table(
     sign = {"higher": -1, "lower": 1}
     cells = {
         (dataset, one.key, key): ScoreCell(
-            sign[BY_KEY[key].better] * (3.57 + place), 0.23, 1.0, best=place == 0
+            *(sign[BY_KEY[key].better] * (3.57 + place), 0.23, 1.0),
+            best=place == 0,
+            against_best={"outcome": "worse"} if 0 < place < len(ours) else {},
         )
         for dataset in datasets
         for place, one in enumerate((*ours, *theirs))
@@ -38,6 +41,4 @@ def make_paper_table(
     shown = {BY_KEY[key]: default_name(BY_KEY[key]) for key in metrics}
     sources = ("Smith & Co. 2024",) if theirs else ()
     entries = (*ours, *theirs)
-    return PaperTable(
-        datasets, entries, shown, cells, (20,), (), (), (), sources, ("set-0: a, run 1",)
-    )
+    return PaperTable(datasets, entries, shown, cells, (20,), (), sources, ("set-0: a, run 1",))

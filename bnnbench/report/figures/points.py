@@ -143,7 +143,7 @@ def _panel(axes: Axes, panel: Panel, form: Form) -> None:
     for point in panel.points:
         if math.isfinite(point.value):
             shift = SHIFT if point.name in drawn else 0.0
-            _point(axes, point, lines[point.name] + shift, (low, high))
+            _point(axes, point, lines[point.name] + shift, (low, high), form.points)
         drawn.add(point.name)
         if form.values and not point.source:
             place = axes.get_yaxis_transform()
@@ -151,8 +151,13 @@ def _panel(axes: Axes, panel: Panel, form: Form) -> None:
                       fontsize=form.points, color=GREY)  # fmt: skip
 
 
-def _point(axes: Axes, point: Point, line: float, limits: tuple[float, float]) -> None:
-    """Draw a point and its interval, or an arrow at the end of the axis that it is beyond."""
+def _point(
+    axes: Axes, point: Point, line: float, limits: tuple[float, float], points: float
+) -> None:
+    """Draw a point and its interval, or an arrow at the end of the axis that it is beyond.
+
+    `points` is the font size of its mark.
+    """
     colour = "black" if point.source else BLUE
     place = float(np.clip(point.value, *limits))
     beyond = place != point.value
@@ -167,6 +172,9 @@ def _point(axes: Axes, point: Point, line: float, limits: tuple[float, float]) -
         clip_on=not beyond,
         **style,
     )
+    if point.mark:
+        axes.annotate(point.mark, (place, line), (3, 1), textcoords="offset points",
+                      fontsize=0.8 * points)  # fmt: skip
 
 
 def _tick(axes: Axes, room: float, points: float) -> None:

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from bnnbench.notes import join_words, one_line
-from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
+from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
+from bnnbench.report.paper.latex_numbers import NumberFormat
+from bnnbench.report.paper.latex_text import escaped
 from bnnbench.report.paper.layout import (
     COLUMN_GAP,
-    OTHER_SPLITS,
-    ColumnShape,
+    NOT_TESTED,
     Layout,
     MetricBlock,
-    PrintedCell,
 )
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
-from bnnbench.report.renderers.latex import cell
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.significance import SIGNIFICANCE_LEVEL
-
-SYMBOLS = (
-    *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "eta", "theta", "kappa"),
-    *("lambda", "mu", "nu", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega"),
-    *("Gamma", "Delta", "Lambda", "Sigma", "Phi", "Psi", "Omega", "ell", "infty", "pm", "times"),
-    *("cdot", "le", "ge", "approx", "to", "dagger", "ddagger", "hat", "bar", "tilde", "mathrm"),
-    *("mathbf", "mathcal", "mathbb"),
-)
-"""Commands in formulas of names. Others could read a file or run a program."""
-
-FORMULA = re.compile(rf"(\$(?:[^$\\^%#&]|\^(?!\^)|\\(?:{'|'.join(SYMBOLS)})(?![A-Za-z]))+\$)")
 
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}
 
@@ -44,13 +31,12 @@ BOLD_RULE = (
 )
 
 
-def latex_document(
-    table: PaperTable, layout: Layout, numbers: NumberFormat = PADDED, label: str = "results"
-) -> str:
+def latex_document(table: PaperTable, layout: Layout, label: str = "results") -> str:
     """The LaTeX file: required packages and runs as comments, then the table.
 
     The table has the label `tab:LABEL`.
     """
+    numbers = layout.numbers
     place = "table*" if layout.wide else "table"
     lines = [
         numbers.packages,
@@ -61,17 +47,17 @@ def latex_document(
         rf"\smallskip\{layout.size}",
         rf"\setlength{{\tabcolsep}}{{{COLUMN_GAP / 2:g}pt}}",
         *numbers.setup,
-        *(stacked if layout.stacked else side_by_side)(layout, numbers),
+        *(stacked if layout.stacked else side_by_side)(layout),
         rf"\end{{{place}}}",
         "",
     ]
     return "\n".join(lines)
 
 
-def side_by_side(layout: Layout, numbers: NumberFormat) -> Iterator[str]:
+def side_by_side(layout: Layout) -> Iterator[str]:
     """A group of columns for each metric."""
     count = len(layout.column_labels)
-    yield tabular(layout, numbers)
+    yield tabular(layout)
     yield r"\toprule"
     groups = [rf"\multicolumn{{{count}}}{{c}}{{{title(block)}}}" for block in layout.blocks]
     yield " & ".join(["", *groups]) + r" \\"
@@ -81,29 +67,29 @@ def side_by_side(layout: Layout, numbers: NumberFormat) -> Iterator[str]:
     yield r"\midrule"
     for place, row_label in enumerate(layout.row_labels):
         cells = [cell for block in layout.blocks for cell in block.rows[place]]
-        yield row(row_label, cells, layout.shapes, numbers)
+        yield row(row_label, cells, layout.shapes, layout.numbers)
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def stacked(layout: Layout, numbers: NumberFormat) -> Iterator[str]:
+def stacked(layout: Layout) -> Iterator[str]:
     """A group of rows for each metric."""
     count = len(layout.column_labels)
-    yield tabular(layout, numbers)
+    yield tabular(layout)
     yield r"\toprule"
     yield header_row(layout, 1)
     for block in layout.blocks:
         yield r"\midrule"
         yield rf"\multicolumn{{{count + 1}}}{{@{{}}l}}{{\textit{{{title(block)}}}}} \\"
         for row_label, cells in zip(layout.row_labels, block.rows, strict=True):
-            yield row(row_label, cells, layout.shapes, numbers)
+            yield row(row_label, cells, layout.shapes, layout.numbers)
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def tabular(layout: Layout, numbers: NumberFormat) -> str:
+def tabular(layout: Layout) -> str:
     """The beginning of the table, with the types of its columns."""
-    return rf"\begin{{tabular}}{{@{{}}l{''.join(map(numbers.column, layout.shapes))}@{{}}}}"
+    return rf"\begin{{tabular}}{{@{{}}l{''.join(map(layout.numbers.column, layout.shapes))}@{{}}}}"
 
 
 def header_row(layout: Layout, times: int) -> str:
@@ -128,12 +114,6 @@ def row(
     return " & ".join([escaped(row_label), *scores]) + r" \\"
 
 
-def escaped(text: str) -> str:
-    """Escape text for LaTeX, except formulas of `SYMBOLS` between two `$`."""
-    parts = FORMULA.split(text)
-    return "".join(part if place % 2 else cell(part) for place, part in enumerate(parts))
-
-
 def caption(table: PaperTable) -> str:
     """The caption: metrics, statistics, meaning of bold, and published sources."""
     kinds = [
@@ -146,30 +126,22 @@ def caption(table: PaperTable) -> str:
     parts = [f"Test {join_words(kinds)}: {scores}."]
     if table.has_comparison:
         parts.append(BOLD_RULE)
-    if table.mine:
+    if table.has_marks:
         parts.append(
             f"$^+$ and $^-$: significantly better or worse than {table.mine} by the same test, "
             f"corrected over all comparisons with {table.mine}; no mark: no significant difference."
         )
-        if table.without_mine:
-            where = join_words(table.without_mine)
-            parts.append(f"There is no comparison with {table.mine} on {where}.")
+    if table.without_mine:
+        where = join_words(table.without_mine)
+        parts.append(f"There is no comparison with {table.mine} on {where}.")
     if any(one.published for one in table.entries):
         sources = f" ({'; '.join(table.sources)})" if table.sources else ""
         parts.append(f"† Published values{sources}, not included in the tests.")
-    if table.other_splits:
-        parts.append(
-            f"{OTHER_SPLITS} On other splits (number in parentheses), so not comparable with the "
-            f"other means on the data set: {join_words(table.other_splits)}."
-        )
+    if table.untested:
+        parts.append(f"{NOT_TESTED} Not tested, and never bold: {join_words(table.untested)}.")
     if table.diverged_runs:
         parts.append(
             f"Diverged splits are excluded from the means: {join_words(table.diverged_runs)}. "
             "Of two methods, one that alone diverged on a split counts as significantly worse."
-        )
-    if table.mixed_runs:
-        runs = join_words(table.mixed_runs)
-        parts.append(
-            f"Several versions of the code computed these means, which are not tested: {runs}."
         )
     return escaped(" ".join(parts))

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.layout import ColumnShape, PrintedCell, split_number
+from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell, split_number
 from bnnbench.report.renderers.latex import cell
 
 SYMBOLS = {"‡": r"\ddagger"}
 """Marks in math mode that are not the same as in text."""
+
+MARK_WIDTH = 0.75
+"""Width of a superscript mark in ems, at most."""
+
+BOLD_WIDTHS = {".": 0.28, "-": 0.78, "±": 1.23}
+"""Character widths of `\\mathbf` in ems, except digits."""
+
+BOLD_MATH_WIDTHS = {".": 0.32, "-": 1.0, "±": 1.42}
+"""Character widths of `\\boldmath` in ems, except digits."""
+
+BOLD_DIGIT_WIDTH = 0.575
+"""Width of a bold digit in ems."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +35,20 @@ class NumberFormat:
         setup: lines before the table.
         column: the type of a column, from its shape.
         score: a cell, from the formatted score and the shape of its column.
+        ems: the approximate width of a column with bold digits, in ems of a ten-point font.
     """
 
     packages: str
     setup: tuple[str, ...]
     column: Callable[[ColumnShape], str]
     score: Callable[[PrintedCell, ColumnShape], str]
+    ems: Callable[[ColumnShape], float]
+
+
+def shape_ems(widths: Mapping[str, float], shape: ColumnShape) -> float:
+    """Return the width of a shape with bold digits, in ems; `widths` are of other characters."""
+    width = sum(widths.get(sign, BOLD_DIGIT_WIDTH) for sign in shape.text)
+    return width + MARK_WIDTH * shape.marked
 
 
 def padded_score(score: PrintedCell, shape: ColumnShape) -> str:
@@ -81,11 +102,16 @@ def siunitx_column(shape: ColumnShape) -> str:
 
 
 def siunitx_score(score: PrintedCell, shape: ColumnShape) -> str:
-    """Return a score that siunitx aligns."""
+    """Return a score that siunitx aligns.
+
+    The error of a mean with fewer decimals is text: siunitx would append zeros to the mean.
+    """
     if score.mean == MISSING:
         return f"{{{cell(MISSING)}}}"
     bold = r"\boldmath " if score.best else ""
     error = f" +- {score.error}" if score.error else ""
+    if error and len(split_number(score.mean)[1]) < len(split_number(score.error)[1]):
+        error = rf" {{\mbox{{${{}} \pm {score.error}$}}}}"
     mark = f" {{$^{{{symbol(score)}}}$}}" if score.mark else ""
     return bold + score.mean + error + mark
 
@@ -104,6 +130,7 @@ PADDED = NumberFormat(
     ),
     column=lambda shape: "c",
     score=padded_score,
+    ems=partial(shape_ems, BOLD_WIDTHS),
 )
 """Fixed decimals and empty space; no package."""
 
@@ -115,5 +142,6 @@ SIUNITX = NumberFormat(
     ),
     column=siunitx_column,
     score=siunitx_score,
+    ems=partial(shape_ems, BOLD_MATH_WIDTHS),
 )
 """Columns `S` of the package siunitx."""

@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.paper_table import NO_SCORE, PaperTable, ScoreCell
+from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
+from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
+from bnnbench.report.paper.latex_text import text_ems
+from bnnbench.report.paper.paper_table import PaperTable
 from bnnbench.report.paper.rounding import column_decimals, format_cell
+from bnnbench.report.paper.score_cells import NO_SCORE, ScoreCell
 from bnnbench.results.metrics import Metric
 
-COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
-"""Widths in inches in the narrowest common style (ICML)."""
+COLUMN_WIDTH, PAGE_WIDTH, PAGE_HEIGHT = 3.25, 6.75, 9.0
+"""Sizes in inches in the narrowest common style (ICML)."""
 
-FONT_SIZES = {"small": 9.0, "footnotesize": 8.0, "scriptsize": 7.0}
-"""LaTeX font sizes in points, for a document with ten-point text."""
+FONT_SIZES = {"small": (9.5, 11.0), "footnotesize": (8.75, 9.5), "scriptsize": (8.3, 8.0)}
+"""LaTeX font sizes, in a document with ten-point text: width of an em of the ten-point font, whose
+glyphs are narrower in relation to their size, and distance of lines, in points. The widths are up
+to 3 % too large, so that a table is not wider than estimated."""
+
+CAPTION_HEIGHT = 1.5
+"""Inches for a caption of eight lines and the space around it."""
+
+RULE_SPACE = 16.0
+"""Points around the rules of the table and above it; half of it around the rule of a metric."""
+
+ARROW_WIDTH = 0.9
+"""Width of an arrow and the space before it, in ems."""
 
 POINTS_PER_INCH = 72.27
 """In LaTeX."""
@@ -22,100 +36,14 @@ POINTS_PER_INCH = 72.27
 COLUMN_GAP = 6.0
 """Points between two columns, twice `tabcolsep`."""
 
-GLYPH_WIDTHS = {
-    **dict.fromkeys("ijl'|.,:", 0.29),
-    **dict.fromkeys("frst()[] _", 0.38),
-    **dict.fromkeys("mw", 0.8),
-    **dict.fromkeys("-+=", 0.78),
-    **dict.fromkeys("MW", 0.95),
-    "±": 1.22,
-}
-"""Character widths in Computer Modern, in ems, where they differ from the defaults below."""
-
-CAPITAL_WIDTH, DEFAULT_WIDTH, BOLD_WIDTH = 0.72, 0.5, 0.575
-"""Widths of capitals, of other characters, and of bold digits, in ems."""
-
-MARK_WIDTH = 0.55
-"""Width of a superscript mark in ems."""
-
 MAX_ERROR_DIGITS = 3
 """Layouts whose standard errors have more significant digits are used only if no other fits."""
 
-OTHER_SPLITS = "‡"
-"""Mark of a score on other splits than the rest of its data set."""
+NOT_TESTED = "‡"
+"""Mark of a score that is not compared with the others."""
 
 MARKS = {"better": "+", "worse": "-"}
 """Marks of scores that are significantly better or worse than those of the method of `--mine`."""
-
-
-@dataclass(frozen=True)
-class PrintedCell:
-    """A formatted cell."""
-
-    mean: str
-    error: str = ""
-    best: bool = False
-    mark: str = ""
-
-    @property
-    def error_digits(self) -> int:
-        """The number of significant digits of the standard error."""
-        return len(self.error.replace(".", "").lstrip("0"))
-
-
-def split_number(text: str) -> tuple[str, str]:
-    """Split a number at its decimal point, which belongs to the second part."""
-    whole, point, decimals = text.partition(".")
-    return whole, point + decimals
-
-
-@dataclass(frozen=True)
-class ColumnShape:
-    """A number as long as the longest parts of all cells in a column.
-
-    Attributes:
-        sign: `-` if a mean is negative.
-        whole: zeros for the digits before the decimal point of a mean.
-        fraction: the decimal point and zeros for the decimals of a mean.
-        error_whole: as `whole`, for a standard error.
-        error_fraction: as `fraction`, for a standard error.
-        marked: whether a cell has a mark.
-    """
-
-    sign: str = ""
-    whole: str = ""
-    fraction: str = ""
-    error_whole: str = ""
-    error_fraction: str = ""
-    marked: bool = False
-
-    @classmethod
-    def of(cls, cells: Iterable[PrintedCell]) -> ColumnShape:
-        """Return the shape of a column."""
-        cells = [cell for cell in cells if cell.mean != MISSING]
-        means = [split_number(cell.mean) for cell in cells]
-        errors = [split_number(cell.error) for cell in cells]
-        return cls(
-            sign="-" if any(whole.startswith("-") for whole, _ in means) else "",
-            whole=longest(whole.removeprefix("-") for whole, _ in means),
-            fraction=longest(fraction for _, fraction in means),
-            error_whole=longest(whole for whole, _ in errors),
-            error_fraction=longest(fraction for _, fraction in errors),
-            marked=any(cell.mark for cell in cells),
-        )
-
-    @property
-    def ems(self) -> float:
-        """Approximate width, with bold digits."""
-        error = f"±{self.error_whole}{self.error_fraction}" if self.error_whole else ""
-        width = ems(f"{self.sign}{self.whole}{self.fraction}{error}", bold=True)
-        return width + MARK_WIDTH * self.marked
-
-
-def longest(digits: Iterable[str]) -> str:
-    """Return the longest text, with zeros as digits."""
-    found = max(digits, key=len, default="")
-    return "".join("0" if sign.isdigit() else sign for sign in found)
 
 
 @dataclass(frozen=True)
@@ -143,6 +71,7 @@ class Layout:
         corner: heading of the row labels.
         blocks: one for each metric.
         stacked: whether blocks are printed below each other instead of side by side.
+        numbers: how numbers are aligned.
         size: a key of `FONT_SIZES`.
     """
 
@@ -151,6 +80,7 @@ class Layout:
     corner: str
     blocks: tuple[MetricBlock, ...]
     stacked: bool
+    numbers: NumberFormat = PADDED
     size: str = "small"
 
     @property
@@ -164,14 +94,23 @@ class Layout:
     @property
     def inches(self) -> float:
         """Approximate width."""
-        first = max(ems(text) for text in (*self.row_labels, self.corner))
-        labels = self.column_labels * (len(self.shapes) // len(self.column_labels))
+        em, _ = FONT_SIZES[self.size]
+        first = max(text_ems(text) for text in (*self.row_labels, self.corner))
+        count = len(self.column_labels)
+        labels = self.column_labels * (len(self.shapes) // count)
         columns = [
-            max(ems(label), shape.ems) for label, shape in zip(labels, self.shapes, strict=True)
+            em * max(text_ems(label), self.numbers.ems(shape))
+            for label, shape in zip(labels, self.shapes, strict=True)
         ]
-        return (
-            (first + sum(columns)) * FONT_SIZES[self.size] + COLUMN_GAP * len(columns)
-        ) / POINTS_PER_INCH
+        titles = [em * (text_ems(block.title) + ARROW_WIDTH) for block in self.blocks]
+        groups = [
+            sum(columns[start : start + count]) + COLUMN_GAP * count
+            for start in range(0, len(columns), count)
+        ]
+        if self.stacked:
+            return max(em * first + groups[0], *titles) / POINTS_PER_INCH
+        width = sum(map(max, groups, (title + COLUMN_GAP for title in titles)))
+        return (em * first + width) / POINTS_PER_INCH
 
     @property
     def wide(self) -> bool:
@@ -179,9 +118,28 @@ class Layout:
         return self.inches > COLUMN_WIDTH
 
     @property
+    def height(self) -> float:
+        """Approximate height in inches, without the caption."""
+        _, line = FONT_SIZES[self.size]
+        count = len(self.blocks) if self.stacked else 1
+        lines = 1 + count * len(self.row_labels) + (count if self.stacked else 1)
+        space = RULE_SPACE * (1 + count / 2)
+        return (lines * line + space) / POINTS_PER_INCH
+
+    @property
+    def fits_width(self) -> bool:
+        """Whether the table is at most as wide as a page."""
+        return self.inches <= PAGE_WIDTH
+
+    @property
+    def fits_height(self) -> bool:
+        """Whether the table and `CAPTION_HEIGHT` are at most as high as a page."""
+        return self.height + CAPTION_HEIGHT <= PAGE_HEIGHT
+
+    @property
     def fits(self) -> bool:
         """Whether the table fits a page."""
-        return self.inches <= PAGE_WIDTH
+        return self.fits_width and self.fits_height
 
     @property
     def readable(self) -> bool:
@@ -190,31 +148,26 @@ class Layout:
         return all(cell.error_digits <= MAX_ERROR_DIGITS for cell in cells)
 
 
-def ems(text: str, bold: bool = False) -> float:
-    """Approximate width of a text in ems."""
-    default = BOLD_WIDTH if bold else DEFAULT_WIDTH
-    return sum(
-        GLYPH_WIDTHS.get(sign, CAPITAL_WIDTH if sign.isupper() else default) for sign in text
-    )
-
-
-def best_layout(table: PaperTable) -> Layout:
-    """Choose the first layout that fits, or else the narrowest.
+def best_layout(table: PaperTable, numbers: NumberFormat = PADDED) -> Layout:
+    """Choose the first layout that fits a page, or else its width, or else the narrowest.
 
     In order of preference: readable standard errors, one column, larger font, metrics side by side,
     data sets as rows.
     """
-    candidates = list(layouts(table))
+    candidates = list(layouts(table, numbers))
     small, foot, script = (
         [replace(layout, size=size) for layout in candidates] for size in FONT_SIZES
     )
     in_column = [layout for layout in (*small, *foot) if not layout.wide]
-    on_page = [layout for layout in (*small, *foot, *script) if layout.fits]
-    fitting = [*in_column, *on_page] or [min(script, key=lambda layout: layout.inches)]
+    on_page = [layout for layout in (*small, *foot, *script) if layout.fits_width]
+    ordered = [*in_column, *on_page]
+    lowest = sorted(ordered, key=lambda layout: layout.height)[:1]
+    fitting = [layout for layout in ordered if layout.fits_height] or lowest
+    fitting = fitting or [min(script, key=lambda layout: layout.inches)]
     return next((layout for layout in fitting if layout.readable), fitting[0])
 
 
-def layouts(table: PaperTable) -> Iterator[Layout]:
+def layouts(table: PaperTable, numbers: NumberFormat = PADDED) -> Iterator[Layout]:
     """Yield all layouts, with data sets or methods as rows."""
     datasets = tuple(table.datasets.values())
     methods = tuple(f"{one.name}†" if one.published else one.name for one in table.entries)
@@ -233,8 +186,8 @@ def layouts(table: PaperTable) -> Iterator[Layout]:
         metric_block(metric, title, scores[metric]) for metric, title in table.metrics.items()
     )
     for stacked in (False, True) if len(table.metrics) > 1 else (False,):
-        yield Layout(methods, datasets, "Data set", by_dataset, stacked)
-        yield Layout(datasets, methods, "Method", by_method, stacked)
+        yield Layout(methods, datasets, "Data set", by_dataset, stacked, numbers)
+        yield Layout(datasets, methods, "Method", by_method, stacked, numbers)
 
 
 def metric_block(metric: Metric, title: str, columns: Iterable[Iterable[ScoreCell]]) -> MetricBlock:
@@ -248,5 +201,5 @@ def print_column(cells: tuple[ScoreCell, ...]) -> Iterator[PrintedCell]:
     decimals = column_decimals(cells)
     for cell in cells:
         outcome = MARKS.get(cell.against_mine.get("outcome", ""), "")
-        mark = OTHER_SPLITS if cell.other_splits else outcome
+        mark = NOT_TESTED if cell.untested else outcome
         yield PrintedCell(*format_cell(cell, decimals), cell.best, mark)

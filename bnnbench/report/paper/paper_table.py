@@ -4,55 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.completeness import code_counts, comparable_losses, ranked_pairs
+from bnnbench.notes import join_words
+from bnnbench.report.paper.score_cells import CellKey, ScoreCell, own_cells
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import compare_with, not_significantly_worse
-from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import compare_pairs
-from bnnbench.results.split_summary import STATISTICS
-
-COMPARED = ("difference", "low", "high", "p_holm", "outcome")
-"""Columns of `outcomes.compare_with` that a cell keeps."""
-
-CellKey = tuple[str, str, str]
-"""Data set, key of the entry, key of the metric."""
-
-
-@dataclass(frozen=True)
-class ScoreCell:
-    """One score over splits, in original units.
-
-    Attributes:
-        mean: mean over splits.
-        stderr: standard error of the mean, or NaN.
-        std: standard deviation over splits, or NaN.
-        best: whether the mean is the best or `outcomes.not_significantly_worse`.
-        decimals: number of decimals of a published mean; None for our own.
-        other_splits: whether the splits are not those of the other runs on the data set.
-        against_best: columns of the comparison with the best mean (`COMPARED`); empty if there is
-            none.
-        against_mine: as `against_best`, with the method of `--mine`.
-    """
-
-    mean: float
-    stderr: float
-    std: float
-    best: bool = False
-    decimals: int | None = None
-    other_splits: bool = False
-    against_best: Mapping[str, Any] = field(default_factory=dict)
-    against_mine: Mapping[str, Any] = field(default_factory=dict)
-
-
-NO_SCORE = ScoreCell(math.nan, math.nan, math.nan)
+from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -83,12 +45,11 @@ class PaperTable:
         cells: the scores; some may be missing.
         splits: the distinct numbers of splits of the runs, ascending.
         diverged_runs: a description of each run with diverged splits.
-        mixed_runs: a description of each run that several versions of the code computed.
-        other_splits: a description of each run whose splits differ from those of its data set.
         sources: the distinct sources of published values.
         runs: a comment on each run: data set, label, digest and differing settings.
         mine: the printed name of the method with which all others are compared, or empty.
-        without_mine: printed names of the data sets on which there is no such comparison.
+        without_mine: printed names of the data sets on which other means are not compared with it,
+            with the metrics unless it is all of them.
     """
 
     datasets: Mapping[str, str]
@@ -97,8 +58,6 @@ class PaperTable:
     cells: Mapping[CellKey, ScoreCell]
     splits: tuple[int, ...]
     diverged_runs: tuple[str, ...]
-    mixed_runs: tuple[str, ...]
-    other_splits: tuple[str, ...]
     sources: tuple[str, ...]
     runs: tuple[str, ...]
     mine: str = ""
@@ -106,10 +65,29 @@ class PaperTable:
 
     @property
     def has_comparison(self) -> bool:
-        """Whether any two of our runs have the same data set and metric."""
-        own = {entry.key for entry in self.entries if not entry.published}
-        scores = [key[::2] for key in self.cells if key[1] in own]
-        return len(scores) > len(set(scores))
+        """Whether any score is compared with the best."""
+        return any(cell.against_best for cell in self.cells.values())
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether any score is compared with that of the method of `--mine`."""
+        return any(cell.against_mine for cell in self.cells.values())
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """A description of the runs of each method that are not tested, with the reason.
+
+        For example `Vadam on boston and yacht (8 of 20 splits)`.
+        """
+        names = {one.key: one.name for one in self.entries}
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for (dataset, key, _), cell in self.cells.items():
+            if cell.untested:
+                places = found.setdefault((names[key], cell.untested), {})
+                places[self.datasets[dataset]] = None
+        return tuple(
+            f"{name} on {join_words(places)} ({reason})" for (name, reason), places in found.items()
+        )
 
 
 def paper_table(
@@ -129,6 +107,9 @@ def paper_table(
         names: printed names by method, label, data set or metric.
         mine: the label of the run on each data set with which the others are compared; none if
             empty.
+
+    Raises:
+        UserError: if that run is tested on no data set.
     """
     names = names or {}
     table = runs.scored.assign(label=labels(runs.scored))
@@ -146,23 +127,82 @@ def paper_table(
     places = {method: place for place, method in enumerate(run_filter.methods)}
     entries.sort(key=lambda e: (places.get(e.method, len(places)), e.published, e.key))
     cells = dict([*own_cells(runs, table, metrics, mine), *published_cells(published)])
-    compared = {key[0] for key, cell in cells.items() if cell.against_mine}
+    check_mine(mine, cells)
+    shown = {metric: names.get(metric.key, default_name(metric)) for metric in metrics}
     return PaperTable(
         datasets={name: names.get(name, name) for name in datasets},
         entries=tuple(entries),
-        metrics={metric: names.get(metric.key, default_name(metric)) for metric in metrics},
+        metrics=shown,
         cells=cells,
         splits=tuple(sorted({int(count) for count in table["splits"]})),
         diverged_runs=tuple(diverged_runs(table, names)),
-        mixed_runs=tuple(mixed_runs(table, names)),
-        other_splits=tuple(other_splits(runs, table, names)),
         sources=tuple(source for source in dict.fromkeys(sources) if source),
         runs=tuple(run_comments(table)),
         mine=display_name(mine, ours[mine], names) if mine else "",
-        without_mine=tuple(
-            names.get(name, name) for name in datasets if mine and name not in compared
-        ),
+        without_mine=tuple(without_mine(mine, cells, shown, names)) if mine else (),
     )
+
+
+def check_distinct_names(table: PaperTable) -> None:
+    """Raise a `UserError` if two methods, data sets or metrics are printed under one name."""
+    kinds = {
+        "methods": [(one.key, (one.name, one.published)) for one in table.entries],
+        "data sets": [(name, (text, False)) for name, text in table.datasets.items()],
+        "metrics": [(metric.key, (text, False)) for metric, text in table.metrics.items()],
+    }
+    for kind, names in kinds.items():
+        first: dict[tuple[str, bool], str] = {}
+        for name, printed in names:
+            other, text = first.setdefault(printed, name), printed[0]
+            if other != name:
+                shown = " and ".join(key.partition("\n")[0] for key in (other, name))
+                raise UserError(
+                    f"--rename: the {kind} {shown} would both be printed as "
+                    f"{text!r}; choose different names.",
+                    "--rename",
+                    "same_name",
+                )
+
+
+def check_mine(mine: str, cells: Mapping[CellKey, ScoreCell]) -> None:
+    """Raise a `UserError` if the method of `--mine`, unless it is empty, is never tested."""
+    own = [cell for key, cell in cells.items() if key[1] == mine and math.isfinite(cell.mean)]
+    if own and all(cell.untested for cell in own):
+        reasons = join_words(dict.fromkeys(cell.untested for cell in own))
+        raise UserError(
+            f"--mine: {mine!r} is not tested ({reasons}); choose another method, or none.",
+            "--mine",
+            "not_tested",
+        )
+
+
+def without_mine(
+    mine: str,
+    cells: Mapping[CellKey, ScoreCell],
+    metrics: Mapping[Metric, str],
+    names: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield `boston` or `boston (RMSE)` where tested runs are not compared with mine.
+
+    Args:
+        mine: the label of my method.
+        cells: the scores.
+        metrics: printed names by metric.
+        names: printed names by data set.
+    """
+    compared = {key[::2] for key, cell in cells.items() if cell.against_mine}
+    others = {
+        key[::2]
+        for key, cell in cells.items()
+        if key[1] != mine and cell.decimals is None and not cell.untested
+        if math.isfinite(cell.mean)
+    }
+    for dataset in dict.fromkeys(key[0] for key in cells):
+        shown = [metric for metric in metrics if (dataset, metric.key) in others]
+        missing = [metric for metric in shown if (dataset, metric.key) not in compared]
+        if missing:
+            which = join_words(name_in_sentence(metric, metrics[metric]) for metric in missing)
+            yield names.get(dataset, dataset) + f" ({which})" * (missing != shown)
 
 
 def default_name(metric: Metric) -> str:
@@ -187,49 +227,6 @@ def published_key(method: str) -> str:
     return f"{method}\npublished"
 
 
-def own_cells(
-    runs: Runs, table: pd.DataFrame, metrics: Sequence[Metric], mine: str
-) -> Iterator[tuple[CellKey, ScoreCell]]:
-    """Yield the scores of our runs, compared by significance tests on each data set."""
-    marked_runs = runs_on_other_splits(runs, table)
-    pairs = ranked_pairs(
-        compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics), table
-    )
-    for dataset, group in table.groupby("dataset", sort=False):
-        for metric in metrics:
-            here = pairs[(pairs["dataset"] == dataset) & (pairs["metric"] == metric.key)]
-            losses = comparable_losses(group, metric).dropna()
-            best = not_significantly_worse(losses, here)
-            against_best = comparisons(losses.nsmallest(1).index, here)
-            against_mine = comparisons(group.index[group["label"] == mine], here)
-            for run, row in zip(map(str, group.index), group.to_dict("records"), strict=True):
-                mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
-                yield (
-                    (str(dataset), row["label"], metric.key),
-                    ScoreCell(
-                        *(mean, stderr, std),
-                        best=len(group) > 1 and run in best,
-                        other_splits=run in marked_runs,
-                        against_best=against_best.get(run, {}),
-                        against_mine=against_mine.get(run, {}),
-                    ),
-                )
-
-
-def comparisons(reference: pd.Index, pairs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the columns `COMPARED` by run.
-
-    Args:
-        reference: the digest of the run to compare with; empty if there is none.
-        pairs: of one data set and metric, without the runs that are no rivals.
-    """
-    found = {}
-    for run in reference:
-        compared = compare_with(str(run), pairs)[[*COMPARED]]
-        found.update({str(other): row for other, row in compared.to_dict("index").items()})
-    return found
-
-
 def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, ScoreCell]]:
     """Yield the published values. They are not tested and never marked as best."""
     for row in published.to_dict("records"):
@@ -238,43 +235,12 @@ def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, ScoreCel
         yield key, ScoreCell(row["mean"], row["stderr"], std, decimals=int(row["decimals"]))
 
 
-def runs_on_other_splits(runs: Runs, table: pd.DataFrame) -> set[str]:
-    """Return the runs whose test parts are not those of most complete runs on their data set.
-
-    Of two equally frequent sets of splits, the larger is the usual one.
-    """
-    tested = runs.splits.groupby("run")["fingerprint"].agg(frozenset)
-    found = set()
-    for _, group in table.groupby("dataset", sort=False):
-        sets, complete = tested[group.index], tested[group.index[group["incomplete"] == ""]]
-        known = complete if len(complete) else sets
-        usual = max(known, key=lambda one: (sum(known == one), len(one)))
-        found |= {str(run) for run, own in sets.items() if own != usual}
-    return found
-
-
-def other_splits(runs: Runs, table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield `Vadam on boston (8)`, with the number of splits, for each run on other splits."""
-    marked = runs_on_other_splits(runs, table)
-    for run, row in zip(table.index, table.to_dict("records"), strict=True):
-        if str(run) in marked:
-            name = display_name(row["label"], row["method"], names)
-            yield f"{name} on {names.get(row['dataset'], row['dataset'])} ({row['splits']})"
-
-
 def diverged_runs(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
     """Yield `2 of 20 of Vadam on yacht` for each run with diverged splits."""
     for row in table[table["diverged"] > 0].to_dict("records"):
         name = display_name(row["label"], row["method"], names)
         dataset = names.get(row["dataset"], row["dataset"])
         yield f"{row['diverged']} of {row['splits']} of {name} on {dataset}"
-
-
-def mixed_runs(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield `Vadam on yacht` for each run that several versions of the code computed."""
-    for row in table[code_counts(table) > 1].to_dict("records"):
-        name = display_name(row["label"], row["method"], names)
-        yield f"{name} on {names.get(row['dataset'], row['dataset'])}"
 
 
 def run_comments(table: pd.DataFrame) -> Iterator[str]:

@@ -16,7 +16,8 @@ from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
 from bnnbench.report.paper.layout import Layout, best_layout
-from bnnbench.report.paper.paper_table import COMPARED, PaperTable
+from bnnbench.report.paper.paper_table import PaperTable
+from bnnbench.report.paper.score_cells import COMPARED
 from bnnbench.report.report_folder import ReportFolder
 
 FILE_STEM = "paper"
@@ -31,8 +32,8 @@ def write_paper(
     processes: int = 1,
 ) -> Layout:
     """Write all files and return the layout of the table."""
-    layout = best_layout(table)
-    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout, numbers))
+    layout = best_layout(table, numbers)
+    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout))
     write_text(report.table(FILE_STEM), pd.DataFrame(rows(table)).to_csv(index=False))
     figures = {
         f"{FILE_STEM}_{metric.key}": partial(paper_figure, table, metric, error)

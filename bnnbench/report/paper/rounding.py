@@ -8,7 +8,7 @@ from statistics import median_high
 
 from bnnbench.notes import decimals_of
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.paper_table import ScoreCell
+from bnnbench.report.paper.score_cells import ScoreCell
 
 ERROR_DIGITS = 2
 """Significant digits of the median standard error of a column."""

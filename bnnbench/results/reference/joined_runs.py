@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.configurations import configuration
+from bnnbench.results.labels import full_name
 from bnnbench.results.metrics import Metric
-from bnnbench.results.reference.comparison import compare_with_reference
+from bnnbench.results.reference.comparison import (
+    Comparisons,
+    compare_with_reference,
+    with_track,
+)
+from bnnbench.results.reference.tracks import TRACKS
+from bnnbench.results.run_filter import with_tables
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import ROPE
 
 
 def with_reference_runs(runs: Runs, with_reference: str, metrics: Sequence[Metric]) -> Runs:
     """Return runs and the reference runs with which they are tested.
+
+    On each data set they have one track and one protocol: those of the first run of mine in the
+    first track with a comparison, or in the first of all if there is none. My other runs on the
+    data set are left out with a message. A run of mine replaces the reference run of the same
+    configuration.
 
     Args:
         runs: runs with scores on splits.
@@ -26,15 +39,64 @@ def with_reference_runs(runs: Runs, with_reference: str, metrics: Sequence[Metri
         UserError: as `compare_with_reference`.
     """
     comparisons = compare_with_reference(runs, with_reference, metrics, ROPE)
-    tables, splits = [runs.scored], [runs.splits]
+    table = with_track(runs.scored)
+    groups = chosen_groups(table, comparisons)
+    pairs = zip(table["track"], table["protocol"], strict=True)
+    kept = pd.Series([*pairs], table.index) == table["dataset"].map(groups)
+    mine = runs.scored[kept]
+    tables, splits = [mine], [runs.splits[runs.splits["run"].isin(mine.index)]]
+    own = configurations(mine)
     for one in comparisons.tracks:
-        tested = one.pairs.loc[one.pairs["counted"], "run_b"].unique()
-        tables.append(one.reference.scored.loc[tested])
-        splits.append(one.reference.splits[one.reference.splits["run"].isin(tested)])
-    return replace(
+        counted = one.pairs["counted"] & one.pairs["run_a"].isin(mine.index)
+        tested = one.reference.scored.loc[one.pairs.loc[counted, "run_b"].unique()]
+        tested = tested[~configurations(tested).isin(own)]
+        tables.append(tested)
+        splits.append(one.reference.splits[one.reference.splits["run"].isin(tested.index)])
+    messages = *comparisons.left_out, *left_out_of_table(table[~kept], groups, comparisons)
+    joined = replace(
         runs,
-        tables={**runs.tables, KIND: pd.concat(tables)},
         splits=pd.concat(splits, ignore_index=True),
-        left_out=(*runs.left_out, *comparisons.left_out),
-        _cache={},
+        left_out=(*runs.left_out, *messages),
     )
+    return with_tables(joined, {**runs.tables, KIND: pd.concat(tables)})
+
+
+def chosen_groups(table: pd.DataFrame, comparisons: Comparisons) -> dict[str, tuple[str, str]]:
+    """Return the track and the protocol of the runs that are shown, by data set.
+
+    Args:
+        table: my runs, with the columns of `with_track`.
+        comparisons: of these runs.
+    """
+    compared = [
+        one.mine.scored[one.mine.scored["track"] == one.track] for one in comparisons.tracks
+    ]
+    rest = table.sort_values("track", key=lambda names: names.map([*TRACKS].index), kind="stable")
+    first = pd.concat([*compared, rest]).drop_duplicates("dataset")
+    groups = zip(first["track"], first["protocol"], strict=True)
+    return dict(zip(first["dataset"].astype(str), groups, strict=True))
+
+
+def configurations(table: pd.DataFrame) -> pd.Series:
+    """Return the data set and the configuration of each run."""
+    pairs = zip(table["dataset"], table["settings"].map(configuration), strict=True)
+    return pd.Series([*pairs], table.index, dtype=object)
+
+
+def left_out_of_table(
+    table: pd.DataFrame, groups: dict[str, tuple[str, str]], comparisons: Comparisons
+) -> Iterator[str]:
+    """Yield why each run of another track or protocol is left out.
+
+    Runs that are not compared, on data sets with comparisons, have messages already.
+    """
+    compared = {str(run) for one in comparisons.tracks for run in one.pairs["run_a"]}
+    datasets = {str(name) for one in comparisons.tracks for name in one.mine.scored["dataset"]}
+    for run, row in table.to_dict("index").items():
+        if str(run) in compared or row["dataset"] not in datasets:
+            track = groups[str(row["dataset"])][0]
+            what = "protocol" if row["track"] == track else f"track ({row['track']})"
+            yield (
+                f"{full_name(row)}: left out of the table, since its {what} is not that of the "
+                f"other runs on the data set (track {track})"
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from support.paper import make_paper_table
 
 from bnnbench.report.figures.points import is_math
 from bnnbench.report.paper.figure import paper_figure
+from bnnbench.report.paper.layout import NOT_TESTED
 from bnnbench.report.paper.paper_writer import write_paper
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.results.metrics import BY_KEY
@@ -36,6 +38,19 @@ def test_points_are_the_means_and_filled_if_bold() -> None:
     (low, _), (high, _) = axes.containers[0].lines[2][0].get_segments()[0]
     assert high - low == pytest.approx(2.0), "± 1 standard deviation"
     figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("untested", ["", "8 of 20 splits"])
+def test_means_that_are_not_tested_have_their_mark(untested: str) -> None:
+    table = make_paper_table()
+    cells = {
+        key: replace(cell, untested=untested if key[1] == "method-1" else "")
+        for key, cell in table.cells.items()
+    }
+    figure = paper_figure(replace(table, cells=cells), ERROR)
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert texts == [NOT_TESTED] * (2 if untested else 0)
+    assert (NOT_TESTED in figure.get_supxlabel()) == bool(untested)
 
 
 def test_only_valid_formulas_are_math() -> None:

@@ -8,15 +8,10 @@ import pytest
 from support.paper import make_paper_table
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.layout import (
-    COLUMN_WIDTH,
-    PAGE_WIDTH,
-    ColumnShape,
-    PrintedCell,
-    best_layout,
-    ems,
-    layouts,
-)
+from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
+from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
+from bnnbench.report.paper.latex_text import text_ems
+from bnnbench.report.paper.layout import COLUMN_WIDTH, PAGE_WIDTH, best_layout, layouts
 
 
 def test_a_small_table_has_data_sets_as_rows_in_one_column() -> None:
@@ -47,6 +42,16 @@ def test_the_narrowest_layout_is_used_if_none_fits() -> None:
     layout = best_layout(table)
     ways = [replace(way, size="scriptsize") for way in layouts(table)]
     assert not layout.fits and layout.inches == min(way.inches for way in ways)
+
+
+@pytest.mark.parametrize(
+    ("sets", "methods", "high"), [(1, 30, True), (5, 30, True), (2, 100, False), (5, 80, False)]
+)
+def test_a_table_with_many_methods_fits_a_page_if_it_can(
+    sets: int, methods: int, high: bool
+) -> None:
+    layout = best_layout(make_paper_table(sets=sets, methods=methods))
+    assert layout.fits_width and layout.fits_height == high
 
 
 def test_every_layout_has_every_cell() -> None:
@@ -104,13 +109,19 @@ def test_a_shape_has_the_longest_parts(cells: list[PrintedCell], shape: ColumnSh
 
 
 @pytest.mark.parametrize(
-    ("text", "bold", "points"),
+    ("text", "points"),
     [
-        ("3.57±0.23", False, 47.8), ("3.57±0.23", True, 52.3), ("-3.312±0.018", False, 65.6),
-        ("mc_dropout_x1", False, 65.0), ("Vadam (ours)", False, 60.1), ("concrete", False, 36.1),
-        ("Data set", False, 37.1),
+        ("mc_dropout_x1", 65.0), ("Vadam (ours)", 60.1), ("concrete", 36.1), ("Data set", 37.1),
+        ("wine, 50 % of_rows", 82.6), (r"$\alpha$-VI", 21.0), ("WWW & MMM", 73.0),
     ],
 )  # fmt: skip
-def test_widths_are_roughly_those_of_latex(text: str, bold: bool, points: float) -> None:
-    """As pdflatex measures them at ten points, numbers in math mode."""
-    assert 10 * ems(text, bold) == pytest.approx(points, rel=0.07)
+def test_widths_of_text_are_roughly_those_of_latex(text: str, points: float) -> None:
+    """As pdflatex measures them at ten points."""
+    assert points <= 10 * text_ems(text) <= 1.12 * points
+
+
+@pytest.mark.parametrize(("numbers", "points"), [(PADDED, 52.3), (SIUNITX, 54.9)])
+def test_each_format_of_numbers_has_its_own_width(numbers: NumberFormat, points: float) -> None:
+    """As pdflatex measures bold digits at ten points."""
+    shape = ColumnShape.of([PrintedCell("3.57", "0.23")])
+    assert points <= 10 * numbers.ems(shape) <= 1.02 * points

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.runs import LOST, RMSE, lose_splits, make_run
+from support.user_errors import raises_user_error
 
+from bnnbench.experiment.record import read_record, write_record
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import SPLITS
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.layout import best_layout
 from bnnbench.report.paper.paper_table import (
+    check_distinct_names,
     default_name,
     name_in_sentence,
     paper_table,
@@ -24,7 +31,6 @@ from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
 METRICS = (ERROR, LIKELIHOOD)
-WAVE = np.array([1.0, -1.0, 0.5, -0.5])
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +110,9 @@ def test_renamed_runs_keep_their_differing_settings(tmp_path: Path) -> None:
     table = paper_table(read_runs(tmp_path), METRICS, names={"vadam": "Ours"})
     assert [one.name for one in table.entries] == ["Ours", "Ours, epochs 5"]
     assert any("settings differ: epochs 5" in line for line in table.runs)
+    names = {"vadam": "Ours", "vadam, epochs 5": "Ours"}
+    with raises_user_error("--rename", "same_name"):
+        check_distinct_names(paper_table(read_runs(tmp_path), METRICS, names=names))
 
 
 def test_names_of_metrics_in_columns_and_sentences() -> None:
@@ -127,17 +136,89 @@ def test_a_run_that_lacks_splits_is_never_bold(tmp_path: Path, name: str) -> Non
     lose_splits(make_run(tmp_path, times=5, method="best", rmse=np.array(RMSE) - 1), **LOST[name])
     table = paper_table(read_runs(tmp_path), (ERROR,))
     assert [key[1] for key, cell in table.cells.items() if cell.best] == ["second"]
-    assert [key[1] for key, cell in table.cells.items() if cell.other_splits] == (
+    assert [key[1] for key, cell in table.cells.items() if cell.untested] == (
         ["best"] if "kept" in LOST[name] else []
     )
 
 
-def test_means_over_other_splits_are_marked(tmp_path: Path) -> None:
-    for method in ("vadam", "pbp"):
-        make_run(tmp_path, method=method, times=5)
-    make_run(tmp_path, method="bbb")
-    table = paper_table(read_runs(tmp_path), [BY_KEY["rmse"]])
-    assert [key[1] for key, cell in table.cells.items() if cell.other_splits] == ["bbb"]
-    assert table.other_splits == ("bbb on boston (4)",)
+def two_versions(folder: RunFolder) -> None:
+    codes = [{"version": "1", "commit": None, "digest": digest, "own": None} for digest in "ab"]
+    write_record(folder, replace(read_record(folder), code_versions=codes))
+
+
+def other_splits(folder: RunFolder) -> None:
+    table = pd.read_csv(folder.table(SPLITS))
+    names = "other " + table["fingerprint"]
+    table.assign(fingerprint=names).to_csv(folder.table(SPLITS), index=False)
+
+
+UNTESTED: dict[str, tuple[str, Callable[[RunFolder], object], str]] = {
+    "tuned with test rows": ("mc_dropout_gal2016", lambda _: None, "tuned"),
+    "too few splits": ("best", partial(lose_splits, kept=8), "8 of 20"),
+    "other splits": ("best", other_splits, "20 other"),
+    "other training rows": ("best", lambda folder: pd.read_csv(folder.table(SPLITS)).assign(
+        training_fingerprint=range(20)).to_csv(folder.table(SPLITS), index=False), "20 other"),
+    "two versions of the code": ("best", two_versions, "2 versions"),
+    "two splits that did not diverge": ("best", partial(lose_splits, diverged=18), "3 common"),
+}  # fmt: skip
+"""Name of a method, a change of its run, and a part of the reason why it is not tested."""
+
+
+@pytest.mark.parametrize("name", UNTESTED)
+@pytest.mark.parametrize("lead", [-1.0, 10.0])
+def test_a_mean_without_a_mark_is_tested(tmp_path: Path, name: str, lead: float) -> None:
+    """Whether it is the best or the worst, an untested mean has a mark, and the caption says why.
+
+    It is no method to compare with.
+    """
+    method, change, reason = UNTESTED[name]
+    for other, more in (("second", [0.0] * 4), ("third", [-0.1, 0.2, -0.1, 0.2])):
+        make_run(tmp_path, times=5, method=other, rmse=np.add(RMSE, more))
+    change(make_run(tmp_path, times=5, method=method, rmse=np.array(RMSE) + lead))
+    runs = read_runs(tmp_path)
+    table = paper_table(runs, (ERROR,), mine="second")
+    cells = {key[1]: cell for key, cell in table.cells.items()}
+    assert {one for one, cell in cells.items() if cell.untested} == {method}
+    assert {one for one, cell in cells.items() if cell.best} == {"second", "third"}
+    assert {one for one, cell in cells.items() if cell.against_mine} == {"third"}
+    (text,) = table.untested
+    assert text.startswith(f"{method} on boston (") and reason in text
+    written = latex_document(table, best_layout(table))
+    assert written.count(r"\sig{\ddagger}") == 1 and reason in written.replace("\n", " ")
+    with raises_user_error("--mine", "not_tested"):
+        paper_table(runs, (ERROR,), mine=method)
+
+
+def test_nothing_is_tested_on_two_splits(tmp_path: Path) -> None:
+    for method in ("second", "third"):
+        lose_splits(make_run(tmp_path, method=method), kept=2)
+    table = paper_table(read_runs(tmp_path), (ERROR,))
+    assert all(cell.untested and not cell.best for cell in table.cells.values())
+    assert not table.has_comparison
+    with raises_user_error("--mine", "not_tested"):
+        paper_table(read_runs(tmp_path), (ERROR,), mine="second")
+
+
+@pytest.mark.parametrize(
+    ("others", "marks", "missing"),
+    [((), False, ()), (("mc_dropout_gal2016",), False, ()), (("pbp",), True, ("yacht",))],
+)
+def test_a_caption_explains_marks_only_if_they_can_occur(
+    tmp_path: Path, others: tuple[str, ...], marks: bool, missing: tuple[str, ...]
+) -> None:
+    for method in ("mine", *others):
+        make_run(tmp_path, method=method)
+    if missing:
+        make_run(tmp_path, method="pbp", dataset="yacht")
+    table = paper_table(read_runs(tmp_path), (ERROR,), mine="mine")
+    assert (table.has_marks, table.without_mine) == (marks, missing)
     text = latex_document(table, best_layout(table))
-    assert r"\sig{\ddagger}" in text and "bbb on boston (4)" in text
+    assert ("$^+$" in text, "no comparison" in text) == (marks, bool(missing))
+
+
+def test_a_metric_that_mine_lacks_is_named(tmp_path: Path) -> None:
+    make_run(tmp_path, method="mine", log_likelihood=float("nan"))
+    make_run(tmp_path, method="pbp")
+    make_run(tmp_path, method="vadam")
+    table = paper_table(read_runs(tmp_path), METRICS, mine="mine")
+    assert table.without_mine == ("boston (log-likelihood)",)
