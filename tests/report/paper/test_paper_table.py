@@ -159,7 +159,6 @@ UNTESTED: dict[str, tuple[str, Callable[[RunFolder], object], str]] = {
     "other training rows": ("best", lambda folder: pd.read_csv(folder.table(SPLITS)).assign(
         training_fingerprint=range(20)).to_csv(folder.table(SPLITS), index=False), "20 other"),
     "two versions of the code": ("best", two_versions, "2 versions"),
-    "two splits that did not diverge": ("best", partial(lose_splits, diverged=18), "3 common"),
 }  # fmt: skip
 """Name of a method, a change of its run, and a part of the reason why it is not tested."""
 
