@@ -36,8 +36,13 @@ def compared_settings(run: Mapping[Any, Any]) -> tuple[str, ...] | None:
 
 def trains_network(run: Mapping[Any, Any]) -> bool:
     """Return whether settings of the network affect the method."""
-    names = compared_settings(run)
-    return names is None or "network.depth" in names
+    value = run.get("trains_network")
+    return value if isinstance(value, bool) else FAMILY_SETTINGS.get(str(run["family"])) != ()
+
+
+def is_of_user(run: Mapping[Any, Any]) -> bool:
+    """Return whether the class of the method is from outside the package."""
+    return "." in str(run["family"])
 
 
 def uses_evidence(run: Mapping[Any, Any]) -> bool:

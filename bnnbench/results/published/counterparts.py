@@ -21,10 +21,10 @@ from bnnbench.results.published.protocol import (
     has_protocol,
     missing_splits,
     noise_differences,
-    published_settings,
     relevant_settings,
     settings_differing_from,
 )
+from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.published.values import Published, Values, published_values
 
 VADAM, VPROP, BBVI = "Vadam", "Vprop", "BBVI"
