@@ -75,10 +75,18 @@ def _check_protocol(group: str, protocol: Mapping[str, Any]) -> None:
                 raise _unknown_setting(f"{setting}.{budget}", budget, SAMPLE_BUDGETS)
 
 
+def check_method_bounds(settings: Mapping[str, Any], method: type) -> None:
+    """Reject search bounds of a hyper-parameter that is no field of the method's class."""
+    known = [field.name for field in fields(method)]
+    for name in settings.get("protocol", {}).get("bounds") or ():
+        if name not in known:
+            raise _unknown_setting(f"method.protocol.bounds.{name}", name, known)
+
+
 def _unknown_setting(setting: str, name: str, known: Collection[str]) -> UserError:
     """Return the error for a setting below `protocol` that nothing reads."""
     found = with_known(name, sorted(known))
-    return UserError(f"{setting} is read by nothing: unknown setting {found}.", setting, "unknown")
+    return UserError(f"{setting} has no effect: unknown name {found}.", setting, "unknown")
 
 
 def _check_name_not_taken(group: str, settings: Mapping[str, Any]) -> None:
