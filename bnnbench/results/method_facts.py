@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bnnbench.inheritance import PACKAGE
+
 FINAL_FIT = ("network.depth", "network.width", "training.final_epochs")
 
 FAMILY_SETTINGS: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +44,8 @@ def trains_network(run: Mapping[Any, Any]) -> bool:
 
 def is_of_user(run: Mapping[Any, Any]) -> bool:
     """Return whether the class of the method is from outside the package."""
-    return "." in str(run["family"])
+    own = str(run.get("settings", {}).get("method.class", PACKAGE))
+    return not own.startswith(PACKAGE) or "." in str(run["family"])
 
 
 def uses_evidence(run: Mapping[Any, Any]) -> bool:

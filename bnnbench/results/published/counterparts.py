@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from bnnbench.results.method_facts import trains_network
+from bnnbench.results.method_facts import is_of_user, trains_network
 from bnnbench.results.published.protocol import (
     describe_settings,
     divergence_difference,
@@ -148,6 +148,7 @@ def counterpart(
         return user_value
     is_comparable = (
         has_protocol(run)
+        and not is_of_user(run)
         and run["depth"] == int(trains_network(run))
         and not divergence_difference(run)
         and not noise_differences(run)

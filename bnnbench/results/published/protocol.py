@@ -50,6 +50,7 @@ DATASET_CLASSES = ("bnnbench.data.uci.UCI", "bnnbench.data.bundled.Diabetes")
 PLAIN_DIVERGENCES = ("", "none", "kl")
 """Divergences of published results: KL, or none."""
 
+
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's settings for the `dataset`, `family` and `method` of a run."""
     added = ADDED_SETTINGS.get(run["method"], ())

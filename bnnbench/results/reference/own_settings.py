@@ -10,7 +10,7 @@ import pandas as pd
 from bnnbench.notes import join_words
 from bnnbench.results.labels import labels
 from bnnbench.results.method_facts import compared_settings, is_of_user, trains_network
-from bnnbench.results.published.shared_settings import SHARED_SETTINGS
+from bnnbench.results.published.shared_settings import BOUNDS
 from bnnbench.results.settings import (
     IGNORED_SUFFIXES,
     READABLE_NAMES,
@@ -27,8 +27,7 @@ TRAINING_SETTINGS = (
 """Settings of the training and the evaluation that are the method's own."""
 
 OWN_GROUPS = ("method.", "bounds.", "fixed_original_units.")
-"""Beginnings of the names of the other settings that are the method's own, unless they are shared.
-"""
+"""Beginnings of the names of the other settings that are the method's own, except `BOUNDS`."""
 
 NOISE_MODEL = "method.likelihood"
 """Setting of a method, and beginning of the names of others, that the protocol states."""
@@ -87,8 +86,7 @@ def _is_own(name: str) -> bool:
     """Return whether a setting is the method's own, and readers need to see it."""
     technical = name.rpartition(".")[2] in IGNORED_SUFFIXES
     noise = name == NOISE_MODEL or name.startswith(f"{NOISE_MODEL}.")
-    shared = name in SHARED_SETTINGS and not name.startswith("method.")
-    return name.startswith(OWN_GROUPS) and not (technical or noise or shared)
+    return name.startswith(OWN_GROUPS) and not (technical or noise or name in BOUNDS)
 
 
 def _values(runs: pd.DataFrame, setting: str) -> str:
