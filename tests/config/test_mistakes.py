@@ -125,8 +125,8 @@ SETTINGS: dict[tuple[str | None, str | None], str] = {
     ("method.protocol.search", "unknown"): "+method.protocol.search={iterations:200}",
     ("method.protocol.samples.medium", "unknown"): "+method.protocol.samples.medium=3",
     ("method.protocol.samples", "not_a_group"): "method.protocol.samples=3",
-    ("method.protocol.bounds.droput", "unknown"):
-        "method=mc_dropout +method.protocol.bounds.droput=[0.1,0.2]",
+    ("method.protocol.bounds.drop", "unknown"):
+        "method=mc_dropout +method.protocol.bounds.drop=[0.1,0.2]",
     ("divergence.prior", "wrong_type"): "method=bbb divergence.prior=text",
     ("search._target_", "not_a_dataclass"):
         "search._target_=bnnbench.search.gaussian_process.MaternProcess",
