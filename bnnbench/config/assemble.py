@@ -9,7 +9,11 @@ from functools import cache
 from typing import Any
 
 from bnnbench.config.compose import Job
-from bnnbench.config.group_checks import check_groups, check_method_components
+from bnnbench.config.group_checks import (
+    check_groups,
+    check_method_bounds,
+    check_method_components,
+)
 from bnnbench.config.instantiate import Config, instantiate, instantiate_from_groups, target_class
 from bnnbench.constraints import check_choice, check_folder
 from bnnbench.experiment.base import Experiment
@@ -162,6 +166,7 @@ def assemble_experiment(config: Config, engine: EngineSettings | None = None) ->
         )
     chosen["experiment"].validate_components(config["experiment"]["label"], chosen)
     if "method" in {field.name for field in fields(chosen["experiment"])}:
+        check_method_bounds(config["method"], chosen["method"])
         check_method_components(groups, chosen["method"])
     experiment: Experiment = instantiate_from_groups("experiment", groups["experiment"], groups)
     return experiment

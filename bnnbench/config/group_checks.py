@@ -10,16 +10,32 @@ from bnnbench.config.configs import GROUPS, config_folder, read_option
 from bnnbench.config.errors import not_a_mapping
 from bnnbench.config.instantiate import Config, check_type, instantiate, target_class
 from bnnbench.constraints import check_name
+from bnnbench.near_names import with_known
 from bnnbench.types import DuplicateConfiguration, UserError
 
 DEFAULTS = {"divergence": "kl", "prior": "gaussian", "likelihood": "gaussian", "loss": "nll"}
 """The options that every method accepts."""
 
-GROUPS_WITH_PUBLISHED_VALUES = ("method", "dataset", "divergence")
-"""Groups whose names identify published values in result tables."""
-
 SECTIONS = ("network", "training", "evaluation")
 """Sections of the configuration that are not config groups."""
+
+SAMPLE_BUDGETS = ("small", "large")
+"""Names of the numbers of samples below `protocol.samples`; a data set has one of them."""
+
+PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
+    "method": frozenset({
+        *("epochs", "final_epochs", "passes", "batch_size", "batch_sizes", "samples"),
+        *("test_samples", "learning_rate", "learning_rates", "betas", "step_size"),
+        *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold"),
+        *("bounds", "fixed_original_units", "published"),
+    }),
+    "dataset": frozenset({
+        *("sample_budget", "batch_size", "epochs", "width", "widths", "bounds", "fixed"),
+        *("fixed_original_units", "trajectory_quarter_periods", "trajectory_lengths"),
+        "precisions",
+    }),
+}  # fmt: skip
+"""Settings below `protocol` that the configurations read, or look up in a table, by group."""
 
 KEYS_BY_HYPERPARAMETER = ("bounds", "fixed", "fixed_original_units")
 """Settings of a `protocol` that map hyper-parameters to values."""
@@ -34,14 +50,11 @@ def check_groups(config: Config) -> None:
             check_name(f"{group}.{key}", settings[key])
         protocol = settings.get("protocol", {})
         _check_mapping(f"{group}.protocol", protocol)
-        for key in KEYS_BY_HYPERPARAMETER:
-            if protocol.get(key) is not None:
-                _check_mapping(f"{group}.protocol.{key}", protocol[key])
+        _check_protocol(group, protocol)
         for key in ("_target_", "label") if group in ("experiment", "method") else ():
             if key not in settings:
                 raise UserError(f"{group}.{key} is missing.", f"{group}.{key}", "missing")
-        if group in GROUPS_WITH_PUBLISHED_VALUES:
-            _check_name_not_taken(group, settings)
+        _check_name_not_taken(group, settings)
 
 
 def _check_mapping(key: str, value: object) -> None:
@@ -49,14 +62,46 @@ def _check_mapping(key: str, value: object) -> None:
         raise not_a_mapping(key, value)
 
 
+def _check_protocol(group: str, protocol: Mapping[str, Any]) -> None:
+    """Reject what nothing reads: a misspelt setting, or one that no method may choose."""
+    for key, value in protocol.items():
+        setting = f"{group}.protocol.{key}"
+        if key not in PROTOCOL_KEYS.get(group, ()):
+            raise _unknown_setting(setting, key, PROTOCOL_KEYS.get(group, ()))
+        if value is not None and key in (*KEYS_BY_HYPERPARAMETER, "samples"):
+            _check_mapping(setting, value)
+        for budget in value if key == "samples" and value is not None else ():
+            if budget not in SAMPLE_BUDGETS:
+                raise _unknown_setting(f"{setting}.{budget}", budget, SAMPLE_BUDGETS)
+
+
+def check_method_bounds(settings: Mapping[str, Any], method: type) -> None:
+    """Reject search bounds of a hyper-parameter that is no field of the method's class."""
+    known = [field.name for field in fields(method)]
+    for name in settings.get("protocol", {}).get("bounds") or ():
+        if name not in known:
+            raise _unknown_setting(f"method.protocol.bounds.{name}", name, known)
+
+
+def _unknown_setting(setting: str, name: str, known: Collection[str]) -> UserError:
+    """Return the error for a setting below `protocol` that nothing reads."""
+    found = with_known(name, sorted(known))
+    return UserError(f"{setting} has no effect: unknown name {found}.", setting, "unknown")
+
+
 def _check_name_not_taken(group: str, settings: Mapping[str, Any]) -> None:
-    """Reject an external class with one of our names, which published values refer to."""
+    """Reject an external class with one of our names, which results and protocols refer to.
+
+    It may be inherited from a class of ours.
+    """
+    if str(settings.get("_target_", "bnnbench.")).startswith("bnnbench."):
+        return
+    cls = target_class(group, settings)
     key = "name" if "name" in settings else "label"
-    taken = (config_folder() / group / f"{settings.get(key)}.yaml").is_file()
-    if taken and not str(settings.get("_target_", "bnnbench.")).startswith("bnnbench."):
-        target_class(group, settings)  # raises an error if there is no such class
+    name = settings.get(key, getattr(cls, key, None))
+    if (config_folder() / group / f"{name}.yaml").is_file():
         raise UserError(
-            f"{group}.{key}={settings[key]} is the name of a {group} of bnnbench; give "
+            f"{group}.{key}={name} is the name of a {group} of bnnbench; give "
             f"{settings['_target_']} another name.",
             f"{group}.{key}",
             "name_taken",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pandas as pd
 
@@ -199,6 +199,19 @@ def settings_note(
     theirs = comparison.reference.scored.loc[tested["run_b"].unique()]
     if found := list(own_settings(mine, theirs, MINE, only_differing)):
         yield f"The methods' own settings: {'; '.join(found)}"
+
+
+def choice_note(names: Collection[str]) -> Iterator[str]:
+    """Say that the correction does not count the choice among several methods of mine.
+
+    Args:
+        names: labels of my methods or of their configurations, in all tracks.
+    """
+    if (count := len({*names})) > 1:
+        yield (
+            f"{count} methods of mine were compared; the correction does not count the choice "
+            "among them."
+        )
 
 
 def remarks(pairs: pd.DataFrame) -> Iterator[str]:

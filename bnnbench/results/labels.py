@@ -9,14 +9,13 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.results.published.protocol import (
-    UNSET_SETTINGS,
     expected_settings,
     has_protocol,
     noise_differences,
     protocol_settings,
     settings_differing_from,
-    with_search,
 )
+from bnnbench.results.published.published_settings import UNSET_SETTINGS, with_components
 from bnnbench.results.settings import ABSENT, describe_setting, distinguishing_settings
 
 DISTINGUISHING_COLUMNS = {
@@ -198,7 +197,7 @@ def unusual_settings(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
 
     `final_epochs` is left out where it equals `epochs`, and settings of another search are.
     """
-    settings, expected = with_search(run["settings"]), dict[str, Any]()
+    settings, expected = with_components(run["settings"]), dict[str, Any]()
     if has_protocol(run):
         expected = {**UNSET_SETTINGS, **expected_settings(run)}
     deviating = [

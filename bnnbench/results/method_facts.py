@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bnnbench.inheritance import PACKAGE
+
 FINAL_FIT = ("network.depth", "network.width", "training.final_epochs")
 
 FAMILY_SETTINGS: Mapping[str, tuple[str, ...]] = {
@@ -36,8 +38,14 @@ def compared_settings(run: Mapping[Any, Any]) -> tuple[str, ...] | None:
 
 def trains_network(run: Mapping[Any, Any]) -> bool:
     """Return whether settings of the network affect the method."""
-    names = compared_settings(run)
-    return names is None or "network.depth" in names
+    value = run.get("trains_network")
+    return value if isinstance(value, bool) else FAMILY_SETTINGS.get(str(run["family"])) != ()
+
+
+def is_of_user(run: Mapping[Any, Any]) -> bool:
+    """Return whether the class of the method is from outside the package."""
+    own = str(run.get("settings", {}).get("method.class", PACKAGE))
+    return not own.startswith(PACKAGE) or "." in str(run["family"])
 
 
 def uses_evidence(run: Mapping[Any, Any]) -> bool:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from bnnbench.experiment.record import TRIAL
 from bnnbench.near_names import closest_match, list_names
-from bnnbench.results.published.protocol import with_search
+from bnnbench.results.published.published_settings import with_components
 from bnnbench.results.settings import format_value
 from bnnbench.types import UserError
 
@@ -69,7 +69,7 @@ def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
         run: a row of `Runs.tables`: metadata and `settings`.
         name: of the setting.
     """
-    settings, first = with_search(run["settings"]), name.partition(".")[0]
+    settings, first = with_components(run["settings"]), name.partition(".")[0]
     if name in settings:
         yield settings[name]
     if name in run and not name.endswith(STATISTIC_ENDS) and name != "settings":

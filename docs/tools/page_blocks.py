@@ -37,7 +37,7 @@ from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import pairs_with_published
-from bnnbench.results.published.protocol import published_settings
+from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.tracks import TRACKS
 

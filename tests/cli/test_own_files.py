@@ -233,6 +233,22 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
         {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: vadam\n"},
         ["run", "method=mine"], "method.label", "name_taken",
     ),
+    **{
+        f"our name of a {group}: {own.split()[-1]}": (
+            {"mine.py": f"from bnnbench.{module} import {cls}\nclass Cloud({cls}): pass\n",
+             f"configs/{group}/mine.yaml": f"_target_: mine.Cloud\n{own}"},
+            ["run", "method=map", f"{group}=mine", "--dry-run"], f"{group}.label", "name_taken",
+        )
+        for group, module, cls, own in (
+            ("likelihood", "likelihoods.gaussian", "Gaussian", "label: heteroscedastic\n"),
+            ("likelihood", "likelihoods.gaussian", "Gaussian", "loss: ${loss}\n"),
+            ("loss", "losses.nll", "NLL", "label: nll\n"),
+            ("search", "search.no_search", "NoSearch", "label: bayesian_optimisation\n"),
+            ("prior", "divergences.priors", "GaussianPrior", "label: gaussian\n"),
+            ("divergence", "divergences.kl", "KL", "label: kl\n"),
+            ("experiment", "experiment.split_experiment", "SplitExperiment", "label: uci\n"),
+        )
+    },
     "a missing suite":
         ({"bnnbench.toml": 'suites = ["paper"]'}, ["reproduce"], "suites", "import_failed"),
     "missing bounds": (
@@ -262,6 +278,7 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
 def test_mistakes(here: Path, command: Command, name: str) -> None:
     files, words, setting, code = MISTAKES[name]
     for file, text in files.items():
+        (here / file).parent.mkdir(parents=True, exist_ok=True)
         (here / file).write_bytes(text.encode(errors="surrogateescape"))
     command.assert_refused(*words, setting=setting, code=code)
     assert not (here / "outputs").exists()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.config import compose
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import _note_once, build, pick_device
+from bnnbench.config.configs import config_folder, read_option
+from bnnbench.config.group_checks import PROTOCOL_KEYS
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.engines.slurm import Slurm
 
@@ -37,3 +41,13 @@ def test_an_engine_of_another_class_is_refused() -> None:
     config["engine"] = {"_target_": "bnnbench.settings.Network", "depth": 1}
     with raises_user_error("engine._target_", "wrong_type"):
         build(config)
+
+
+@pytest.mark.parametrize("group", PROTOCOL_KEYS)
+def test_keys_below_protocol_are_those_that_our_files_set_or_read(group: str) -> None:
+    texts = [path.read_text() for path in config_folder().rglob("*.yaml")]
+    read = {key for text in texts for key in re.findall(rf"\b{group}\.protocol\.(\w+)", text)}
+    files = (config_folder() / group).glob("*.yaml")
+    options = [read_option(group, file.stem) for file in files]
+    written = {key for option in options for key in option.get("protocol", {})}
+    assert read | written == PROTOCOL_KEYS[group]

@@ -113,6 +113,20 @@ SETTINGS: dict[tuple[str | None, str | None], str] = {
     ("dataset.n_splits", "too_large"): "dataset=diabetes dataset.n_splits=1000000",
     ("search", None): "search=none | protocol=trial search=none",
     ("dataset.protocol.bounds", "not_a_group"): "dataset.protocol.bounds=text",
+    **{
+        (f"{group}.protocol.{key}", "unknown"): f"+{group}.protocol.{key}=200"
+        for group, keys in {
+            "method": ("search", "iterations", "width", "folds", "fixed", "epoch"),
+            "dataset": ("search", "learning_rate"),
+            "loss": ("epochs",),
+        }.items()
+        for key in keys
+    },
+    ("method.protocol.search", "unknown"): "+method.protocol.search={iterations:200}",
+    ("method.protocol.samples.medium", "unknown"): "+method.protocol.samples.medium=3",
+    ("method.protocol.samples", "not_a_group"): "method.protocol.samples=3",
+    ("method.protocol.bounds.drop", "unknown"):
+        "method=mc_dropout +method.protocol.bounds.drop=[0.1,0.2]",
     ("divergence.prior", "wrong_type"): "method=bbb divergence.prior=text",
     ("search._target_", "not_a_dataclass"):
         "search._target_=bnnbench.search.gaussian_process.MaternProcess",

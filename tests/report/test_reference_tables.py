@@ -9,7 +9,12 @@ import pytest
 from rich.console import Console
 
 from bnnbench.report import blocks
-from bnnbench.report.reference_tables import COUNT_COLUMNS, DATASET_COLUMNS, OVERALL_COLUMNS
+from bnnbench.report.reference_tables import (
+    COUNT_COLUMNS,
+    DATASET_COLUMNS,
+    OVERALL_COLUMNS,
+    choice_note,
+)
 from bnnbench.report.renderers import terminal
 
 NAME = "tagi_v_gains_2024"
@@ -29,3 +34,9 @@ def test_tables_with_long_names_fit_into_80_columns(columns: Sequence[blocks.Col
         console.print(terminal.grid([table]))
     lines = [line for line in text.get().splitlines() if NAME in line]
     assert lines and all(cell.split()[-1] in lines[0] for cell in table.rows[0])
+
+
+@pytest.mark.parametrize(("names", "count"), [([], 0), (["a"], 0), (["a", "a"], 0), ("ab", 1)])
+def test_a_choice_among_methods_of_mine_is_named(names: Sequence[str], count: int) -> None:
+    found = list(choice_note(names))
+    assert len(found) == count and all(text.startswith("2 ") for text in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from support.config import compose
@@ -15,6 +16,7 @@ from bnnbench.methods.linear import Linear
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.pbp import PBP
 from bnnbench.methods.shared.contract import Method
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.methods.sklearn import Sklearn
 from bnnbench.methods.tagi import TAGI
 from bnnbench.results.method_facts import (
@@ -24,7 +26,8 @@ from bnnbench.results.method_facts import (
     uses_evidence,
 )
 from bnnbench.results.published.counterparts import counterpart
-from bnnbench.results.published.protocol import published_settings, tuned_on_test
+from bnnbench.results.published.protocol import tuned_on_test
+from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.settings import flatten
 
 PARENTS = (GP, HMC, Linear, MCDropout, PBP, Sklearn, TAGI)
@@ -45,11 +48,37 @@ def test_a_subclass_inherits_all_but_the_identity(parent: type[Method]) -> None:
         assert fact(recorded) == fact(older) == fact({**older, "compared_settings": float("nan")})
 
 
+@pytest.mark.parametrize(
+    ("parent", "attributes", "expected"),
+    [
+        (MCDropout, {}, True),
+        (MCDropout, {"compared_settings": ("training.final_epochs",)}, True),
+        (MCDropout, {"compared_settings": ()}, True),
+        (MCDropout, {"trains_network": False}, True),
+        (StochasticMethod, {"trains_network": False}, True),
+        (Linear, {}, False),
+        (Linear, {"trains_network": True}, True),
+        (Method, {}, True),
+        (Method, {"trains_network": False}, False),
+    ],
+)
+def test_what_is_compared_does_not_decide_whether_a_network_is_trained(
+    parent: type[Method], attributes: dict[str, Any], expected: bool
+) -> None:
+    cls = dataclass(frozen=True, kw_only=True)(type("Mine", (parent,), attributes))
+    cls.__abstractmethods__ = frozenset()
+    metadata = cls(label="mine").metadata()
+    assert metadata["trains_network"] == expected
+    assert trains_network({"family": cls.family, **metadata}) == expected
+
+
 def test_a_subclass_is_not_compared_with_the_published_values_of_its_parent() -> None:
     record = build(compose("dataset=boston", "method=pbp")).record
     run = {**record.metadata, "settings": flatten(record.identity), "splits": 20}
     assert counterpart(run, "rmse") is not None
     assert counterpart({**run, "family": "mine.MyPBP", "method": "mine"}, "rmse") is None
+    claimed = {**run["settings"], "method.class": "mine.MyPBP"}  # with our family
+    assert counterpart({**run, "settings": claimed}, "rmse") is None
 
 
 TUNED = {"tagi_2024": True, "tagi_v_2024": True, "tagi_v_gains_2024": True,

@@ -16,7 +16,8 @@ from bnnbench.experiment.record import Record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
 from bnnbench.files import checksum
-from bnnbench.results.published.protocol import DATASET_CLASSES, UNSET_SETTINGS, protocol_settings
+from bnnbench.results.published.protocol import DATASET_CLASSES, protocol_settings
+from bnnbench.results.published.published_settings import UNSET_SETTINGS
 from bnnbench.results.saved_run import SavedRun
 
 RMSE = (3.0, 4.0, 5.0, 8.0)

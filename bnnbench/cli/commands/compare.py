@@ -165,8 +165,9 @@ def _read(paths: Sequence[Path], run_filter: RunFilter) -> Runs:
 
 def _reference_blocks(given: Namespace, run_filter: RunFilter) -> Iterator[Block]:
     """Yield the comparison of my runs with the reference results of their tracks."""
+    from bnnbench.report.blocks import Paragraph
     from bnnbench.report.reference_summary import summary_blocks
-    from bnnbench.report.reference_tables import reference_blocks
+    from bnnbench.report.reference_tables import choice_note, reference_blocks
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference
 
@@ -181,6 +182,9 @@ def _reference_blocks(given: Namespace, run_filter: RunFilter) -> Iterator[Block
         yield from summary_blocks(comparison, metrics)
         if given.all:
             yield from reference_blocks(comparison, metrics)
+    names = [name for one in comparisons.tracks for name in one.pairs["a"].unique()]
+    for text in choice_note(names):
+        yield Paragraph(text)
 
 
 def _mine_and_others(given: Namespace, run_filter: RunFilter) -> tuple[Runs, Runs | None]:

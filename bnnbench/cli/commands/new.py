@@ -113,11 +113,15 @@ def _check_free(name: str, folders: Sequence[Path]) -> None:
     from bnnbench.config.configs import GROUPS, find_options
 
     for group in GROUPS:
-        same = [option for option in find_options(group) if option.lower() == name.lower()]
+        options = find_options(group)
+        same = next((option for option in options if option.lower() == name.lower()), "")
         if same or name.lower() == group:
-            what = f"an option of {group}" if same else "a configuration group"
+            what = f"{group}={same} is in {options[same].file}" if same else f"{group} is a group"
             raise UserError(
-                f"{name} is the name of {what}; choose another one.", "NAME", "name_taken"
+                f"NAME cannot be {name}, since {what} and upper and lower case count as the same; "
+                "choose another name.",
+                "NAME",
+                "name_taken",
             )
     if find_spec(name) or PathFinder.find_spec(name, [os.path.abspath(one) for one in folders]):
         raise UserError(

@@ -77,6 +77,7 @@ def run(given: argparse.Namespace) -> int:
 
     from bnnbench.cli.console import stdout
     from bnnbench.cli.reference_cells import cells_of
+    from bnnbench.notes import quantity
     from bnnbench.results.reference.results import read_reference_results
 
     results = read_reference_results(given.folder)
@@ -86,7 +87,7 @@ def run(given: argparse.Namespace) -> int:
     for (commit, device), runs in machines.groupby(["commit", "device"]):
         edited = " with edits" * commit.endswith("+")
         origin = f"commit {commit[:7]}{edited} on {device}"
-        console.print(f"{len(runs)} runs of {origin}", highlight=False)
+        console.print(f"{quantity(len(runs), 'run')} of {origin}", highlight=False)
     cells = cells_of(results)
     table = cells.table.rename_axis("method").reset_index()
     console.print(_table("splits under the published protocol", table))
@@ -105,13 +106,13 @@ def run_add(given: argparse.Namespace) -> int:
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    from bnnbench.notes import one_line
+    from bnnbench.notes import one_line, quantity
     from bnnbench.results.reference.write import add
 
     folder = given.folder or DEFAULT_FOLDER
     result = add(folder, *given.paths)
     print(
-        f"{folder}: {len(result.added)} runs added, {len(result.replaced)} replaced, "
+        f"{folder}: {quantity(len(result.added), 'run')} added, {len(result.replaced)} replaced, "
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
     )
     for fault in result.faults:

@@ -254,9 +254,18 @@ class Method(Checked, ABC):
         return False
 
     def metadata(self) -> dict[str, Any]:
-        """Return what the record of a run states about the method besides its settings."""
-        compared = self.compared_settings if self.trains_network else ()
+        """Return what the record of a run states about the method besides its settings.
+
+        A subclass of a class of the package that trains a network trains one too, whatever it says.
+        """
+        trains_network = self.trains_network or any(
+            issubclass(cls, Method) and cls is not Method and cls.trains_network
+            for cls in type(self).__mro__
+            if is_of_package(cls)
+        )
+        compared = self.compared_settings if trains_network else ()
         return {
+            "trains_network": trains_network,
             "hyper_names": list(self.hyper_names),
             "uses_evidence": self.uses_evidence,
             "compared_settings": ALL if compared is None else list(compared),

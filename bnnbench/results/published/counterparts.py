@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from bnnbench.results.method_facts import trains_network
+from bnnbench.results.method_facts import is_of_user, trains_network
 from bnnbench.results.published.protocol import (
     describe_settings,
     divergence_difference,
     has_protocol,
     missing_splits,
     noise_differences,
-    published_settings,
     relevant_settings,
     settings_differing_from,
 )
+from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.published.values import Published, Values, published_values
 
 VADAM, VPROP, BBVI = "Vadam", "Vprop", "BBVI"
@@ -148,6 +148,7 @@ def counterpart(
         return user_value
     is_comparable = (
         has_protocol(run)
+        and not is_of_user(run)
         and run["depth"] == int(trains_network(run))
         and not divergence_difference(run)
         and not noise_differences(run)

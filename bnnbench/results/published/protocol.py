@@ -7,14 +7,18 @@ settings of single published methods.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from bnnbench.results.method_facts import compared_settings
+from bnnbench.results.method_facts import compared_settings, is_of_user
+from bnnbench.results.published.published_settings import (
+    NOISE_SETTINGS,
+    UNSET_SETTINGS,
+    matches,
+    published_settings,
+    with_components,
+)
+from bnnbench.results.published.shared_settings import differing_settings
 from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
 
 COMPARED_SETTINGS = (
@@ -25,23 +29,11 @@ COMPARED_SETTINGS = (
 )
 """Settings that are compared with the protocol, except as listed below."""
 
-OWN_SETTINGS = (
-    *("training.epochs", "training.final_epochs", "training.batch_size"),
-    *("training.learning_rate", "training.samples", "evaluation.samples"),
-)
-"""Settings of the training and the evaluation that are the method's own."""
-
 ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {"renyi_vi_2016": ("training.samples",)}
 """Further settings of single method configurations that are compared."""
 
 OTHER_PRESETS = ("pbp_200",)
 """Method configurations that differ from the published ones of their family on purpose."""
-
-NOISE_SETTINGS = ("likelihood", "likelihood.loss")
-"""Settings of the noise model."""
-
-UNSET_SETTINGS: Mapping[str, Any] = dict.fromkeys((*SEARCHED_BY_DEFAULT, "dataset.seeded_splits"))
-"""Settings that are null in the protocol: searched hyper-parameters, and published splits."""
 
 METHOD_DEFAULTS: Mapping[str, Any] = {
     "method.noise": "bernoulli",
@@ -57,38 +49,6 @@ DATASET_CLASSES = ("bnnbench.data.uci.UCI", "bnnbench.data.bundled.Diabetes")
 
 PLAIN_DIVERGENCES = ("", "none", "kl")
 """Divergences of published results: KL, or none."""
-
-ANY = "*"
-"""Stands in `protocol.json` for most methods or data sets."""
-
-
-@cache
-def published_settings(method: str, family: str, dataset: str) -> Mapping[str, Any]:
-    """Return the settings of a method on a data set under the published protocol.
-
-    `docs/tools/published_protocol.py` writes them, from the YAML files, to `protocol.json`.
-
-    Args:
-        method: an option of `method`.
-        family: used if there is no such option; without it, the settings of most methods.
-        dataset: an option of `dataset`; any other name has the settings of most data sets.
-
-    Returns:
-        Values by dotted name, such as `training.epochs`, and search bounds such as
-        `bounds.dropout`; `search` is the option, or `none` if all hyper-parameters are fixed;
-        `tuned_on_test` says whether the authors chose settings with the help of test rows.
-    """
-    table = _protocol_table()
-    settings: dict[str, Any] = {}
-    for rows in (table[ANY], table.get(method, table.get(family, {}))):
-        settings |= {**rows.get(ANY, {}), **rows.get(dataset, {})}
-    return {n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()}
-
-
-@cache
-def _protocol_table() -> Any:
-    """Return the settings by method and data set; only those that differ from `ANY`."""
-    return json.loads(files(__package__).joinpath("protocol.json").read_text("utf-8"))
 
 
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,18 +119,19 @@ def noise_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
 
     Such a run is another model, so its other settings are not compared.
     """
-    protocol, own = _settings_of(run), {name: run["settings"].get(name) for name in NOISE_SETTINGS}
+    protocol, settings = _settings_of(run), with_components(run["settings"])
+    own = {name: settings.get(name) for name in NOISE_SETTINGS}
     return tuple(describe_setting(n, value) for n, value in own.items() if value != protocol[n])
 
 
 def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe all settings that deviate from the protocol, except the number of splits.
 
-    A class of the user's has no published values, so its own settings deviate from nothing.
+    A class of the user's has no published values, so only the settings that methods share count.
     """
+    if is_of_user(run):
+        return tuple(describe_settings(differing_settings(run)))
     differing = settings_differing_from(run, protocol_settings(run))
-    if "." in run["family"]:
-        differing = {n: value for n, value in differing.items() if n not in OWN_SETTINGS}
     return (*divergence_difference(run), *describe_settings(differing))
 
 
@@ -194,7 +155,7 @@ def settings_differing_from(
         run: a run with its `settings`.
         expected_values: expected values by dotted name.
     """
-    settings, searches = with_search(run["settings"]), expected_values.get("search") != "none"
+    settings, searches = with_components(run["settings"]), expected_values.get("search") != "none"
     defaults = {
         n: v
         for n, v in {**METHOD_DEFAULTS, **UNSET_SETTINGS, **search_bounds(run)}.items()
@@ -214,19 +175,6 @@ def settings_differing_from(
         if not (repeated and name == "training.final_epochs")
         and not (name.startswith("search.") and "search" in different)
     }
-
-
-def with_search(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Set `search` to none for runs that only fitted folds because nothing was searched."""
-    nothing_searched = "search.folds" in settings and "search" not in settings
-    return {**settings, "search": "none"} if nothing_searched else settings
-
-
-def matches(value: Any, expected: Any) -> bool:
-    """Return whether a value equals the expected one up to rounding; `[50]` equals `50`."""
-    if isinstance(expected, tuple):
-        return bool(value) and all(map(math.isclose, value, expected))
-    return bool((value[0] if isinstance(value, tuple) and len(value) == 1 else value) == expected)
 
 
 def missing_splits(run: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from bnnbench.notes import quantity
 from bnnbench.results.completeness import SPLIT_KEY
 from bnnbench.results.labels import full_name
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
+from bnnbench.results.published.shared_settings import fixed_hyper_parameters
 from bnnbench.results.reference.results import ReferenceResults
 from bnnbench.results.reference.tracks import TRACKS, changed_settings
 
@@ -52,7 +53,9 @@ def _reason(
         return f"not compared, since there is no reference run of {', '.join(methods)} on it"
     alike = there[(there["track"] == run["track"]) & (there["protocol"] == run["protocol"])]
     if alike.empty:
-        changes = ", ".join(changed_settings(run)) or f"track {run['track']}"
+        fixed = fixed_hyper_parameters(run)
+        values = f" (not searched: {', '.join(fixed)})" if fixed else ""
+        changes = ", ".join(changed_settings(run)) or f"track {run['track']}{values}"
         reason = f"not ranked, since no reference run on it has its settings: {changes}"
     else:
         reason = f"not ranked, since {', '.join(methods)} ran with other settings"

@@ -213,7 +213,9 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
     same = ranked["settings"].map(lambda own: configuration({**own, "seed": None}))
     keys = ranked[["dataset", "track"]].assign(configuration=same)
-    table.loc[ranked.index[keys.duplicated()], "unranked"] = "another run of this method is ranked"
+    table.loc[ranked.index[keys.duplicated()], "unranked"] = (
+        "the run with the lowest seed is ranked"
+    )
     return table
 
 

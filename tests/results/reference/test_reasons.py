@@ -42,6 +42,10 @@ REASONS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"likelihood": "heteroscedastic"},
         ("likelihood=heteroscedastic (reference: gaussian)",),
     ),
+    "a fixed hyper-parameter": (
+        {"settings": {"method__dropout": 0.01}},
+        ("track fixed (not searched: dropout)",),
+    ),
     "another data set": ({"dataset": "wine"}, ("on it (available: boston)",)),
     "too few splits": ({"n_splits": 2}, ("shares 2 splits", "needs 3")),
     "one split": ({"n_splits": 1}, ("shares 1 split ",)),

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
+import pytest
 from support.config import compose
 
 from bnnbench.config.assemble import build
+from bnnbench.identity import identity_name
+from bnnbench.results.published.protocol import setting_differences
+from bnnbench.results.published.published_settings import COMPONENT_CLASSES
 from bnnbench.results.reference.results import read_reference_results
-from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
+from bnnbench.results.reference.tracks import (
+    changed_settings,
+    fits_of,
+    protocol_of,
+    track_of,
+    tuning_of,
+)
 from bnnbench.results.settings import flatten
 
 PRECISIONS = ("method.prior_precision=2", "method.noise_precision=5")
@@ -23,7 +36,11 @@ CASES = {
         "book",
         151,
     ),
-    ("method=vadam", "method.noise_precision=5"): ("folds", "free", 151),
+    ("method=vadam", "method.noise_precision=5"): ("folds", "fixed", 151),
+    ("method=vadam", "method.prior_precision=5"): ("folds", "fixed", 151),
+    ("method=mc_dropout", "method.dropout=0.01"): ("folds", "fixed", 151),
+    ("method=mc_dropout", "method.dropout=0.01", "search.iterations=40"): ("folds", "free", 201),
+    ("method=hmc", "method.noise_precision=5"): ("authors", "fixed", 1),
     ("method=linear", "network.width=7"): ("evidence", "book", 1),
     ("method=tagi_v_2024",): ("authors", "fixed", 1),
     ("method=tagi_2024",): ("folds", "fixed", 151),
@@ -47,6 +64,54 @@ def test_tracks_tunings_and_fits() -> None:
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
     assert len(protocols["free"]) == 3
     assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 5
+
+
+OUR_HETEROSCEDASTIC = "bnnbench.likelihoods.heteroscedastic.Heteroscedastic"
+
+DISGUISES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
+    "nothing": ({}, "book", []),
+    "a likelihood": ({"likelihood.class": "own.Gaussian"}, "free", ["likelihood"]),
+    "our likelihood": ({"likelihood.class": OUR_HETEROSCEDASTIC}, "free", ["likelihood"]),
+    "a loss": ({"likelihood.loss.class": "own.NLL"}, "free", ["likelihood.loss"]),
+    "a search": ({"search.class": "own.Best", "search.folds": 2}, "free", ["search"]),
+    "an experiment": ({"class": "own.Experiment"}, "free", ["class"]),
+    "a network": ({"compared_settings": [], "network.width": 500}, "free", ["network.width"]),
+    "no network": ({"trains_network": False, "network.width": 500}, "book", []),
+    "a fixed value": ({"hyper_names": [], "method.dropout": 0.01}, "fixed", []),
+    "another fixed value": ({"hyper_names": ["scale"], "method.scale": 3}, "fixed", []),
+    "a value in units": ({"fixed_original_units.prior_precision": 2.0}, "fixed", []),
+    "a constant": ({"hyper_names": [], "method.scale": 3}, "book", []),
+    "settings of its own": ({"training.epochs": 7, "bounds.dropout": (0.1, 0.2)}, "book", []),
+}
+"""Settings and metadata of a run of a user's class that keep the labels of the protocol."""
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_the_protocol_compares_what_a_run_is(plain: dict[str, Any], name: str) -> None:
+    changes, track, differing = DISGUISES[name]
+    metadata = {n: value for n, value in changes.items() if n in plain}
+    settings = {n: value for n, value in changes.items() if n not in plain}
+    run = {**plain, **metadata, "settings": {**plain["settings"], **settings}}
+    assert track_of(run, tuning_of(run)) == track
+    assert [text.partition("=")[0] for text in changed_settings(run)] == differing
+    assert (protocol_of(run) == protocol_of(plain)) == (not differing)
+    assert len(setting_differences(run)) == len(differing)  # the marks in tables agree
+
+
+@pytest.fixture(scope="module")
+def plain() -> dict[str, Any]:
+    """Return a run of a user's class under the published protocol."""
+    record = build(compose("dataset=boston", "method=mc_dropout")).record
+    own = {"family": "own.Plain", "method": "plain"}
+    return {**record.metadata, **own, "settings": flatten(record.identity)}
+
+
+def test_components_of_published_results_have_their_classes() -> None:
+    for name, path in COMPONENT_CLASSES.items():
+        module, _, attribute = path.rpartition(".")
+        cls = getattr(import_module(module), attribute)
+        assert identity_name(cls) == path
+        assert getattr(cls, "label", name) == name
 
 
 def test_the_reference_results_have_the_tracks_of_their_records() -> None:
