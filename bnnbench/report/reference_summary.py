@@ -81,7 +81,8 @@ def notes_on(
     yield from (text for text in own_remarks(own, pairs) if not (known and known in text))
     yield from marked(pairs)
     for text in settings_note(comparison, pairs, only_differing=True):
-        yield shorten(text, 3 * WIDTH)
+        short = text[: 3 * WIDTH].rpartition(";")[0]
+        yield text if len(text) <= 3 * WIDTH else f"{short}; more with --all"
 
 
 def heading(pairs: pd.DataFrame, metric: Metric) -> str:
