@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -38,6 +39,7 @@ def fail(task: int) -> None:
 
 
 def die(number: int) -> None:
+    faulthandler.disable()  # which prints the stack of pytest
     os.kill(os.getpid(), number)
 
 
