@@ -39,6 +39,19 @@ def is_identity(setting: Field[Any], component: Any) -> bool:
     return bool(setting.metadata.get("identity", True))
 
 
+def is_of_package(cls: type) -> bool:
+    """Whether a class is defined in this package."""
+    return cls.__module__.startswith("bnnbench.")
+
+
+def has_own_code(component: Any) -> bool:
+    """Whether a component, or one inside it, is of a class from outside the package."""
+    if not is_dataclass(component):
+        return False
+    parts = (getattr(component, setting.name) for setting in fields(component))
+    return not is_of_package(type(component)) or any(map(has_own_code, parts))
+
+
 def identity_name(cls: type) -> str:
     """Return the name of a class in identities: its own `identity_name`, which is not inherited.
 
@@ -47,7 +60,7 @@ def identity_name(cls: type) -> str:
     """
     if "identity_name" in vars(cls):
         return str(vars(cls)["identity_name"])
-    if cls.__module__.startswith("bnnbench."):
+    if is_of_package(cls):
         raise TypeError(f"{cls.__qualname__} needs a class attribute `identity_name`.")
     return f"{cls.__module__}.{cls.__qualname__}"
 

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import Any
 
-PACKAGE = "bnnbench."
+from bnnbench.identity import is_of_package
 
 WRAPPERS = (FunctionType, property, cached_property, partialmethod, staticmethod, classmethod)
 WRAPPED = ("fget", "func", "__func__", "__wrapped__")
@@ -37,33 +37,36 @@ class Replacement:
     def __str__(self) -> str:
         return f"{self.by.__name__}.{self.name} replaces {self.of.__name__}.{self.name}"
 
-    @property
-    def is_own(self) -> bool:
-        """Whether the replacing class is defined outside this package."""
-        return not is_of_package(self.by)
-
-
-def is_of_package(cls: type) -> bool:
-    """Whether a class is defined in this package."""
-    return cls.__module__.startswith(PACKAGE)
-
 
 def ends_stand_in(component: object, stand_in: str, roots: tuple[str, ...]) -> Replacement | None:
     """Return the first replacement for which a stand-in is not valid; None if it is valid.
 
     Args:
-        component: an instance. What its class replaces counts only if the class that defines
+        component: an instance. What its class replaces counts only if the class that declares
             `stand_in` is a base class of it: a class with its own stand-in decides for itself.
+            A class from outside the package that takes it from a base class, for example with
+            `super()`, has no stand-in of its own.
         stand_in: name of the method that stands in for the roots. What it reads through `self` may
             be replaced, since it then has the new values.
         roots: names of attributes.
     """
-    base = next((cls for cls in type(component).__mro__ if stand_in in vars(cls)), None)
+    defining = [cls for cls in type(component).__mro__ if stand_in in vars(cls)]
+    base = next((cls for cls in defining if not _delegates(cls, stand_in, defining)), None)
     if base is None:
         return None
     definitions = [vars(cls)[stand_in] for cls in _owners(base, stand_in)]
     read = {name for one in definitions for code in _codes(one) for name in code.co_names}
     return first_replaced(component, base, roots, read)
+
+
+def _delegates(cls: type, name: str, defining: Sequence[type]) -> bool:
+    """Whether a class from outside the package takes an attribute from one of its base classes."""
+    if is_of_package(cls):
+        return False
+    bases = defining[defining.index(cls) + 1 :]
+    used = {used for code in _codes(vars(cls)[name]) for used in code.co_names}
+    is_theirs = any(vars(cls)[name] is vars(base)[name] for base in bases)
+    return bool(bases) and (is_theirs or not used.isdisjoint({"super", name}))
 
 
 def first_replaced(

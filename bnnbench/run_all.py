@@ -13,6 +13,7 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.forks import stop_joblib
+from bnnbench.identity import has_own_code
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.types import UserError
 
@@ -77,8 +78,8 @@ def report_slow_training(runs: Sequence[Run], say: Callable[[str], object]) -> N
 
         say(describe_slowdown(loaded.reason))
     training = [run.experiment for run in unfinished if isinstance(run.experiment, SplitPlan)]
-    methods = [plan.method for plan in training if plan.uses_native]
-    if any(method.lost_native for method in methods):
+    methods = [plan.method for plan in training if plan.uses_native and has_own_code(plan.method)]
+    if methods:
         from bnnbench.results.slowdown import describe_lost_native
 
         for sentence in dict.fromkeys(map(describe_lost_native, methods)):

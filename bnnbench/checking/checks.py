@@ -89,7 +89,7 @@ def run_check(check: Check[T], subject: T) -> CheckResult:
         elif DTYPE_ERROR.search(str(error)) or _passes_in_float64(check, subject):
             advice = DTYPE_ADVICE
         return CheckResult(check.name, f"it raised {describe_error(error)}", advice)
-    if failure and _passes_in_float64(check, subject):
+    if failure and (DTYPE_ERROR.search(failure) or _passes_in_float64(check, subject)):
         return CheckResult(check.name, failure, DTYPE_ADVICE)
     return CheckResult(check.name, failure, check.advice if failure else None)
 

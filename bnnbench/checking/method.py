@@ -12,6 +12,7 @@ from bnnbench.checking.checks import Check, bitwise_equal, difference
 from bnnbench.checking.learning import LEARNING
 from bnnbench.checking.replicas import REPLICAS, changed_replicas
 from bnnbench.checking.small_fits import TEST_ROWS, MethodUnderTest
+from bnnbench.checking.tensors import RUNS, wrong_initial_state
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
@@ -26,6 +27,9 @@ MAX_ZERO_VARIANCES = 0.1
 
 def has_correct_shapes(subject: MethodUnderTest) -> str | None:
     """State and predictions have the documented shapes and ranges."""
+    wrong = wrong_initial_state(subject, subject.data)
+    if wrong:
+        return wrong
     fitted, replicas = subject.posterior, subject.data.replicas
     for name, value in fitted.state.items():
         if value.shape[:1] != (replicas,):
@@ -278,5 +282,6 @@ METHOD: tuple[Check[MethodUnderTest], ...] = (
         "In `fit`, draw with `task.streams` for the fit and with `task.trace_streams` for "
         "`Posterior(trace=...)`; write `records_objective = False` if there is no trace",
     ),
+    RUNS,
     LEARNING,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,14 +29,23 @@ TEST_ROWS = 6
 
 
 def training_set() -> TrainingSet:
-    """Return training sets of different sizes for three replicas, the first two in one group."""
+    """Return training sets of different sizes for three replicas, the first two in one group.
+
+    They are float64, but float32 represents them exactly.
+    """
     generator = torch.Generator().manual_seed(3)
     inputs = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64, device="cpu")
     targets = inputs[..., 0].sin() + 0.1 * torch.randn(
         3, 20, generator=generator, dtype=torch.float64, device="cpu"
     )
     real = torch.arange(20, device="cpu") < torch.tensor(COUNTS, device="cpu")[:, None]
-    return TrainingSet(inputs * real[..., None], targets * real, COUNTS, GROUPS)
+    whole = TrainingSet(inputs * real[..., None], targets * real, COUNTS, GROUPS)
+    return with_dtype(with_dtype(whole, torch.float32), torch.float64)
+
+
+def with_dtype(data: TrainingSet, dtype: torch.dtype) -> TrainingSet:
+    """Return training sets of another type."""
+    return replace(data, inputs=data.inputs.to(dtype), targets=data.targets.to(dtype))
 
 
 def network_of(method: Method, width: int) -> Network:
@@ -44,10 +53,10 @@ def network_of(method: Method, width: int) -> Network:
     return Network(depth=0) if method.linear_only else Network(width=width)
 
 
-def hyper_of(method: Method, replicas: int, values: Mapping[str, float] = HYPER) -> Hyper:
-    """Return a column for each hyper-parameter of the method."""
+def hyper_of(method: Method, data: TrainingSet, values: Mapping[str, float] = HYPER) -> Hyper:
+    """Return a column for each hyper-parameter of the method, of the type of the data."""
     return {
-        name: torch.full((replicas, 1), values[name], **FLOAT32).double()
+        name: torch.full((data.replicas, 1), values[name], **FLOAT32).to(data.inputs.dtype)
         for name in method.hyper_names
     }
 
@@ -62,10 +71,11 @@ def small_task(
     trace: Streams | None = None,
     values: Mapping[str, float] = HYPER,
 ) -> FitTask:
-    """Return a task with float64 and minibatches of 8."""
-    training = Training(batch_size=8, samples=3, dtype="float64")
-    streams = Streams([*seeds], data.groups, dtype=torch.float64)
-    hyper = hyper_of(method, data.replicas, values)
+    """Return a task of the type of the data, with minibatches of 8."""
+    dtype = data.inputs.dtype
+    training = Training(batch_size=8, samples=3, dtype=str(dtype).removeprefix("torch."))
+    streams = Streams([*seeds], data.groups, dtype=dtype)
+    hyper = hyper_of(method, data, values)
     network = network_of(method, 5)
     return FitTask(data, hyper, network, training, epochs, streams, compile, trace_streams=trace)
 
@@ -74,7 +84,8 @@ def predict(
     method: Method, posterior: Posterior, data: TrainingSet, seeds: Sequence[int] = SEEDS
 ) -> Prediction:
     """Predict the first six rows with 7 samples."""
-    streams = Streams([seed + 100 for seed in seeds], data.groups, dtype=torch.float64)
+    shifted = [seed + 100 for seed in seeds]
+    streams = Streams(shifted, data.groups, dtype=data.inputs.dtype)
     return method.predict(posterior, data.inputs[:, :TEST_ROWS], 7, streams)
 
 

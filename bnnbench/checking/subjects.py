@@ -23,8 +23,8 @@ from bnnbench.results.slowdown import describe_lost_native
 from bnnbench.types import DuplicateConfiguration, UserError
 
 PRECISION = (
-    "checked in float64 on the CPU, so that rounding hides no difference; runs use float32 "
-    "(training.dtype) and may use a GPU (device)"
+    "checked in float64 on the CPU, so that rounding hides no difference; one test repeats the fit "
+    "in float32, as runs compute it (training.dtype); runs may also use a GPU (device)"
 )
 """Which types and devices the checks of a method use, and why."""
 

@@ -165,6 +165,8 @@ def describe_failure(error: BaseException) -> tuple[str, int] | None:
         return f"{reason}{place}; {RESUME_HINT} once this is fixed.", 1
     if is_out_of_memory(error):
         return f"out of memory; {RESUME_HINT}, if necessary with fewer workers.", 1
+    if type(error).__name__ == "WorkerCrash":  # too slow to import here
+        return f"{error}; test your own classes with `bnnbench check`.", 1
     # Raised by our own pool and by joblib's, both too slow to import here.
     if type(error).__name__ in ("BrokenProcessPool", "TerminatedWorkerError"):
         return (

@@ -35,6 +35,7 @@ from filelock import FileLock, Timeout
 from bnnbench.environment import read_variable
 from bnnbench.files import cache_folders, is_private
 from bnnbench.notes import note, status_message
+from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -338,3 +339,93 @@ def has_native_code(like: Tensor, dtype: torch.dtype | None = None) -> bool:
         return False
     # Native code would break the graph of a step that torch compiles.
     return not torch.compiler.is_compiling() and library().code is not None
+
+
+class Addresses:
+    """The only way to pass a tensor to native code, which knows neither its type nor its shape.
+
+    The tensors live as long as this object.
+    """
+
+    def __init__(self) -> None:
+        self._tensors: list[Tensor] = []
+
+    def read(self, name: str, tensor: Tensor, dtype: torch.dtype, *shape: int) -> int:
+        """Return the address of the elements of a tensor that native code reads.
+
+        As in torch, a first axis of length 1 is repeated, and a type that `dtype` contains is
+        converted.
+
+        Args:
+            name: of the tensor, in errors.
+            tensor: the tensor.
+            dtype: of the elements that native code reads.
+            shape: of what it reads, in row-major order.
+
+        Raises:
+            UserError: if the tensor is on another device or has another type or shape.
+        """
+        if not _is_exactly(tensor, dtype, shape):
+            import torch
+
+            is_contained = torch.promote_types(tensor.dtype, dtype) == dtype
+            if not (is_contained and tensor.device.type == "cpu" and _expands(tensor, shape)):
+                raise _wrong_tensor(name, tensor, dtype, shape)
+            tensor = tensor.to(dtype).expand(shape).contiguous()
+        self._tensors.append(tensor)
+        return tensor.data_ptr()
+
+    def integers(self, values: Sequence[Any], maximum: int | None = None) -> int:
+        """Return the address of 64-bit integers, nested as in an array.
+
+        Raises:
+            UserError: if one of them is greater than the maximum, a number of rows.
+        """
+        import torch
+
+        array = torch.tensor(values, dtype=torch.int64, device="cpu")
+        if maximum is not None and int(array.max()) > maximum:
+            raise UserError(
+                f"`data.counts` is up to {int(array.max())}, but the data have {maximum} rows.",
+                "method",
+                "tensor",
+            )
+        self._tensors.append(array)
+        return array.data_ptr()
+
+    def write(self, name: str, tensor: Tensor, dtype: torch.dtype, *shape: int) -> int:
+        """Return the address of a tensor that native code changes; see `read`.
+
+        Raises:
+            UserError: if the tensor does not have exactly this type, shape and order.
+        """
+        if not _is_exactly(tensor, dtype, shape):
+            raise _wrong_tensor(name, tensor, dtype, shape)
+        self._tensors.append(tensor)
+        return tensor.data_ptr()
+
+
+def _is_exactly(tensor: Tensor, dtype: torch.dtype, shape: tuple[int, ...]) -> bool:
+    has_form = tensor.dtype == dtype and tensor.shape == shape and tensor.is_contiguous()
+    return has_form and tensor.device.type == "cpu"
+
+
+def _expands(tensor: Tensor, shape: tuple[int, ...]) -> bool:
+    first, *others = (*[1] * (len(shape) - tensor.dim()), *tensor.shape)
+    return first in (1, shape[0]) and others == [*shape[1:]]
+
+
+def _wrong_tensor(
+    name: str, tensor: Tensor, dtype: torch.dtype, shape: tuple[int, ...]
+) -> UserError:
+    found = (tensor.dtype, tensor.device, f"of shape {[*tensor.shape]}")
+    expected = (dtype, "cpu", f"of shape {[*shape]}")
+    pairs = [(str(one).removeprefix("torch."), str(other).removeprefix("torch."))
+             for one, other in zip(found, expected, strict=True)]  # fmt: skip
+    own, needed = next((pair for pair in pairs if len({*pair}) > 1), ("not contiguous", "so"))
+    return UserError(
+        f"the tensor {name} is {own}, expected {needed}; give every new tensor the dtype, the "
+        "device and the replicas of the data.",
+        "method",
+        "tensor",
+    )

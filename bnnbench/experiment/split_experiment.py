@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, ClassVar
 
 from bnnbench.cpp.library import library
@@ -41,7 +42,8 @@ class SplitExperiment(SplitPlan, HasGroups):
 
     def prepare(self) -> None:
         if self.iterations > self._random_points:
-            self.search.load()
+            for module in self.search.slow_imports:
+                import_module(module)
 
     def score_unit(
         self, split: Split, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]

@@ -46,6 +46,9 @@ class BBAlphaDropout(MCDropout):
     noise: Annotated[str, OneOf("bernoulli", "gaussian")] = "bernoulli"
     variants = ({"alpha": 1.0, "noise": "gaussian"},)
 
+    def native_update(self) -> None:
+        return None
+
     def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         losses = self.likelihood.value(outputs, batch.targets, hyper)
         weights = (-self.alpha * losses).softmax(0)

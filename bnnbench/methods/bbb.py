@@ -70,10 +70,15 @@ class BBB(SoftplusMethod):
         return self.descend(state, g_loc, g_scale, batch, training)
 
     def native_update(self) -> NativeUpdate | None:
-        if type(self.divergence) is not KL or self.divergence.estimator != "closed":
+        if not isinstance(self.divergence, KL) or self.divergence.estimator != "closed":
             return None
         moments = ("loc_first", "loc_second", "rho_first", "rho_second")
         return NativeUpdate("bbb", ("loc", "rho", *moments), constants=(self.divergence.weight,))
+
+    @property
+    def native_parts(self) -> tuple[object, ...]:
+        parts = super().native_parts
+        return parts and (*parts, self.divergence)
 
     @property
     def benefits_from_compile(self) -> bool:

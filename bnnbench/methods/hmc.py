@@ -32,7 +32,7 @@ from bnnbench.methods.shared.hmc.network import (
 )
 from bnnbench.methods.shared.hmc.sampler import Chains, ChainSchedule, GibbsStep, sample
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
-from bnnbench.native.networks import has_native_gradients
+from bnnbench.native.networks import are_supported, replaced_part
 from bnnbench.types import UserError
 
 TYPICAL_LEAPFROGS = 300
@@ -125,9 +125,11 @@ class HMC(ChainsMethod):
         has_noise_precision = NOISE in self.likelihood.hyper_names
         sampled = has_noise_precision and self.noise_precision == SAMPLED
         if sampled and not has_conjugate_noise(self.likelihood):
+            replaced = replaced_part(self.likelihood, self.likelihood.loss)
             raise UserError(
-                "method.noise_precision=sampled requires loss=nll; give a number, or null to "
-                "search it.",
+                "method.noise_precision=sampled requires "
+                + (f"a Gaussian density, but {replaced}" if replaced else "loss=nll")
+                + "; give a number, or null to search it.",
                 setting="method.noise_precision",
                 code="loss",
             )
@@ -139,10 +141,9 @@ class HMC(ChainsMethod):
         return tuple(name for name in names if getattr(self, name) != SAMPLED)
 
     @property
-    def native(self) -> bool:
-        return has_native_gradients(
-            self.likelihood, torch.zeros(1, dtype=torch.float32, device="cpu")
-        )
+    def native_parts(self) -> tuple[object, ...]:
+        parts = (self.likelihood, self.likelihood.loss)
+        return parts if are_supported(*parts) else ()
 
     @property
     def gradients_per_epoch(self) -> int:

@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bnnbench.constraints import Count, OneOf
-from bnnbench.cpp.library import has_native_code, library
-from bnnbench.inheritance import Replacement, ends_stand_in
+from bnnbench.cpp.library import has_native_code
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
@@ -71,6 +70,7 @@ class PBP(Method):
     batch_size: Count = 1
     is_stochastic: ClassVar[bool] = False
     portable_prediction = True
+    native_code = ("_native_passes", ("_torch_passes",))
     variants = ({"prior_update": "adf", "batch_size": 7},)
 
     @property
@@ -79,14 +79,8 @@ class PBP(Method):
         return not self.native
 
     @property
-    def native(self) -> bool:
-        return library().code is not None and self.lost_native is None
-
-    @property
-    def lost_native(self) -> Replacement | None:
-        if library().code is None:
-            return None
-        return ends_stand_in(self, "_native_passes", ("_torch_passes",))
+    def native_parts(self) -> tuple[object, ...]:
+        return (self,)
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights

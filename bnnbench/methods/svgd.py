@@ -122,6 +122,9 @@ class SVGD(MAP):
         names = (*self.likelihood.hyper_names, *self.own_hyper_names)
         return tuple(name for name in names if getattr(self, name) == LEARNED)
 
+    def native_update(self) -> None:
+        return None
+
     @property
     def gradients_per_epoch(self) -> int:
         return self.particles

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, Positive
-from bnnbench.cpp.library import has_native_code, library
-from bnnbench.inheritance import Replacement, ends_stand_in
+from bnnbench.cpp.library import has_native_code
 from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
@@ -81,6 +80,7 @@ class TAGI(Method):
     repeat_noise_gain: bool = True
     is_stochastic: ClassVar[bool] = False
     portable_prediction = True
+    native_code = ("_native_passes", ("_torch_passes",))
     variants = ({"predicts_noise": True, "noise_gain": 0.1},)
 
     @property
@@ -89,14 +89,8 @@ class TAGI(Method):
         return not self.native
 
     @property
-    def native(self) -> bool:
-        return library().code is not None and self.lost_native is None
-
-    @property
-    def lost_native(self) -> Replacement | None:
-        if library().code is None:
-            return None
-        return ends_stand_in(self, "_native_passes", ("_torch_passes",))
+    def native_parts(self) -> tuple[object, ...]:
+        return (self,)
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
@@ -110,7 +104,12 @@ class TAGI(Method):
         """Fit all replicas; one that is not finite after an epoch keeps the previous epoch."""
         task = replace(task, outputs=1 + self.predicts_noise)
         state = self._initial_state(task)
-        native = self.native and has_native_code(task.data.inputs, task.data.inputs.dtype)
+        shape = (task.data.replicas, task.mlp.n_weights)
+        native = (
+            self.native
+            and has_native_code(task.data.inputs, task.data.inputs.dtype)
+            and all(value.shape == shape for value in state.values())
+        )
         run_passes = self._native_passes if native else self._torch_passes
         state, alive = run_passes(task, state, finite(state))
         counts = task.data.inputs.new_tensor(task.data.counts)[:, None]
@@ -133,6 +132,8 @@ class TAGI(Method):
 
     def _native_passes(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
         """Like `_torch_passes`, equal up to rounding."""
+        contiguous = torch.contiguous_format  # a subclass may return another layout
+        state = {name: value.clone(memory_format=contiguous) for name, value in state.items()}
         native = conditioning.NativeConditioning(
             task.mlp,
             task.data,

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import library
-from bnnbench.native.networks import check_tensors
+from bnnbench.cpp.library import Addresses, library
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
@@ -53,24 +52,19 @@ class NativeConditioning:
     ) -> None:
         code, sets, dtype = library().code, data.replicas, data.inputs.dtype
         assert code is not None and mlp.sizes[-1] == (2 if noise is None else 1)
-        assert all(one.is_contiguous() and one.dtype == dtype for one in state.values())
-        self._condition = code.condition_networks
-        # Keep references to all tensors whose addresses are passed.
-        self._tensors = {
-            "sizes": torch.tensor(mlp.sizes, device="cpu"),
-            "inputs": data.inputs.contiguous(),
-            "targets": data.targets.contiguous(),
-            "counts": torch.tensor(data.counts, device="cpu"),
-            "loc": state["loc"],
-            "var": state["var"],
-            "alive": alive,
-        }
-        if noise is not None:
-            self._tensors["noise"] = noise.to(dtype).expand(sets, 1).contiguous()
-        self._given = ConditioningArguments(
-            **{name: tensor.data_ptr() for name, tensor in self._tensors.items()},
-            layers=len(mlp.sizes) - 1, sets=sets, length=data.inputs.shape[1], batch=batch,
-            limit=limit, doubles=dtype == torch.float64,
+        self._condition, rows = code.condition_networks, data.inputs.shape[1]
+        address = Addresses()
+        self._addresses, self._given = address, ConditioningArguments(
+            sizes=address.integers(mlp.sizes),
+            counts=address.integers(data.counts, rows),
+            inputs=address.read("of inputs", data.inputs, dtype, sets, rows, mlp.sizes[0]),
+            targets=address.read("of targets", data.targets, dtype, sets, rows),
+            noise=None if noise is None else address.read("of noise", noise, dtype, sets, 1),
+            loc=address.write("state['loc']", state["loc"], dtype, sets, mlp.n_weights),
+            var=address.write("state['var']", state["var"], dtype, sets, mlp.n_weights),
+            alive=address.write("of finite replicas", alive, torch.bool, sets),
+            layers=len(mlp.sizes) - 1, sets=sets, length=rows, batch=batch, limit=limit,
+            doubles=dtype == torch.float64,
         )  # fmt: skip
 
     def run_pass(self, order: Tensor) -> None:
@@ -79,7 +73,9 @@ class NativeConditioning:
         Args:
             order: `[R or 1, N]` int64, the order in which rows are visited.
         """
-        self._given.order, self._given.orders = order.data_ptr(), len(order)
+        address, given, orders = Addresses(), self._given, len(order)
+        given.order = address.read("of the order", order, torch.int64, orders, given.length)
+        given.orders = orders
         self._condition(ctypes.byref(self._given))
 
 
@@ -92,14 +88,16 @@ def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> tuple[
         var: their variances, `[R, P]`.
         inputs: `[R, M, D]`.
     """
-    code, dtype = library().code, inputs.dtype
+    code, dtype, address = library().code, inputs.dtype, Addresses()
     assert code is not None
-    for weights in (loc, var):
-        check_tensors(mlp, weights, inputs, dtype)
-    loc, var, inputs = loc.contiguous(), var.contiguous(), inputs.contiguous()
-    mean, variance = (inputs.new_empty(*inputs.shape[:2], mlp.sizes[-1]) for _ in range(2))
+    sets, rows, _ = inputs.shape
+    mean, variance = (inputs.new_empty(sets, rows, mlp.sizes[-1]) for _ in range(2))
     code.linearised_moments(
-        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, *inputs.shape[:2],
-        dtype == torch.float64, *(one.data_ptr() for one in (inputs, loc, var, mean, variance)),
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, sets, rows,
+        dtype == torch.float64,
+        address.read("of inputs", inputs, dtype, sets, rows, mlp.sizes[0]),
+        address.read("state['loc']", loc, dtype, sets, mlp.n_weights),
+        address.read("state['var']", var, dtype, sets, mlp.n_weights),
+        *(address.write("of moments", one, dtype, *one.shape) for one in (mean, variance)),
     )  # fmt: skip
     return mean, variance

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import has_native_code, library
+from bnnbench.cpp.library import Addresses, has_native_code, library
+from bnnbench.divergences.kl import KL
 from bnnbench.inheritance import Replacement, first_replaced
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
@@ -29,69 +30,65 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
         networks: `[S, R, P]`, float32.
         inputs: `[R, M, D]`, float32.
         outputs: `[S, R, M, O]`, float32, contiguous.
+
+    Raises:
+        UserError: if a tensor has another type or shape.
     """
-    code = library().code
-    assert code is not None and outputs.is_contiguous()
-    check_tensors(mlp, networks, inputs, torch.float32)
-    networks, inputs = networks.contiguous(), inputs.contiguous()
-    samples, sets, _ = networks.shape
+    code, address = library().code, Addresses()
+    assert code is not None
+    samples, (sets, rows, _) = len(networks), inputs.shape
     code.evaluate(
-        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1,
-        samples, sets, inputs.shape[1],
-        networks.data_ptr(), inputs.data_ptr(), outputs.data_ptr(),
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, samples, sets, rows,
+        address.read("of weights", networks, torch.float32, samples, sets, mlp.n_weights),
+        address.read("of inputs", inputs, torch.float32, sets, rows, mlp.sizes[0]),
+        address.write("of outputs", outputs, torch.float32, samples, sets, rows, mlp.sizes[-1]),
     )  # fmt: skip
 
 
-def check_tensors(mlp: MLP, weights: Tensor, inputs: Tensor, dtype: torch.dtype) -> None:
-    """Check tensors that native code reads, since those of a received model may have any shape.
-
-    Args:
-        mlp: the network shape.
-        weights: `[..., R, P]`.
-        inputs: `[R, M, D]`.
-        dtype: of both.
-
-    Raises:
-        ValueError: if a shape or type is another.
-    """
-    expected = (len(inputs), mlp.n_weights, mlp.sizes[0], dtype, dtype)
-    if (*weights.shape[-2:], inputs.shape[2], weights.dtype, inputs.dtype) != expected:
-        raise ValueError("tensors do not fit the network")
-
-
 DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes")
-"""Attributes of likelihoods and losses that native code replaces."""
+
+COMPONENTS: Mapping[type, tuple[str, ...]] = {
+    Gaussian: DENSITY, Heteroscedastic: DENSITY, NLL: DENSITY, KL: ("gradient",),
+}  # fmt: skip
+"""The likelihoods, losses and divergences that native code supports, with their attributes that it
+replaces."""
 
 
 def has_native_gradients(likelihood: Likelihood, like: Tensor) -> bool:
     """Whether native code supports the likelihood, its loss and tensors like `like`."""
-    known = isinstance(likelihood, Gaussian | Heteroscedastic) and isinstance(likelihood.loss, NLL)
-    return known and replaced_density(likelihood) is None and has_native_code(like)
+    parts = (likelihood, likelihood.loss)
+    return are_supported(*parts) and not replaced_part(*parts) and has_native_code(like)
 
 
-def replaced_density(likelihood: Likelihood) -> Replacement | None:
-    """Return what a subclass of a likelihood, or of its loss, has in place of their densities."""
-    for component, known in ((likelihood, (Gaussian, Heteroscedastic)), (likelihood.loss, (NLL,))):
-        if type(component) in known:  # the usual case, which must be fast
+def are_supported(*parts: object) -> bool:
+    """Whether native code supports the classes of components, or base classes of them."""
+    return all(isinstance(part, tuple(COMPONENTS)) for part in parts)
+
+
+def replaced_part(*parts: object) -> Replacement | None:
+    """Return the first attribute that a subclass of a supported component replaces."""
+    for part in parts:
+        if type(part) in COMPONENTS:  # the usual case, which must be fast
             continue
-        base = next((cls for cls in known if isinstance(component, cls)), None)
-        found = base and first_replaced(component, base, DENSITY)
+        base = next((cls for cls in COMPONENTS if isinstance(part, cls)), None)
+        found = base and first_replaced(part, base, COMPONENTS[base])
         if found:
             return found
     return None
 
 
-def fits_state(update: NativeUpdate, mlp: MLP, state: Mapping[str, Tensor]) -> bool:
-    """Whether a state has the entries of a native update, in the shapes and type that it reads."""
-    width = update.members * mlp.n_weights
-    widths = dict.fromkeys(update.tensors, width) | dict.fromkeys(update.scalars, update.members)
+def fits_state(update: NativeUpdate, mlp: MLP, state: Mapping[str, Tensor], replicas: int) -> bool:
+    """Whether a state has the entries of a native update, in the shapes that it changes."""
     return all(
-        name in state
-        and state[name].shape[1:] == (size,)
-        and state[name].dtype == torch.float32
-        and state[name].device.type == "cpu"
-        for name, size in widths.items()
+        name in state and state[name].shape == (replicas, size)
+        for name, size in _widths(update, mlp).items()
     )
+
+
+def _widths(update: NativeUpdate, mlp: MLP) -> dict[str, int]:
+    """Return the numbers of columns of the entries of a native update, by name and in order."""
+    width = update.members * mlp.n_weights
+    return dict.fromkeys(update.tensors, width) | dict.fromkeys(update.scalars, update.members)
 
 
 def gradient_moments(
@@ -123,29 +120,35 @@ def gradient_moments(
     Returns:
         The means of the gradient, of its square and of its product with the noise, `[n, P]` each
         or None.
+
+    Raises:
+        UserError: if a tensor has another type or shape.
     """
-    code = library().code
+    code, address = library().code, Addresses()
     assert code is not None and mlp.sizes[-1] == (1 if precision is not None else 2)
-    inputs, targets, weights = (one.contiguous() for one in data)
-    sets, rows, _ = inputs.shape
-    samples, shared = noise.shape[:2] if noise is not None else (1, 1)
-    # These variables keep the tensors alive during the call, which gets only their addresses.
-    loc = loc.contiguous()
+    inputs, targets, weights = data
+    (count, size), (sets, rows, _) = loc.shape, inputs.shape
     scale = None if scale is None else scale.expand_as(loc)
-    spread = [None if one is None else one.contiguous() for one in (scale, noise)]
-    precision = None if precision is None else precision.expand(sets, 1).contiguous()
-    mean = torch.empty_like(loc)
+    samples, shared = noise.shape[:2] if noise is not None else (1, 1)
+    mean = torch.empty(count, size, dtype=torch.float32, device="cpu")
     second, third = (torch.empty_like(mean) if needed else None for needed in (square, cross))
+    read = (
+        ("of weights", loc, (count, mlp.n_weights)),
+        ("of standard deviations", scale, (count, size)),
+        ("of noise", noise, (samples, count if shared == count else 1, size)),
+        ("of inputs", inputs, (sets, rows, mlp.sizes[0])),
+        ("of targets", targets, (sets, rows)),
+        ("of row weights", weights, (sets, rows)),
+        ("noise_precision", precision, (sets, 1)),
+    )
     code.gradient_moments(
         (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1,
-        len(loc), sets, samples, shared, rows,
-        *map(_address, (loc, *spread, inputs, targets, weights, precision, mean, second, third)),
+        count, sets, samples, shared, rows,
+        *(one if one is None else address.read(name, one, torch.float32, *shape)
+          for name, one, shape in read),
+        *(one if one is None else one.data_ptr() for one in (mean, second, third)),
     )  # fmt: skip
     return mean, second, third
-
-
-def _address(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
 
 
 RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
@@ -181,15 +184,18 @@ class NativeTrainer:
             with dropout `dropout`, `[R, 1]` each.
         training: learning rate, decay rates, weight samples and batch size.
         kl_weights: weight of the KL divergence in each minibatch of an epoch.
-        state: the entries of the update, contiguous float32 (`fits_state`), updated in place. The
-            scalars of `renyi_vi` with learned noise are its log variance and the two Adam averages
-            of it; that of `swag` is the number of steps with Adam.
+        state: the entries of the update, contiguous float32 (see `fits_state`), updated in place.
+            The scalars of `renyi_vi` with learned noise are its log variance and the two Adam
+            averages of it; that of `swag` is the number of steps with Adam.
         alive: `[R]`, updated in place: replicas that are not finite after a call are no longer
             alive, and later calls skip them.
         streams: of the noise; each replica uses the numbers of its group.
         drawn: how many numbers each step of an epoch draws: as many lists as minibatches. A step
             draws one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
             uniform numbers per layer for dropout masks, or nothing.
+
+    Raises:
+        UserError: if a tensor has another type or shape.
     """
 
     def __init__(
@@ -205,32 +211,31 @@ class NativeTrainer:
         streams: Streams,
         drawn: Sequence[Sequence[int]],
     ) -> None:
-        code = library().code
-        assert len(streams.groups) == data.replicas
-        assert code is not None and mlp.sizes[-1] == (1 if "noise_precision" in hyper else 2)
-        self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
-        self._state = [state[name] for name in (*update.tensors, *update.scalars)]
-        assert fits_state(update, mlp, state) and all(one.is_contiguous() for one in self._state)
-        none = torch.zeros(1, dtype=torch.float32, device="cpu")
-        # Keep references to all tensors whose addresses are passed.
-        self._tensors = {
-            "sizes": torch.tensor(mlp.sizes, device="cpu"),
-            "inputs": data.inputs.contiguous(),
-            "targets": data.targets.contiguous(),
-            "counts": torch.tensor(data.counts, device="cpu"),
-            "precisions": hyper.get("noise_precision", none).expand(sets, 1).contiguous(),
-            "priors": hyper["prior_precision"].expand(sets, 1).contiguous(),
-            "dropouts": hyper.get("dropout", none).expand(sets, 1).contiguous(),
-            "kl_weights": torch.tensor(kl_weights, dtype=torch.float32, device="cpu"),
-            "state": torch.tensor([one.data_ptr() for one in self._state], device="cpu"),
-            "alive": alive,
-            "group": streams.groups,
-            "drawn": torch.tensor(drawn, dtype=torch.int64, device="cpu"),
-        }
+        code, sets, rows = library().code, data.replicas, data.inputs.shape[1]
+        assert code is not None
+        none, single = torch.zeros(1, 1, dtype=torch.float32, device="cpu"), torch.float32
+        address = self._addresses = Addresses()
+        entries = [
+            address.write(f"state[{name!r}]", state[name], single, sets, width)
+            for name, width in _widths(update, mlp).items()
+        ]
+        noise = hyper["noise_precision"] if mlp.sizes[-1] == 1 else none
+        dropout = hyper["dropout"] if update.name == "mc_dropout" else none
+        weights = torch.tensor(kl_weights, dtype=single, device="cpu")
         self._keys = (WORD * streams.size)(*streams.keys)
+        self._take_steps = code.take_steps
         self._given = StepArguments(
-            **{name: tensor.data_ptr() for name, tensor in self._tensors.items()},
-            layers=len(mlp.sizes) - 1, sets=sets, members=update.members, tensors=len(self._state),
+            sizes=address.integers(mlp.sizes), counts=address.integers(data.counts, rows),
+            state=address.integers(entries), drawn=address.integers(drawn),
+            precisions=address.read("noise_precision", noise, single, sets, 1),
+            priors=address.read("prior_precision", hyper["prior_precision"], single, sets, 1),
+            dropouts=address.read("dropout", dropout, single, sets, 1),
+            inputs=address.read("of inputs", data.inputs, single, sets, rows, mlp.sizes[0]),
+            targets=address.read("of targets", data.targets, single, sets, rows),
+            kl_weights=address.read("of KL weights", weights, single, len(kl_weights)),
+            group=address.read("of groups", streams.groups, torch.int64, sets),
+            alive=address.write("of finite replicas", alive, torch.bool, sets),
+            layers=len(mlp.sizes) - 1, sets=sets, members=update.members, tensors=len(entries),
             length=rows, samples=training.samples, batch=min(int(training.batch_size), rows),
             rule=RULES.index(update.name), rate=training.learning_rate, betas=training.betas,
             own=update.constants, keys=ctypes.addressof(self._keys), groups=streams.size,
@@ -252,5 +257,8 @@ class NativeTrainer:
         arguments = self._given
         arguments.epoch, arguments.rate, arguments.place = epoch, learning_rate, place
         arguments.first, arguments.steps = minibatches.start, len(minibatches)
-        arguments.order, arguments.orders = order.data_ptr(), len(order)
+        address, arguments.orders = Addresses(), len(order)
+        arguments.order = address.read(
+            "of the order", order, torch.int64, len(order), arguments.length
+        )
         self._take_steps(ctypes.byref(arguments))

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import library
-from bnnbench.native.networks import check_tensors
+from bnnbench.cpp.library import Addresses, library
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
 STATE_ENTRIES = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta",
            "noise_alpha", "noise_beta", "prior_alpha", "prior_beta")  # fmt: skip
 """State entries in the order of `Entry` in propagation.cpp."""
+
+OF_WEIGHTS = STATE_ENTRIES[:5]
+"""Entries `[R, P]`; the others are `[R, 1]`."""
 
 NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
 
@@ -53,27 +55,23 @@ class NativePropagation:
         state: Mapping[str, Tensor],
         alive: Tensor,
     ) -> None:
-        code = library().code
+        code, sets, rows = library().code, data.replicas, data.inputs.shape[1]
         assert code is not None and mlp.sizes[-1] == 1
-        self._propagate = code.propagate
-        entries = [state[name] for name in STATE_ENTRIES]
-        assert all(one.is_contiguous() and one.dtype == torch.float64 for one in entries)
-        # Keep references to all tensors whose addresses are passed.
-        self._entries, self._tensors = (
-            entries,
-            {
-                "sizes": torch.tensor(mlp.sizes, device="cpu"),
-                "inputs": data.inputs.contiguous(),
-                "targets": data.targets.contiguous(),
-                "counts": torch.tensor(data.counts, device="cpu"),
-                "state": torch.tensor([one.data_ptr() for one in entries], device="cpu"),
-                "alive": alive,
-            },
-        )
-        self._given = PassArguments(
-            **{name: tensor.data_ptr() for name, tensor in self._tensors.items()},
-            layers=len(mlp.sizes) - 1, sets=data.replicas, length=data.inputs.shape[1],
-            batch=batch, refine=refine,
+        self._propagate, address = code.propagate, Addresses()
+        double = torch.float64
+        widths = (mlp.n_weights if name in OF_WEIGHTS else 1 for name in STATE_ENTRIES)
+        entries = [
+            address.write(f"state[{name!r}]", state[name], double, sets, width)
+            for name, width in zip(STATE_ENTRIES, widths, strict=True)
+        ]
+        self._addresses, self._given = address, PassArguments(
+            sizes=address.integers(mlp.sizes),
+            counts=address.integers(data.counts, rows),
+            inputs=address.read("of inputs", data.inputs, double, sets, rows, mlp.sizes[0]),
+            targets=address.read("of targets", data.targets, double, sets, rows),
+            state=address.integers(entries),
+            alive=address.write("of finite replicas", alive, torch.bool, sets),
+            layers=len(mlp.sizes) - 1, sets=sets, length=rows, batch=batch, refine=refine,
         )  # fmt: skip
 
     def run_pass(self, order: Tensor) -> None:
@@ -82,7 +80,9 @@ class NativePropagation:
         Args:
             order: `[R or 1, N]` int64, the order in which rows are visited.
         """
-        self._given.order, self._given.orders = order.data_ptr(), len(order)
+        address, given, orders = Addresses(), self._given, len(order)
+        given.order = address.read("of the order", order, torch.int64, orders, given.length)
+        given.orders = orders
         self._propagate(ctypes.byref(self._given))
 
 
@@ -95,14 +95,15 @@ def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> tuple[
         var: their variances, `[R, P]`.
         inputs: `[R, M, D]`.
     """
-    code = library().code
+    code, address = library().code, Addresses()
     assert code is not None and mlp.sizes[-1] == 1
-    for weights in (loc, var):
-        check_tensors(mlp, weights, inputs, torch.float64)
-    loc, var, inputs = loc.contiguous(), var.contiguous(), inputs.contiguous()
-    mean, variance = (inputs.new_empty(inputs.shape[:2]) for _ in range(2))
+    sets, rows, _ = inputs.shape
+    mean, variance = (inputs.new_empty(sets, rows) for _ in range(2))
     code.output_moments(
-        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, *inputs.shape[:2],
-        *(one.data_ptr() for one in (inputs, loc, var, mean, variance)),
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, sets, rows,
+        address.read("of inputs", inputs, torch.float64, sets, rows, mlp.sizes[0]),
+        address.read("state['loc']", loc, torch.float64, sets, mlp.n_weights),
+        address.read("state['var']", var, torch.float64, sets, mlp.n_weights),
+        *(address.write("of moments", one, torch.float64, sets, rows) for one in (mean, variance)),
     )  # fmt: skip
     return mean, variance

@@ -7,7 +7,7 @@ import ctypes
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import library
+from bnnbench.cpp.library import Addresses, library
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
@@ -52,36 +52,35 @@ def leapfrog_trajectories(
     Returns:
         Final positions and momenta, and the two parts of the potential energy before and after,
         `[2, C, R]` each, float64.
+
+    Raises:
+        UserError: if a tensor has another type or shape.
     """
-    code = library().code
+    code, address = library().code, Addresses()
     assert code is not None
-    chains, sets, _ = position.shape
+    (chains, sets, _), rows = position.shape, data.inputs.shape[1]
     position, momentum = (
         one.clone(memory_format=torch.contiguous_format) for one in (position, momentum)
     )
     before, after = (
-        torch.empty(factors.shape, dtype=torch.float64, device="cpu") for _ in range(2)
+        torch.empty(2, chains, sets, dtype=torch.float64, device="cpu") for _ in range(2)
     )
-    # Keep references to all tensors whose addresses are passed.
-    tensors = {
-        "sizes": torch.tensor(mlp.sizes, device="cpu"),
-        "inputs": data.inputs.contiguous(),
-        "targets": data.targets.contiguous(),
-        "counts": torch.tensor(data.counts, device="cpu"),
-        "factors": factors.contiguous(),
-        "step": step_size.contiguous(),
-        "steps": steps.contiguous(),
-        "roots": torch.empty(0, dtype=torch.float32, device="cpu")
-        if roots is None
-        else roots.contiguous(),
-        "position": position,
-        "momentum": momentum,
-        "before": before,
-        "after": after,
-    }
+    single, double, whole = torch.float32, torch.float64, torch.int64
+    squares = sum((fan_in + 1) ** 2 for fan_in in mlp.sizes[:-1])
     arguments = TrajectoryArguments(
-        **{name: tensor.data_ptr() for name, tensor in tensors.items()},
-        layers=len(mlp.sizes) - 1, chains=chains, sets=sets, length=data.inputs.shape[1],
+        sizes=address.integers(mlp.sizes),
+        counts=address.integers(data.counts, rows),
+        inputs=address.read("of inputs", data.inputs, single, sets, rows, mlp.sizes[0]),
+        targets=address.read("of targets", data.targets, single, sets, rows),
+        factors=address.read("of precisions", factors, double, 2, chains, sets),
+        step=address.read("of step sizes", step_size, double, chains, sets),
+        steps=address.read("of numbers of steps", steps, whole, chains, sets),
+        roots=None if roots is None else address.read("of roots", roots, single, sets, squares),
+        position=address.write("of weights", position, single, chains, sets, mlp.n_weights),
+        momentum=address.write("of momenta", momentum, single, chains, sets, mlp.n_weights),
+        before=address.write("of energies", before, double, 2, chains, sets),
+        after=address.write("of energies", after, double, 2, chains, sets),
+        layers=len(mlp.sizes) - 1, chains=chains, sets=sets, length=rows,
     )  # fmt: skip
     code.take_trajectories(ctypes.byref(arguments))
     return position, momentum, before, after

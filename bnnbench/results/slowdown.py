@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bnnbench.inheritance import is_of_package
+from bnnbench.identity import is_of_package
 from bnnbench.methods.shared.contract import Method
 
 MEASURED = Path(__file__).with_name("slowdown.csv")
@@ -38,7 +38,7 @@ def describe_lost_native(method: Method) -> str:
         A sentence without a full stop; empty if the user's classes end nothing.
     """
     lost = method.lost_native
-    if lost is None or not lost.is_own:
+    if lost is None:
         return ""
     sentence = f"{lost}, so fits run in PyTorch instead of native code"
     parents = (cls for cls in type(method).__mro__ if issubclass(cls, Method))

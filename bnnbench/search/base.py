@@ -54,6 +54,8 @@ class Search(Checked, ABC):
         objective: log-likelihood to maximise, `per_point` or `joint`. The book does not specify it;
             the code of Khan et al. (2018) maximises the joint one.
         searches: class attribute, whether it can suggest values.
+        slow_imports: class attribute, modules that take long to import, which is done before
+            worker processes are forked.
     """
 
     label: str
@@ -61,11 +63,8 @@ class Search(Checked, ABC):
     folds: Annotated[int, Whole(2)] = 5
     objective: Annotated[str, OneOf(*OBJECTIVES)] = "per_point"
     searches: ClassVar[bool] = True
+    slow_imports: ClassVar[tuple[str, ...]] = ()
     key: ClassVar[str] = "search"
-
-    def load(self) -> None:
-        """Import modules that are slow to load, before worker processes are forked."""
-        return
 
     @abstractmethod
     def suggest(

@@ -36,11 +36,7 @@ class BayesianOptimisation(Search):
     identity_name = "bnnbench.search.bayesian_optimisation.BayesianOptimisation"
     iterations: Count = 30
     initial_points: Count = 5
-
-    def load(self) -> None:
-        import skopt.acquisition  # noqa: F401
-
-        import bnnbench.search.gaussian_process  # noqa: F401
+    slow_imports = ("skopt.acquisition", "bnnbench.search.gaussian_process")
 
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int

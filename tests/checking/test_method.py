@@ -106,6 +106,28 @@ def memorising() -> Callable[[Posterior, Tensor, Prediction], Prediction]:
     return change
 
 
+def is_single(tensor: Tensor) -> bool:
+    return tensor.dtype == torch.float32
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnInit(MAP):
+    """MAP with another initial state."""
+
+    change: Callable[[Tensor], Tensor]
+
+    def init(self, task: FitTask) -> Any:
+        return {name: self.change(value) for name, value in super().init(task).items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubled(MAP):
+    """MAP with a gradient in float64."""
+
+    def gradient(self, *given: Any) -> Tensor:
+        return super().gradient(*given) + torch.full((1,), 1e-3, dtype=torch.float64)
+
+
 fit, predict = partial(WrongFit, label="w"), partial(WrongPrediction, label="w")
 
 WRONG: Mapping[str, tuple[Any, str, str]] = {
@@ -184,6 +206,28 @@ WRONG: Mapping[str, tuple[Any, str, str]] = {
     "nothing learned": (
         fit(before=lambda t: replace(t, epochs=min(t.epochs, 2))),
         "reduces the error", "after 60",
+    ),
+    "a native step other than that in Python": (
+        predict(change=lambda p, x, f: replace(f, loc=f.loc * (1 + 0.01 * is_single(x)))),
+        "run in float32", "`loc` in float32, computed by native code, differs by up to",
+    ),
+    "float64 in a float32 run": (
+        Doubled(label="w"), "run in float32", "expected dtype",
+    ),
+    "float64 targets": (
+        fit(before=lambda t: replace(t, data=replace(t.data, targets=t.data.targets.double()))),
+        "run in float32", "of targets is float64, expected float32",
+    ),
+    "float64 state": (
+        OwnInit(label="w", change=lambda v: v.double()),
+        "run in float32", "state['loc'] with dtype torch.float64",
+    ),
+    "float32 state": (
+        OwnInit(label="w", change=lambda v: v.float()),
+        "correct shapes", "state['loc'] with dtype torch.float32",
+    ),
+    "a state for one replica": (
+        OwnInit(label="w", change=lambda v: v[:1]), "correct shapes", "expected [3, ...]",
     ),
     "state kept between predictions":
         (predict(change=memorising()), "test part", "of the test part"),

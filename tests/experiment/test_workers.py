@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -13,7 +14,9 @@ import pytest
 import torch
 from joblib import cpu_count
 
+from bnnbench.cli.exit_codes import describe_failure
 from bnnbench.experiment.engines.local import (
+    WorkerCrash,
     available_cores,
     wait_for_all,
     worker_processes,
@@ -35,8 +38,9 @@ def fail(task: int) -> None:
     raise ValueError(f"task {task}")
 
 
-def die(task: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def die(number: int) -> None:
+    faulthandler.disable()  # which prints the stack of pytest
+    os.kill(os.getpid(), number)
 
 
 def test_tasks_run_in_other_processes_of_one_thread_each(tmp_path: Path) -> None:
@@ -57,9 +61,16 @@ def test_workers_inherit_loaded_objects(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "0").read_text().endswith("the table")
 
 
-def test_a_killed_worker_is_an_error() -> None:
-    with pytest.raises(BrokenProcessPool), worker_processes(2) as pool:
-        wait_for_all([pool.submit(die, task) for task in range(4)])
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("SIGKILL", BrokenProcessPool), ("SIGSEGV", WorkerCrash), ("SIGABRT", WorkerCrash)],
+)
+def test_a_killed_worker_is_an_error(name: str, error: type[Exception]) -> None:
+    """Only a crash of compiled code is called a crash."""
+    with pytest.raises(error) as raised, worker_processes(2) as pool:
+        wait_for_all([pool.submit(die, signal.Signals[name]) for _ in range(4)])
+    text, code = describe_failure(raised.value) or ("", 0)
+    assert code == 1 and (name in text) == (error is WorkerCrash) != ("memory" in text)
     assert not multiprocessing.active_children()
 
 

@@ -228,3 +228,24 @@ def test_kept_draws_and_predictions() -> None:
 def test_invalid_settings(settings: dict[str, Any], name: str, code: str | None) -> None:
     with raises_user_error(f"method.{name}", code):
         method(**settings)
+
+
+class OwnGaussian(Gaussian):
+    """A likelihood with another density."""
+
+    def gradient(self, *given: Any) -> Any:
+        return 2 * super().gradient(*given)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "reason"),
+    [
+        (OwnGaussian(), "OwnGaussian.gradient"),
+        (Gaussian(loss=Beta(label="beta", beta=1.5)), "loss"),
+    ],
+)
+def test_a_sampled_noise_needs_a_gaussian_density(likelihood: Gaussian, reason: str) -> None:
+    """The error names what is in its place."""
+    with raises_user_error("method.noise_precision", "loss", [reason]):
+        HMC(label="hmc", likelihood=likelihood)
+    HMC(label="hmc", likelihood=likelihood, noise_precision=5.0)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.user_errors import raises_user_error
 from torch import Tensor
 
 from bnnbench.cpp.library import library
@@ -194,5 +195,5 @@ def test_a_received_model_of_another_shape_is_refused() -> None:
     one = problem(3, [7], [10], 5, False, torch.float32, 7)
     posterior = one.fit(True)
     short = {name: value[:, 1:] for name, value in posterior.state.items()}
-    with pytest.raises(ValueError, match="do not fit the network"):
+    with raises_user_error("method", "tensor", ["loc"]):
         one.predict(replace(posterior, state=short), native=True)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pandas as pd
 import pytest
+from support.methods import METHODS, class_of
 
 from bnnbench.cpp.library import library
+from bnnbench.divergences.kl import KL
 from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.losses.beta import Beta
+from bnnbench.losses.nll import NLL
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
+from bnnbench.methods.bbb import BBB
+from bnnbench.methods.hmc import HMC
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.pbp import PBP
 from bnnbench.methods.svgd import SVGD
 from bnnbench.methods.swag import SWAG
+from bnnbench.methods.tagi import TAGI
 from bnnbench.methods.vadam import Vadam
 from bnnbench.results.slowdown import MEASURED, describe_lost_native
 
@@ -26,12 +33,17 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 def own(*bases: Any, name: str = "update", **settings: Any) -> Any:
     """Return an instance of a class from outside the package that replaces one attribute."""
     cls = type("Own", bases, {name: lambda self, *given: None})
-    return dataclass(frozen=True, kw_only=True)(cls)(label="own", **settings)
+    return dataclass(frozen=True, kw_only=True)(cls)(**{"label": "own", **settings})
 
 
 class OwnGaussian(Gaussian):
     def gradient(self, *given: Any) -> Any:
         return 2 * super().gradient(*given)
+
+
+class OwnKL(KL):
+    def gradient(self, *given: Any) -> Any:
+        return super().gradient(*given)
 
 
 CASES: Mapping[str, tuple[Any, str, str | None]] = {
@@ -43,6 +55,13 @@ CASES: Mapping[str, tuple[Any, str, str | None]] = {
     "passes": (own(PBP, name="_torch_passes"), "Own._torch_passes", "pbp"),
     "a likelihood": (
         Vadam(label="v", likelihood=OwnGaussian()), "OwnGaussian.gradient replaces", "vadam"
+    ),
+    "a likelihood of HMC": (
+        HMC(label="h", likelihood=OwnGaussian(), noise_precision=5.0),
+        "OwnGaussian.gradient replaces", None,
+    ),
+    "a divergence": (
+        BBB(label="b", divergence=OwnKL(label="kl")), "OwnKL.gradient replaces", "bbb_x1"
     ),
     "a family that was not measured": (own(SWAG), "Own.update replaces SWAG.update", None),
 }  # fmt: skip
@@ -71,8 +90,53 @@ def test_lost_native_code_is_described(name: str) -> None:
         own(SVGD),
         BBAlphaDropout(label="b"),
         own(PBP, name="predict"),
+        HMC(label="h"),
+        BBB(label="b", divergence=OwnKL(label="kl", estimator="monte_carlo")),
+        Vadam(label="v", likelihood=OwnGaussian(loss=Beta(label="beta", beta=1.5))),
     ],
 )
 def test_nothing_is_said_if_nothing_is_lost(method: Any) -> None:
     """The parent has no native code with these settings, or it is used."""
     assert describe_lost_native(method) == ""
+
+
+class OwnNLL(NLL):
+    def mean_slope(self, *given: Any) -> Any:
+        return 2 * super().mean_slope(*given)
+
+
+def test_every_native_method_reports_what_ends_native_code() -> None:
+    """For each component in whose place native code is used."""
+    given = {"label": "m", "divergence": KL(label="kl")}
+    kinds = {*map(class_of, METHODS)}
+    methods: list[Any] = [
+        kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
+        for kind in kinds
+        if kind.trains_network
+    ]
+    native = [method for method in methods if method.native]
+    assert {BBB, HMC, MAP, MCDropout, PBP, SWAG, TAGI, Vadam} <= {*map(type, native)}
+    for method in native:
+        assert method.lost_native is None
+        for part in method.native_parts:
+            changed = with_own(method, part)
+            assert not changed.native and " replaces " in describe_lost_native(changed)
+
+
+def with_own(method: Any, part: Any) -> Any:
+    """Return a method with a class of one's own in place of that of a component."""
+    if part is method:
+        return own(type(method), name=method.native_code[1][0], **shallow(method))
+    if part is getattr(method, "divergence", None):
+        return replace(method, divergence=OwnKL(**shallow(part)))
+    settings = {"noise_precision": 5.0} if method.noise_precision == "sampled" else {}
+    if part is not method.likelihood:
+        likelihood = replace(method.likelihood, loss=OwnNLL(**shallow(part)))
+    else:
+        attributes = {"gradient": OwnGaussian.gradient}
+        likelihood = type("OwnLikelihood", (type(part),), attributes)(**shallow(part))
+    return replace(method, likelihood=likelihood, **settings)
+
+
+def shallow(component: Any) -> dict[str, Any]:
+    return {field.name: getattr(component, field.name) for field in fields(component)}

@@ -38,7 +38,8 @@ line is printed for each test; if it fails, also the reason and what to write in
   bnnbench check method=mine --config-dir DIR
 
 A method is fitted to three small training sets in one stack, in float64 on the CPU, so that
-rounding hides no difference. Its output must have the right shapes;
+rounding hides no difference. Its output must have the right shapes; a fit in float32, with native
+code if a run uses it, must give the same predictions;
 a replica must not depend on the other replicas, on padding or on the test set; divergence must be
 reported without raising; every hyper-parameter must have an effect; training must reduce the error.
 

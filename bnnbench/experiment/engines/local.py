@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -25,6 +26,16 @@ from bnnbench.system import START_METHOD
 JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"
 """The environment variable that limits the processes of joblib."""
 
+CRASHES = tuple(
+    signal.Signals[name]
+    for name in ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV")
+    if hasattr(signal, name)
+)
+"""Signals that end a process because of a mistake in compiled code, not for lack of memory."""
+
+_started: list[BaseProcess] = []
+"""The worker processes of this one that have not ended, and those of a broken pool."""
+
 SHARED: Mapping[str, Any] = {}
 """In a worker: the objects it was started with."""
 
@@ -40,6 +51,10 @@ def available_cores() -> int:
         os.environ.pop(JOBLIB_CORES, None)  # joblib would raise an error
     cores = cpu_count()
     return min(cores, read_variable("SLURM_CPUS_PER_TASK", whole_number, cores))
+
+
+class WorkerCrash(Exception):
+    """Compiled code in a worker process crashed; the message is a clause."""
 
 
 @contextmanager
@@ -60,6 +75,8 @@ def worker_processes(count: int, shared: Mapping[str, Any] | None = None) -> Ite
     )
     try:
         pool.submit(os.getpid).result()
+        started = [child for child in multiprocessing.active_children() if child not in others]
+        _started[:] = [*filter(BaseProcess.is_alive, _started), *started]
         yield pool
     except BaseException:
         kill_workers(others)
@@ -80,14 +97,34 @@ def kill_workers(spared: Collection[BaseProcess] = ()) -> None:
 
 
 def wait_for_all(futures: Iterable[Future[Any]]) -> None:
-    """Wait until all futures are done; raise the first error."""
+    """Wait until all futures are done; raise the first error.
+
+    Raises:
+        WorkerCrash: if compiled code in a worker process crashed.
+    """
     for future in as_completed(futures):
-        future.result()
+        try:
+            future.result()
+        except BrokenProcessPool as broken:
+            crash = _crash()
+            if crash is None:
+                raise
+            raise WorkerCrash(f"compiled code crashed in a worker process ({crash})") from broken
+
+
+def _crash() -> str | None:
+    """Return the signal of the first worker that ended because its compiled code crashed."""
+    for process in _started:
+        process.join(0.1)  # it may have ended just now
+        if -(process.exitcode or 0) in CRASHES:
+            return signal.Signals(-(process.exitcode or 0)).name
+    return None
 
 
 def _start_worker(parent: int, shared: Mapping[str, Any]) -> None:
     global SHARED
     SHARED = shared
+    _started.clear()  # not the children of this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)

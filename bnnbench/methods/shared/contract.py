@@ -15,10 +15,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from torch import Tensor
 
 from bnnbench.constraints import Between, Checked, ListOf, Word
-from bnnbench.identity import no_identity
-from bnnbench.inheritance import Replacement, first_replaced, is_of_package
+from bnnbench.cpp.library import library
+from bnnbench.identity import is_of_package, no_identity
+from bnnbench.inheritance import Replacement, ends_stand_in, first_replaced
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.native.networks import are_supported, replaced_part
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
@@ -140,6 +142,8 @@ class Method(Checked, ABC):
         max_rows: class attribute, the largest training part it accepts; None for no limit.
         portable_prediction: class attribute, whether what precedes and follows native training
             uses neither sums nor functions of torch, which depend on the processor.
+        native_code: class attribute, the name of the function that native code is called by or
+            described in, and those of the functions in whose place it is used.
         variants: class attribute, non-default settings that run different code. The tests check
             each of them against this interface, in addition to the settings of the YAML file.
 
@@ -158,6 +162,7 @@ class Method(Checked, ABC):
     compared_settings: ClassVar[tuple[str, ...] | None] = None
     max_rows: ClassVar[int | None] = None
     portable_prediction: ClassVar[bool] = False
+    native_code: ClassVar[tuple[str, tuple[str, ...]]] = ("", ())
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     key: ClassVar[str] = "method"
 
@@ -200,30 +205,47 @@ class Method(Checked, ABC):
     @property
     def native(self) -> bool:
         """Whether a fit on the CPU of this machine runs whole epochs in native code."""
-        return False
+        available = library().code is not None and bool(self.native_parts)
+        return available and self.lost_native is None
+
+    @property
+    def native_parts(self) -> tuple[object, ...]:
+        """The components in whose place native code is used; empty if there is none.
+
+        The method itself, its likelihood and so on, as far as native code supports these settings.
+        """
+        return ()
 
     @property
     def lost_native(self) -> Replacement | None:
-        """What a subclass of the class with native code replaces, so that it is not used.
+        """What a class from outside the package replaces, so that native code is not used.
 
         None if it is used, or not available for these settings in any class.
         """
-        return None
+        if library().code is None:
+            return None
+        own = (part for part in self.native_parts if not is_of_package(type(part)))
+        replaced = (
+            ends_stand_in(part, *self.native_code) if part is self else replaced_part(part)
+            for part in own
+        )
+        return next(filter(None, replaced), None)
 
     @property
     def portable(self) -> bool:
         """Whether results on the CPU of this machine are the same on every x86-64 processor.
 
         A class from outside the package that replaces a part of the fit or of predictions must set
-        `portable_prediction` itself.
+        `portable_prediction` itself. Likelihoods, losses and divergences cannot promise it.
         """
         promising = next(
             cls
             for cls in type(self).__mro__
             if "portable_prediction" in vars(cls) or is_of_package(cls)
         )
-        kept = first_replaced(self, promising, FIT_AND_PREDICTION) is None
-        return self.native and self.portable_prediction and kept
+        kept = promising is type(self) or not first_replaced(self, promising, FIT_AND_PREDICTION)
+        others = (type(part) for part in self.native_parts if part is not self)
+        return self.native and self.portable_prediction and kept and all(map(is_of_package, others))
 
     @property
     def benefits_from_compile(self) -> bool:
@@ -363,6 +385,7 @@ class MinibatchMethod(Method):
     prior_precision: Annotated[float | str | None, Between(0)] = None
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
     records_objective: ClassVar[bool] = True
+    native_code = ("native_update", ("update", "sample_noise", "effective_hyper"))
 
     def check(self) -> None:
         check_noise_precision(self.likelihood, self.noise_precision)
@@ -405,9 +428,16 @@ class MinibatchMethod(Method):
         therefore have no other effect.
 
         A subclass inherits it unless it replaces something that the step depends on
-        (`trainer.replaced_step`). A subclass that overrides this method decides for itself.
+        (`native_code`). A subclass that overrides this method without calling that of its base
+        class decides for itself.
         """
         return None
+
+    @property
+    def native_parts(self) -> tuple[object, ...]:
+        of_density = (self.likelihood, self.likelihood.loss)
+        is_native = are_supported(*of_density) and self.native_update() is not None
+        return (self, *of_density) if is_native else ()
 
     @abstractmethod
     def training_outputs(

@@ -20,6 +20,16 @@ from bnnbench.types import Hyper
 Pair = tuple[Tensor, Tensor]
 
 
+def _is_native(likelihood: Likelihood, weights: Tensor, batch: Batch) -> bool:
+    """Whether native code supports the tensors; it does not repeat weights for several replicas."""
+    stacked = weights.shape[-2] == len(batch.inputs)
+    return stacked and native.has_native_gradients(likelihood, weights)
+
+
+def _noise_precision(mlp: MLP, hyper: Hyper) -> Tensor | None:
+    return hyper["noise_precision"] if mlp.sizes[-1] == 1 else None
+
+
 class WeightSamples(NamedTuple):
     """S weight vectors of each of R networks, `loc + scale * noise`.
 
@@ -49,10 +59,10 @@ def gradients(
     Returns:
         `[S, R, P]`.
     """
-    if native.has_native_gradients(likelihood, weights):
+    if _is_native(likelihood, weights, batch):
         flat = weights.flatten(0, 1)
         mean, _, _ = native.gradient_moments(
-            mlp, flat, None, None, batch[:3], hyper.get("noise_precision")
+            mlp, flat, None, None, batch[:3], _noise_precision(mlp, hyper)
         )
         return mean.view_as(weights)
     outputs, tape = forward(mlp, weights, batch.inputs)
@@ -63,8 +73,8 @@ def mean_and_square(
     mlp: MLP, likelihood: Likelihood, weights: WeightSamples, hyper: Hyper, batch: Batch
 ) -> Pair:
     """Return the means over samples of the gradient and of its square, `[R, P]` each."""
-    if native.has_native_gradients(likelihood, weights.loc):
-        data = batch[:3], hyper.get("noise_precision")
+    if _is_native(likelihood, weights.loc, batch):
+        data = batch[:3], _noise_precision(mlp, hyper)
         mean, square, _ = native.gradient_moments(mlp, *weights, *data, square=True)
         assert square is not None
         return mean, square
@@ -79,8 +89,8 @@ def mean_and_cross(
 
     These are the gradients of the expected loss with respect to `loc` and `scale`, `[R, P]` each.
     """
-    if native.has_native_gradients(likelihood, weights.loc):
-        data = batch[:3], hyper.get("noise_precision")
+    if _is_native(likelihood, weights.loc, batch):
+        data = batch[:3], _noise_precision(mlp, hyper)
         mean, _, cross = native.gradient_moments(mlp, *weights, *data, cross=True)
         assert cross is not None
         return mean, cross

@@ -15,17 +15,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import library
-from bnnbench.inheritance import Replacement, ends_stand_in, is_of_package
 from bnnbench.methods.shared.chunking import predict_outputs
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import Batch, FitTask, MinibatchMethod, Posterior, State
 from bnnbench.methods.shared.native_training import train_natively
 from bnnbench.methods.shared.records import Snapshots, Trace
-from bnnbench.native.networks import fits_state, has_native_gradients, replaced_density
+from bnnbench.native.networks import fits_state, has_native_gradients
+from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
-from bnnbench.types import Prediction, TrainingSet
+from bnnbench.settings import Training
+from bnnbench.types import Prediction, TrainingSet, UserError
 
 NO_STEPS = range(0)
 
@@ -95,6 +95,17 @@ def finite(state: State) -> Tensor:
     return torch.stack([value.isfinite().all(1) for value in state.values()]).all(0)
 
 
+def describe_misshaped(state: State, replicas: int) -> str | None:
+    """Describe the first entry of an initial state whose first axis is not that of replicas."""
+    for name, value in state.items():
+        if value.shape[:1] != (replicas,):
+            return (
+                f"`init` returns state[{name!r}] of shape {[*value.shape]}, expected "
+                f"[{replicas}, ...], one entry per replica"
+            )
+    return None
+
+
 @torch.no_grad()
 def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS) -> Posterior:
     """Train R replicas in one stack.
@@ -111,15 +122,22 @@ def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS)
 
     Returns:
         The fitted posteriors; `diverged` stays on the device.
+
+    Raises:
+        UserError: if `init` returns a tensor without the replica axis, or native code cannot read
+            a tensor.
     """
     task = replace(task, outputs=method.likelihood.outputs)
     state = method.init(task)
+    misshaped = describe_misshaped(state, task.data.replicas)
+    if misshaped:
+        raise UserError(f"{misshaped}.", "method", "tensor")
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
     trace = Trace(method, task)
     snapshots = Snapshots(saved_steps, state["loc"])
-    native_update = native_update_for(method, task.data.inputs)
-    if native_update is not None and fits_state(native_update, task.mlp, state):
+    native_update = native_update_for(method, task, state)
+    if native_update is not None:
         epochs = train_natively(method, native_update, task, state, alive, snapshots)
     else:
         epochs = _epochs(method, task, state, alive, snapshots)
@@ -133,20 +151,27 @@ def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS)
     return replace(fitted, trace=trace.curves())
 
 
-def native_update_for(method: MinibatchMethod, like: Tensor) -> NativeUpdate | None:
-    """Return the native update, if it is valid for the class, the likelihood and the tensors."""
-    if not has_native_gradients(method.likelihood, like) or replaced_step(method):
+def native_update_for(method: MinibatchMethod, task: FitTask, state: State) -> NativeUpdate | None:
+    """Return the native update, if it is valid for the classes, the settings and the state."""
+    exact = (type(task), type(task.mlp), type(task.streams)) == (FitTask, MLP, Streams)
+    if not (exact and has_native_gradients(method.likelihood, task.data.inputs) and method.native):
         return None
-    return method.native_update()
+    update = method.native_update()
+    is_valid = (
+        update is not None
+        and fits_state(update, task.mlp, state, task.data.replicas)
+        and only_rate_varies(task.training, task.epochs)
+    )
+    return update if is_valid else None
 
 
-STEP = ("update", "sample_noise", "effective_hyper")
-"""What native training replaces. The rest, such as `init`, it asks for, as torch training does."""
-
-
-def replaced_step(method: MinibatchMethod) -> Replacement | None:
-    """Return what a subclass of the method with the native update has in place of its step."""
-    return ends_stand_in(method, "native_update", STEP)
+def only_rate_varies(training: Training, epochs: int) -> bool:
+    """Whether all epochs have the same settings, apart from the learning rate."""
+    rate = training.learning_rate
+    return type(training) is Training or all(
+        replace(training.at_epoch(epoch, epochs), learning_rate=rate) == training
+        for epoch in range(epochs)
+    )
 
 
 def _epochs(
@@ -183,23 +208,6 @@ class StochasticMethod(MinibatchMethod):
     """A method that is trained by minibatch steps and predicts with networks."""
 
     portable_prediction: ClassVar[bool] = True
-
-    @property
-    def native(self) -> bool:
-        return (
-            native_update_for(self, torch.zeros(1, dtype=torch.float32, device="cpu")) is not None
-        )
-
-    @property
-    def portable(self) -> bool:
-        parts = (self.likelihood, self.likelihood.loss)
-        return super().portable and all(is_of_package(type(part)) for part in parts)
-
-    @property
-    def lost_native(self) -> Replacement | None:
-        if library().code is None or self.native_update() is None:
-            return None
-        return replaced_step(self) or replaced_density(self.likelihood)
 
     @abstractmethod
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:

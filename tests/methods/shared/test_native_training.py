@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,8 +14,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.divergences import divergence, monte_carlo
+from support.methods import METHODS as METHOD_OPTIONS
+from support.methods import class_of
+from support.user_errors import raises_user_error
 
 from bnnbench.cpp.library import library
+from bnnbench.inheritance import ends_stand_in
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
@@ -308,6 +313,47 @@ def transposed(self: Any, task: FitTask) -> Any:
     return {name: value.T.contiguous().T for name, value in state.items()}
 
 
+def one_row(self: Any, task: FitTask) -> Any:
+    return {name: value[:1] for name, value in super(type(self), self).init(task).items()}
+
+
+def rounded(self: Any, task: FitTask) -> Any:
+    hyper = {name: value.ceil().long() for name, value in task.hyper.items()}
+    return super(type(self), self).fit(replace(task, hyper=hyper))
+
+
+def by_super(self: Any) -> Any:
+    return super(Mixin, self).native_update()  # type: ignore[misc]
+
+
+class Mixin:
+    """Passes the native update on."""
+
+    native_update = by_super
+
+
+class Momentum(Training):
+    """The momentum grows by epoch."""
+
+    def at_epoch(self, epoch: int, epochs: int) -> Any:
+        return replace(super().at_epoch(epoch, epochs), betas=(epoch / epochs, 0.99))
+
+
+class Warmup(Training):
+    """Only the learning rate grows by epoch."""
+
+    def at_epoch(self, epoch: int, epochs: int) -> Any:
+        return replace(self, learning_rate=0.01 * (epoch + 1))
+
+
+def trained_with(kind: type[Training]) -> Any:
+    def fit(self: Any, task: FitTask) -> Any:
+        own = kind(batch_size=task.training.batch_size, samples=task.training.samples)
+        return super(type(self), self).fit(replace(task, training=own))
+
+    return fit
+
+
 def narrow(self: Any, task: FitTask) -> Any:
     state = super(type(self), self).init(task)
     return {**state, "s": state["s"][:, :1]}
@@ -329,7 +375,27 @@ class OwnNLL(NLL):
         return 2 * super().mean_slope(error, precision, weights)
 
 
+class OwnKL(type(KL)):  # type: ignore[misc]
+    """The same divergence."""
+
+
+class OtherKL(type(KL)):  # type: ignore[misc]
+    """Another divergence."""
+
+    def partials(self, *given: Any) -> Any:
+        return tuple(2 * one for one in super().partials(*given))
+
+
 OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
+    "the same divergence": (BBB, {"divergence": OwnKL(label="kl")}, True),
+    "another divergence": (BBB, {"divergence": OtherKL(label="kl")}, False),
+    "steps, and a mixin with the native update": (
+        subclass(Mixin, MAP, update=unchanged), {}, False
+    ),
+    "a mixin with the native update": (subclass(Mixin, MAP), {}, True),
+    "whole hyper-parameters": (subclass(MCDropout, fit=rounded), {}, True),
+    "settings by epoch": (subclass(MAP, fit=trained_with(Momentum)), {}, False),
+    "a rate by epoch": (subclass(MAP, fit=trained_with(Warmup)), {}, True),
     "other samples": (subclass(MCDropout, sample_weights=halved), {}, True),
     "an additional state tensor": (subclass(MCDropout, init=with_constant), {}, True),
     "a state of another layout": (subclass(MCDropout, init=transposed), {}, True),
@@ -349,6 +415,96 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
 }  # fmt: skip
 """Classes and likelihoods from outside, and whether they inherit native code."""
 
+KNOWN_IN_THE_FIT = ("a state of another width", "settings by epoch")
+"""Cases without native code for reasons that the class does not show."""
+
+
+def doubled(*names: str) -> Any:
+    """Return a `fit` whose task has float64 in place of float32."""
+
+    def fit(self: Any, task: FitTask) -> Any:
+        hyper = {n: v.double() if n in names else v for n, v in task.hyper.items()}
+        data = {n: getattr(task.data, n).double() for n in ("targets",) if n in names}
+        changed = replace(task, hyper=hyper, data=replace(task.data, **data))
+        return super(type(self), self).fit(changed)
+
+    return fit
+
+
+def double_state(self: Any, task: FitTask) -> Any:
+    return {name: v.double() for name, v in super(type(self), self).init(task).items()}
+
+
+def double_targets(self: Any, *given: Any) -> Any:
+    batch = given[4]._replace(targets=given[4].targets.double())
+    return super(type(self), self).update(*given[:4], batch, *given[5:])
+
+
+DOUBLED: dict[str, tuple[Any, str]] = {
+    "targets": (subclass(MAP, fit=doubled("targets")), "of targets"),
+    "noise": (subclass(Vadam, fit=doubled("noise_precision")), "noise_precision"),
+    "prior": (subclass(SGLD, fit=doubled("prior_precision")), "prior_precision"),
+    "dropout": (subclass(MCDropout, fit=doubled("dropout")), "dropout"),
+    "state": (subclass(MAP, init=double_state), "state['loc']"),
+    "targets of gradients": (subclass(MAP, update=double_targets), "of targets"),
+    "targets of sampled gradients": (subclass(Vadam, update=double_targets), "of targets"),
+}
+
+
+@pytest.mark.parametrize("name", DOUBLED)
+def test_tensors_of_another_type_are_refused_by_name(name: str) -> None:
+    """Read as float32, they would be other numbers; torch refuses them too."""
+    cls, tensor = DOUBLED[name]
+    with raises_user_error("method", "tensor", [tensor, "float64"]):
+        fitted(cls(label="own"), Stack().task())
+    with pytest.raises(RuntimeError):
+        by_torch(cls(label="own"), Stack().task())
+
+
+@pytest.mark.parametrize("cls", [MAP, Vadam, PracticalVI])
+def test_a_state_without_all_replicas_is_refused(cls: Any) -> None:
+    """Native code would write beyond it."""
+    with raises_user_error("method", "tensor", ["state['", "[1, ", "[3, "]):
+        subclass(cls, init=one_row)(label="own").fit(Stack().task())
+
+
+@pytest.mark.parametrize(("name", "change"), [("loc", "double"), ("var", "half")])
+def test_a_state_of_another_type_is_refused_by_tagi(name: str, change: str) -> None:
+    def start(self: Any, task: FitTask) -> Any:
+        state = super(type(self), self)._initial_state(task)
+        return {**state, name: getattr(state[name], change)()}
+
+    method = subclass(TAGI, _initial_state=start)(label="own")
+    with raises_user_error("method", "tensor", [f"state['{name}']"]):
+        method.fit(Stack().task())
+
+
+def test_a_state_of_one_row_is_repeated_by_tagi() -> None:
+    def start(self: Any, task: FitTask) -> Any:
+        return {n: v[:1] for n, v in super(type(self), self)._initial_state(task).items()}
+
+    method = subclass(TAGI, _initial_state=start)(label="own")
+    data = Stack().data
+    task = replace(
+        Stack().task(), data=replace(data, groups=(0, 0, 0)), streams=Streams([3], (0, 0, 0))
+    )
+    others = replace(task, streams=Streams([3], (0, 0, 0)))
+    assert_alike(method.fit(task), TAGI(label="tagi").fit(others))
+
+
+PACKAGE_CLASSES = [class_of(option) for option in METHOD_OPTIONS]
+
+
+@pytest.mark.parametrize("cls", {*PACKAGE_CLASSES}, ids=lambda cls: cls.__name__)
+def test_classes_of_the_package_declare_their_own_native_code(cls: Any) -> None:
+    """They are not checked in a fit: what they inherit must be valid."""
+    name, roots = cls.native_code
+    defining = next((kind for kind in cls.__mro__ if name in vars(kind)), None)
+    declared = defining is not None and inspect.unwrap(vars(defining)[name])
+    if declared and "return None" not in inspect.getsource(declared):
+        blank = object.__new__(cls)
+        assert ends_stand_in(blank, name, roots) is None
+
 
 @pytest.mark.parametrize("name", OWN)
 def test_subclasses_inherit_native_code_unless_they_replace_the_step(
@@ -358,7 +514,7 @@ def test_subclasses_inherit_native_code_unless_they_replace_the_step(
     method = cls(label="own", **given)
     assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
     assert len(native_calls) == inherits
-    if "width" not in name:  # known before `init` is called
+    if name not in KNOWN_IN_THE_FIT:
         assert method.native == (method.lost_native is None) == inherits
 
 

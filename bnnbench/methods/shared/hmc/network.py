@@ -21,7 +21,7 @@ from bnnbench.methods.shared.hmc.leapfrog import (
     Target,
     leapfrog_integrator,
 )
-from bnnbench.native.networks import has_native_gradients, replaced_density
+from bnnbench.native.networks import has_native_gradients, replaced_part
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on, adam_state
@@ -38,7 +38,7 @@ UNIFORM_OFFSET = 2.0**-25
 def has_conjugate_noise(likelihood: Likelihood) -> bool:
     """Return whether the noise precision is a factor of the loss, and so conjugate to a Gamma."""
     known = isinstance(likelihood, Gaussian) and isinstance(likelihood.loss, NLL)
-    return known and replaced_density(likelihood) is None
+    return known and replaced_part(likelihood, likelihood.loss) is None
 
 
 def with_unit_noise(likelihood: Likelihood, hyper: Hyper, like: Tensor) -> Hyper:
