@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bnnbench.inheritance import PACKAGE
+PACKAGE = "bnnbench."
+"""Begins the recorded names of classes of this package."""
 
 FINAL_FIT = ("network.depth", "network.width", "training.final_epochs")
 
