@@ -495,7 +495,7 @@ def test_a_state_of_one_row_is_repeated_by_tagi() -> None:
 PACKAGE_CLASSES = [class_of(option) for option in METHOD_OPTIONS]
 
 
-@pytest.mark.parametrize("cls", {*PACKAGE_CLASSES}, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", dict.fromkeys(PACKAGE_CLASSES), ids=lambda cls: cls.__name__)
 def test_classes_of_the_package_declare_their_own_native_code(cls: Any) -> None:
     """They are not checked in a fit: what they inherit must be valid."""
     name, roots = cls.native_code
