@@ -8,7 +8,6 @@ from support.user_errors import assert_user_error
 
 from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.methods import pbp
 from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.metrics import heading_of
@@ -57,7 +56,7 @@ def test_a_run_is_named_by_its_divergence(tiny: Planner) -> None:
 def test_splits_of_pbp_are_stacked_in_torch(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     native = tiny("method=pbp").experiment
     assert native.lockstep == (library().code is None)
-    monkeypatch.setattr(pbp, "library", Library)
+    monkeypatch.setattr("bnnbench.cpp.library.library", Library)
     together = tiny("method=pbp").experiment
     assert together.lockstep and together.iterations == 0  # type: ignore[attr-defined]
     assert not tiny("method=vadam").experiment.lockstep
