@@ -56,7 +56,7 @@ def test_a_run_is_named_by_its_divergence(tiny: Planner) -> None:
 def test_splits_of_pbp_are_stacked_in_torch(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     native = tiny("method=pbp").experiment
     assert native.lockstep == (library().code is None)
-    monkeypatch.setattr("bnnbench.cpp.library.library", Library)
+    monkeypatch.setattr("bnnbench.methods.shared.contract.library", Library)
     together = tiny("method=pbp").experiment
     assert together.lockstep and together.iterations == 0  # type: ignore[attr-defined]
     assert not tiny("method=vadam").experiment.lockstep
