@@ -13,6 +13,8 @@ from support.reference import reference_run
 from bnnbench.cli import console
 from bnnbench.results.reference.write import add
 
+pytestmark = pytest.mark.ci
+
 MAX_LINES = 25
 """Printed for each metric."""
 

@@ -17,6 +17,8 @@ from bnnbench.results.reference.write import add
 from bnnbench.results.run_tables import read_runs
 from bnnbench.results.significance import ROPE
 
+pytestmark = pytest.mark.ci
+
 DATASETS, METHODS = ("boston", "energy", "yacht"), ("vadam", "pbp", "swag", "svgd", "ivon")
 
 

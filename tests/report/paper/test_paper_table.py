@@ -163,6 +163,7 @@ UNTESTED: dict[str, tuple[str, Callable[[RunFolder], object], str]] = {
 """Name of a method, a change of its run, and a part of the reason why it is not tested."""
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", UNTESTED)
 @pytest.mark.parametrize("lead", [-1.0, 10.0])
 def test_a_mean_without_a_mark_is_tested(tmp_path: Path, name: str, lead: float) -> None:

@@ -18,6 +18,8 @@ from bnnbench.report.paper.paper_writer import rows
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.run_tables import read_runs
 
+pytestmark = pytest.mark.ci
+
 MINE = "laplace"
 INCOMPLETE = ("wine", "sgld")
 

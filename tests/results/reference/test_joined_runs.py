@@ -14,6 +14,8 @@ from bnnbench.results.reference.joined_runs import with_reference_runs
 from bnnbench.results.reference.write import add
 from bnnbench.results.run_tables import Runs, read_runs
 
+pytestmark = pytest.mark.ci
+
 FIXED: dict[str, Any] = {
     "settings": {"search": "none", "method__noise_precision": 10, "method__prior_precision": 1}
 }

@@ -12,6 +12,8 @@ from support.runs import make_run
 from bnnbench.results.reference.own_settings import own_settings
 from bnnbench.results.run_tables import read_runs
 
+pytestmark = pytest.mark.ci
+
 
 def rows(path: Path, **epochs: int | None) -> pd.DataFrame:
     """Return runs of methods with these final epochs; None: one without a network."""
