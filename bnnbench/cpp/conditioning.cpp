@@ -37,7 +37,7 @@ using Numbers = std::vector<Real>;
 #define SIMD _Pragma("omp simd")
 #define UNROLLED _Pragma("GCC unroll 8")
 
-constexpr double MIN_VARIANCE = 1e-5;  // of a weight, after an update that would make it smaller
+constexpr double RESET_VARIANCE = 1e-5;  // of a weight whose variance would be negative
 
 constexpr Size BLOCK = 32;  // rows whose activations stay in the cache
 
@@ -172,7 +172,6 @@ struct Layer {
   Size inputs, units;                      // padded `in` and `out`
   Numbers<Real> loc, var, loc_square;      // M, V and M^2
   Numbers<Real> by_loc, by_var;            // z' d and (z^2)' e of a minibatch
-  Numbers<Real> least;                     // of V, in each column: 0 in padding
   Numbers<Real> transposed;                // a matrix of weights as [out, in]
   Numbers<Real> z, u, z_square, z_second;  // z, u, z^2 and z^2 + u of each row of a block
   Numbers<Real> a, v;                      // of each row, and afterwards d and e
@@ -180,11 +179,9 @@ struct Layer {
   Layer(Size features, Size units_, bool first_, bool last_)
       : in(features + 1), out(units_), first(first_), last(last_), rows(last ? out : in),
         columns(padded<Real>(last ? in : out)), inputs(padded<Real>(in)), units(padded<Real>(out)),
-        loc(rows * columns), var(loc), loc_square(loc), by_loc(loc), by_var(loc), least(columns),
+        loc(rows * columns), var(loc), loc_square(loc), by_loc(loc), by_var(loc),
         transposed(last || first ? 0 : out * inputs), z(BLOCK * inputs), u(z), z_square(z),
-        z_second(z), a(BLOCK * units), v(a) {
-    std::fill_n(least.begin(), last ? in : out, Real(MIN_VARIANCE));
-  }
+        z_second(z), a(BLOCK * units), v(a) {}
 
   Size weights() const { return in * out; }
 
@@ -303,7 +300,6 @@ struct Layer {
 
   // Changes the weights' moments, each at most by `limit` standard deviations. NaN is preserved.
   void update(Real limit) {
-    const Real *lowest = least.data();
     for (Size r = 0; r < rows; ++r) {
       Real *M = &loc[r * columns], *V = &var[r * columns], *square = &loc_square[r * columns];
       const Real *shifts = &by_loc[r * columns], *bends = &by_var[r * columns];
@@ -315,7 +311,7 @@ struct Layer {
         const Real mean = M[c] + (low > largest ? largest : low);
         const Real variance = V[c] + (lower > largest ? largest : lower);
         M[c] = mean;
-        V[c] = variance < lowest[c] ? lowest[c] : variance;
+        V[c] = variance < 0 ? Real(RESET_VARIANCE) : variance;
         square[c] = mean * mean;
       }
     }

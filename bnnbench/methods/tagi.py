@@ -38,7 +38,7 @@ from bnnbench.portable_math import tensor_exp
 from bnnbench.random_streams import Streams
 from bnnbench.types import Hyper, Prediction
 
-MIN_VARIANCE = 1e-5  # of a weight, after an update that would make it smaller
+RESET_VARIANCE = 1e-5  # of a weight whose variance would be negative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,9 @@ class TAGI(Method):
     hidden units and weights by the Rauch-Tung-Striebel equations. All rows of a minibatch update
     the same prior, and their changes are added. No mean or variance changes by more than the
     weight's standard deviation (a tenth of it from 100 rows on, a twentieth from 500 on), as in the
-    reference program.
+    reference program at commit 8c63560, which gave the published scores. Added changes can make a
+    variance negative. That program then goes on with it; we reset it as the program does since
+    commit 945cb01.
 
     Every epoch conditions on all targets once more, so variances shrink with the number of epochs.
     The number of epochs therefore acts as a hyper-parameter.
@@ -280,4 +282,5 @@ def moved(prior: Moments, change: Moments, limit: float) -> Moments:
     largest = limit * var.sqrt()
     by_loc = (var * change[0]).clamp(-largest, largest)
     by_var = (var.square() * change[1]).clamp(-largest, largest)
-    return loc + by_loc, (var + by_var).clamp(min=MIN_VARIANCE)
+    new = var + by_var
+    return loc + by_loc, torch.where(new < 0, RESET_VARIANCE, new)

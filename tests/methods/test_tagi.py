@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from support.pbp import random_state
@@ -9,7 +11,7 @@ from support.pbp import random_state
 from bnnbench.methods.pbp import pack
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.moment_propagation import layers_of
-from bnnbench.methods.tagi import TAGI, forward, max_change, update
+from bnnbench.methods.tagi import RESET_VARIANCE, TAGI, forward, max_change, moved, update
 from bnnbench.nn import MLP
 from bnnbench.nn import forward as network_output
 from bnnbench.random_streams import Streams
@@ -34,7 +36,7 @@ def test_one_row_conditions_on_the_linearised_network(sizes: tuple[int, ...]) ->
     total = output[1][..., 0] + 0.25
     shift = var * gradient * (target - mean.detach()) / total
     torch.testing.assert_close(new["loc"], loc.detach() + shift)
-    torch.testing.assert_close(new["var"], (var - (var * gradient).square() / total).clamp(1e-5))
+    torch.testing.assert_close(new["var"], var - (var * gradient).square() / total)
 
 
 def test_the_predicted_noise_is_conditioned_on_the_square_of_the_residual() -> None:
@@ -70,6 +72,27 @@ def test_predicted_noise_grows_where_the_data_are_noisy() -> None:
     low, high = method.predict(method.fit(task), rows, 1, task.streams).noise.flatten().tolist()
     assert 0.003 < low < 0.04
     assert 0.5 < high < 2
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.1])
+@pytest.mark.parametrize("limit", [1.0, 0.1, 0.05])
+def test_a_small_variance_changes_as_in_the_reference_program(scale: float, limit: float) -> None:
+    """`global_param_update_cpu.cpp` at 8c63560: `sign(d) min(|d|, sqrt(var) / cap_factor)`."""
+    generator = torch.Generator().manual_seed(0)
+    var = scale * torch.rand(1, 50, 1, generator=generator).double()
+    loc, by_loc, by_var = torch.randn(3, 1, 50, 1, generator=generator).double().unbind()
+    change = 3 * by_loc / scale**0.5, -0.9 * by_var.abs() / scale
+    ours = moved((loc, var), change, limit)
+    for k in range(50):
+        mean, variance = loc[0, k, 0].item(), var[0, k, 0].item()
+        delta_mean = variance * change[0][0, k, 0].item()
+        delta_variance = variance**2 * change[1][0, k, 0].item()
+        delta_bar = math.sqrt(variance) * limit
+        mean += math.copysign(min(abs(delta_mean), delta_bar), delta_mean)
+        variance += math.copysign(min(abs(delta_variance), delta_bar), delta_variance)
+        assert ours[0][0, k, 0].item() == pytest.approx(mean, rel=1e-6)
+        expected = variance if variance >= 0 else RESET_VARIANCE
+        assert ours[1][0, k, 0].item() == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("batch_size", "limit"), [(10, 1.0), (100, 0.1), (500, 0.05)])

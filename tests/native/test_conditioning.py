@@ -144,15 +144,15 @@ def test_passes_and_predictions_equal_those_of_torch(one: Problem) -> None:
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("predicts_noise", [False, True])
 def test_the_same_changes_are_limited(dtype: torch.dtype, predicts_noise: bool) -> None:
-    """With large targets many changes are limited, and some variances are the least possible."""
+    """With large targets many changes are limited, and some variances are reset."""
     one = problem(3, [6], [40, 39], 40, predicts_noise, dtype, 1)
     data = replace(one.data, targets=20 * one.data.targets)
     one = replace(one, data=data, epochs=1)
     ours, theirs = one.fit(native=True), one.fit(native=False)
-    least = torch.tensor(tagi.MIN_VARIANCE, dtype=dtype)
-    smallest = theirs.state["var"] == least
-    assert smallest.any() and not smallest.all()
-    assert torch.equal(ours.state["var"] == least, smallest)
+    value = torch.tensor(tagi.RESET_VARIANCE, dtype=dtype)
+    reset = theirs.state["var"] == value
+    assert reset.any() and not reset.all()
+    assert torch.equal(ours.state["var"] == value, reset)
     assert_same(ours, theirs)
 
 
