@@ -1,7 +1,8 @@
 """Store the tables of finished runs: `python docs/tools/gather_results.py OUTPUTS [FOLDER]`.
 
 For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives the tables of its
-report, every split of every run by data set, and the environment of one run. Large tables are
+report, every split of every run by data set, the command that repeats each run, and the environment
+of one run. Large tables are
 rounded and compressed, or left out if they are still too large for git. A run on images gets the
 folder `docs/results/images/EXPERIMENT/IMAGES` instead, and its figures are stored. Run
 `docs/tools/update_pages.py` and `docs/tools/figures.py` next.
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import image_runs
 import pandas as pd
+from run_commands import COMMANDS, command_of
 from stored_results import RESULTS
 
 from bnnbench.experiment.find_runs import finished_runs
@@ -121,6 +123,8 @@ def copy_tables(source: Path, target: Path) -> None:
 def store_splits(runs: Runs, target: Path) -> None:
     """Write every split of every run: scores, sizes, fingerprint, hyper-parameters, seconds.
 
+    The command of each run is written, too.
+
     Each data set gets a table `splits_<data set>.csv`; its column `run` is that of `results.csv`.
 
     Raises:
@@ -137,6 +141,9 @@ def store_splits(runs: Runs, target: Path) -> None:
         own.to_csv(path, index=False, float_format=SCORE_FORMAT)
         if path.stat().st_size > MAX_BYTES:
             raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {MAX_BYTES}")
+    commands = [command_of(runs.folders[run]) for run in runs.scored.index]
+    table = pd.DataFrame({"run": runs.scored.index, "command": commands})
+    table.to_csv(target / f"{COMMANDS}.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from functools import partial
 import pandas as pd
 from downstream import overview
 from peers import peers
-from published_scores import comparisons, explanation
 from scores import best_methods, conformal_coverage, distorted_forecasts
 from stored_results import (
     RESULTS,
@@ -293,37 +292,6 @@ def chain_diagnostics() -> str:
     return to_markdown(rows)
 
 
-def publications() -> str:
-    """Return the number of scores with each verdict by publication."""
-    rows = comparisons()
-    counts = pd.crosstab(rows["publication"], rows["verdict"], margins=True, margins_name="all")
-    counts = counts.rename_axis(index="publication", columns=None).reset_index()
-    names = {"agrees": "agree", "better": "ours better", "worse": "ours worse", "all": "compared"}
-    return to_markdown(counts[["publication", *names]].rename(columns=names))
-
-
-def exceptions() -> str:
-    """Return the published scores that are not reproduced, and why."""
-    rows = comparisons()
-    rows = rows[rows["verdict"] != "agrees"].sort_values(["publication", "dataset"], kind="stable")
-    return to_markdown(
-        [
-            {
-                "publication": run["publication"],
-                "method": f"{run['method']} {run['order']}".strip(),
-                "data set": run["dataset"],
-                "metric": BY_KEY[run["metric"]].title,
-                "ours": plus_minus(run["ours"], run["stderr"]),
-                "published": with_error(run["published"], run["published_stderr"]),
-                "z": format_z(run["z"]),
-                "ours is": run["verdict"],
-                "reason": explanation(run),
-            }
-            for run in rows.to_dict("records")
-        ]
-    )
-
-
 def deep_ensembles() -> str:
     """Return our deep ensembles by learning rate and training, next to the published ones."""
     rows = []
@@ -451,7 +419,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     for function in (
         session, tutorial, speed, glossary, deep_ensembles, paired_dropout, renyi_orders,
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
-        publications, exceptions, toy_claims, seeds,
+        toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
         distorted_forecasts, best_methods, conformal_coverage, peers,
     )

@@ -1,19 +1,24 @@
 """Published scores with the same settings as stored runs: how many agree, and which do not.
 
-`explanations.csv` in `docs/results` says why scores differ. An empty cell of its first columns
-matches any value.
+The runs are those of `docs/results` and the reference results of the package. `explanations.csv` in
+`docs/results` lists the causes that were tried for scores that differ, each with a stored run.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
+from run_to_run import with_run_to_run
 from stored_results import RESULTS, SCORES, table
 
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.published.comparison import with_published
+from bnnbench.results.reference.results import read_reference_results, reference_runs
+from bnnbench.suites.li_renyi.page import compare_with_published
 
 MAX_Z = 2
 """Published values within this many standard errors count as reproduced."""
@@ -25,7 +30,8 @@ VALUES = ("ours", "stderr", "published", "published_stderr", "z")
 NUMBER = ("source", "dataset", "metric", "order")
 """The columns that identify a published score."""
 
-OPEN = "open"
+REFERENCE = "reference"
+"""The folder of the reference results, which ship with the package."""
 
 
 @cache
@@ -34,38 +40,46 @@ def comparisons() -> pd.DataFrame:
 
     Scores published without an error, and runs whose settings differ in more than the number of
     weight samples, of test samples or the objective of the search, have no `z` and are left out. Of
-    several runs, the one whose settings differ least counts, then the one with the lowest seed.
+    several runs, the one whose settings differ least counts; then those of `docs/results` before
+    the reference results; then the one with the lowest seed.
 
     Returns:
         Columns `source`, `method`, `dataset`, `metric`, `order` of Rényi's bound or an empty text,
         `ours`, `stderr`, `published`, `published_stderr`, `z` (the difference in combined standard
-        errors, or of a paired difference in its own), `publication` and `verdict` (`agrees`,
-        `better` or `worse`).
+        errors, or of a paired difference in its own), `folder`, `publication`, `verdict` (`agrees`,
+        `better` or `worse`), and the columns of `with_run_to_run`.
     """
     folders = sorted(path.parent for path in RESULTS.rglob("results.csv"))
     means = [_means(str(folder.relative_to(RESULTS))) for folder in folders]
-    rows = pd.concat([*means, _renyi_orders()], ignore_index=True)
-    rows = rows[rows["z"].notna()].sort_values(["differences", "seed"], kind="stable")
+    rows = pd.concat([*means, _renyi_orders(), _reference()], ignore_index=True)
+    rows = rows.assign(is_reference=rows["folder"] == REFERENCE)
+    order = ["differences", "is_reference", "seed"]
+    rows = rows[rows["z"].notna()].sort_values(order, kind="stable")
     rows = rows.drop_duplicates(list(NUMBER)).sort_values(list(NUMBER), ignore_index=True)
     better = rows["metric"].map(lambda key: BY_KEY[key].sign) * rows["z"] < 0
     verdict = np.where(better, "better", "worse")
     verdict = np.where(rows["z"].abs() <= MAX_Z, "agrees", verdict)
     publication = rows["source"].str.split(": ").str[0]
-    columns = [*NUMBER, "method", *VALUES]
-    return rows[columns].assign(publication=publication, verdict=verdict)
+    columns = [*NUMBER, "method", "folder", *VALUES]
+    rows = rows[columns].assign(publication=publication, verdict=verdict)
+    return with_run_to_run(rows)
 
 
 def _means(folder: str) -> pd.DataFrame:
     """Return the means of a folder, or its paired differences if single splits are published."""
-    runs = table(folder)
     if (RESULTS / folder / f"{PAIRED}.csv").exists():
         return _paired(folder)
+    return _by_metric(table(folder)).assign(folder=folder)
+
+
+def _by_metric(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run and metric with a published value."""
     rows = []
     for metric in (name.removesuffix("_z") for name in runs if name.endswith("_z")):
         columns = {f"{metric}_{name}": name for name in ("mean", "source", "differs", *VALUES)}
         own = runs[["seed", "method", "dataset", *runs.columns.intersection(list(columns))]]
         own = own.rename(columns=columns).rename(columns={"mean": "ours"})
-        differs = own.pop("differs").astype("string")
+        differs = own.pop("differs").astype("string").replace("", pd.NA)
         differences = differs.str.count(", ").add(1).where(differs.notna(), 0)
         rows.append(own.assign(metric=metric, order="", differences=differences))
     return pd.concat(rows) if rows else pd.DataFrame()
@@ -79,16 +93,25 @@ def _paired(folder: str) -> pd.DataFrame:
         own = runs.rename(columns=lambda name, metric=metric: name.removeprefix(f"{metric}_"))
         own = own.rename(columns={"theirs": "published"})
         own = own.assign(metric=metric, order="", differences=0, seed=0, published_stderr=math.nan)
-        rows.append(own.assign(z=own["difference"] / own["stderr"]))
-    return pd.concat(rows)[["differences", "seed", "method", *NUMBER, *VALUES]]
+        rows.append(own.assign(z=own["difference"] / own["stderr"], folder=folder))
+    return pd.concat(rows)[["folder", "differences", "seed", "method", *NUMBER, *VALUES]]
 
 
 def _renyi_orders() -> pd.DataFrame:
     """Return the scores of Rényi's bound, whose order is part of the method."""
-    orders = table("vr_uci", "renyi_orders").rename(columns={"ours_stderr": "stderr"})
+    shipped = compare_with_published(reference_runs(read_reference_results()))
+    stored = table("vr_uci", "renyi_orders")
+    orders = pd.concat([stored.assign(folder="vr_uci"), shipped.assign(folder=REFERENCE)])
+    orders = orders.rename(columns={"ours_stderr": "stderr"})
     orders["order"] = [f"order {order:g}" for order in orders["alpha"]]
     names = {"source": "Li & Turner 2016", "method": "renyi_vi"}
     return orders.assign(**names, differences=0, seed=0)
+
+
+def _reference() -> pd.DataFrame:
+    """Return the means of the reference results."""
+    runs = with_published(reference_runs(read_reference_results()))
+    return _by_metric(runs).assign(folder=REFERENCE)
 
 
 def compared() -> int:
@@ -101,10 +124,16 @@ def verdicts(verdict: str) -> int:
     return int((comparisons()["verdict"] == verdict).sum())
 
 
-def explanation(run: dict[str, object]) -> str:
-    """Return why a score differs, or `open`."""
-    known = table(".", "explanations").fillna("")
-    for row in known.to_dict("records"):
-        if all(row[name] in ("", run[name]) for name in ("method", "dataset", "metric")):
-            return str(row["reason"])
-    return OPEN
+def with_seeds() -> int:
+    """Return for how many of them several seeds are stored."""
+    return int(comparisons()["runs"].notna().sum())
+
+
+def within_run_to_run() -> int:
+    """Return how many of these lie within two run-to-run errors."""
+    return int((comparisons()["run_to_run"].abs() <= MAX_Z).sum())
+
+
+def z_spread() -> float:
+    """Return the standard deviation of z, estimated from the median of its absolute value."""
+    return comparisons()["z"].abs().median() / NormalDist().inv_cdf(0.75)

@@ -5,7 +5,7 @@ slowdowns without native code, which a message names. Two kinds of marks are fil
 in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
-  `page_blocks.py`, `image_runs.py` or `sprinkler_runs.py`;
+  `page_blocks.py`, `published_blocks.py`, `image_runs.py` or `sprinkler_runs.py`;
 - `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `INLINE`.
 """
 
@@ -20,21 +20,25 @@ sys.path.insert(0, str(Path(__file__).parent))
 import image_runs
 import page_blocks
 import pandas as pd
+import published_blocks
 import sprinkler_runs
 from downstream import repetitions
 from peers import peer_ratios
-from published_scores import compared, verdicts
+from published_scores import compared, verdicts, with_seeds, within_run_to_run, z_spread
 from scores import share_in_band
 from stored_results import VALUES, table
 from stored_verdicts import write_verdicts
 
 from bnnbench.results.slowdown import MEASURED
 
-BLOCKS = page_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
+BLOCKS = page_blocks.BLOCKS | published_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
 
 INLINE = VALUES | {
     "compared": compared,
     "verdicts": verdicts,
+    "with_seeds": with_seeds,
+    "within_run_to_run": within_run_to_run,
+    "z_spread": z_spread,
     "downstream_repetitions": repetitions,
     "peer_ratios": peer_ratios,
     "share_in_band": share_in_band,

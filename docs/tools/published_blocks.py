@@ -1,0 +1,84 @@
+"""The generated tables of `docs/results/published_scores.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+from causes import explanation
+from page_blocks import to_markdown, with_error
+from published_scores import MAX_Z, comparisons
+
+from bnnbench.report.blocks import format_z, plus_minus, with_std
+from bnnbench.results.metrics import BY_KEY
+
+
+def publications() -> str:
+    """Return the number of scores with each verdict by publication."""
+    rows = comparisons()
+    rows = rows.assign(seeds=rows["runs"].notna(), close=rows["run_to_run"].abs() <= MAX_Z)
+    names = {"agrees": "agree", "better": "ours better", "worse": "ours worse", "all": "compared"}
+    counts = pd.crosstab(rows["publication"], rows["verdict"], margins=True, margins_name="all")
+    counts = counts[[*names]].rename(columns=names)
+    sums = rows.groupby("publication")[["seeds", "close"]].sum()
+    sums.loc["all"] = sums.sum()
+    sums = sums.rename(
+        columns={"seeds": "several seeds stored", "close": "within two run-to-run errors"}
+    )
+    counts = counts.join(sums).rename_axis(index="publication", columns=None)
+    return to_markdown(counts.reset_index())
+
+
+def exceptions() -> str:
+    """Return the published scores that are not reproduced, and what was tried."""
+    rows = comparisons()
+    rows = rows[rows["verdict"] != "agrees"].sort_values(["publication", "dataset"], kind="stable")
+    return to_markdown(
+        [
+            {
+                **_identity(run),
+                "ours": plus_minus(run["ours"], run["stderr"]),
+                "published": with_error(run["published"], run["published_stderr"]),
+                "z": format_z(run["z"]),
+                "ours is": run["verdict"],
+                "reason": explanation(run),
+            }
+            for run in rows.to_dict("records")
+        ]
+    )
+
+
+def run_to_run() -> str:
+    """Return the scores whose seeds are stored, in units of the run-to-run error."""
+    rows = comparisons()
+    rows = rows[rows["runs"].notna()]
+    return to_markdown(
+        [
+            {
+                **_identity(run),
+                "published": f"{run['published']:g}",
+                "ours, mean and sd over seeds": with_std(run["runs_mean"], run["runs_std"]),
+                "seeds, ours": f"{run['runs']:.0f}",
+                "seeds, theirs": f"{run['published_runs']:.0f}",
+                "run-to-run errors": format_z(run["run_to_run"]),
+                "z": format_z(run["z"]),
+            }
+            for run in rows.to_dict("records")
+        ]
+    )
+
+
+def _identity(run: dict[str, Any]) -> dict[str, str]:
+    return {
+        "publication": run["publication"],
+        "method": f"{run['method']} {run['order']}".strip(),
+        "data set": run["dataset"],
+        "metric": BY_KEY[run["metric"]].title,
+    }
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    function.__name__: function for function in (publications, exceptions, run_to_run)
+}
+"""The blocks by the name of their marks."""
