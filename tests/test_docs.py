@@ -73,7 +73,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("tools")
 def test_every_published_score_counts_once() -> None:
-    from published_scores import NUMBER, comparisons, explanation
+    from published_scores import NUMBER, comparisons
     from stored_results import table
 
     rows = comparisons()
@@ -84,8 +84,37 @@ def test_every_published_score_counts_once() -> None:
     assert {"bbb_x1", "bbb_x2"} <= set(stored.dropna().index.get_level_values("method"))
     assert "bbb_x1" not in set(rows["method"])
     assert set(rows["verdict"]) == {"agrees", "better", "worse"}
-    differ = rows[rows["verdict"] != "agrees"].to_dict("records")
-    assert set(table(".", "explanations")["reason"]) <= {explanation(run) for run in differ}
+    assert {"reference", "book_uci", "tagi"} <= set(rows["folder"])
+
+
+@pytest.mark.usefixtures("tools")
+def test_every_difference_has_causes_that_were_tried_and_no_cause_is_left_over() -> None:
+    from causes import causes, explanation
+    from published_scores import comparisons
+    from stored_results import table
+
+    rows = comparisons()
+    used = set()
+    for run in rows[rows["verdict"] != "agrees"].to_dict("records"):
+        assert "(z " in explanation(run) or "seeds:" in explanation(run)
+        used |= {tuple(cause.values()) for cause in causes(run)}
+    known = table(".", "explanations").fillna("").astype(str)
+    assert used == set(known.itertuples(index=False, name=None))
+
+
+@pytest.mark.usefixtures("tools")
+def test_run_to_run_errors_of_tagi_are_those_of_both_sides() -> None:
+    from published_scores import comparisons
+    from stored_results import table
+
+    rows = comparisons()
+    tagi = rows[rows["method"].str.startswith("tagi")]
+    assert (tagi["runs"] >= 5).all() and (tagi["published_runs"] == 5).all()
+    score = tagi.query("dataset == 'yacht' and metric == 'rmse' and method == 'tagi_2024'").iloc[0]
+    theirs = table(".", "published_seeds").query("dataset == 'yacht' and metric == 'rmse'")
+    theirs = theirs.loc[theirs["method"].str.startswith("TAGI ("), "mean"]
+    error = math.hypot(score["runs_std"] / score["runs"] ** 0.5, theirs.sem())
+    assert score["run_to_run"] == pytest.approx((score["runs_mean"] - score["published"]) / error)
 
 
 @pytest.mark.ci
