@@ -82,7 +82,7 @@ def store_report(runs: Runs, target: Path) -> None:
     if any(section(runs, style) for section in section_functions(runs, style)):
         with tempfile.TemporaryDirectory() as folder:
             write_report(runs, style, Path(folder))
-            copy_tables(Path(folder), target)
+            copy_tables(Path(folder), target, "results.csv" if have_seeds(runs) else "*.csv")
         store_splits(runs, target)
     else:
         for run in runs.folders.values():
@@ -107,10 +107,15 @@ def check_committed(folder: RunFolder) -> None:
             )
 
 
-def copy_tables(source: Path, target: Path) -> None:
+def have_seeds(runs: Runs) -> bool:
+    """Return whether runs repeat seeds, which are not compared with each other."""
+    return "seed" in runs.scored and runs.scored["seed"].nunique() > 1
+
+
+def copy_tables(source: Path, target: Path, pattern: str = "*.csv") -> None:
     """Copy the CSV files of a folder: large ones rounded and compressed, if that is enough."""
     target.mkdir(parents=True, exist_ok=True)
-    for path in source.glob("*.csv"):
+    for path in source.glob(pattern):
         if path.stat().st_size <= MAX_BYTES:
             shutil.copy(path, target)
             continue

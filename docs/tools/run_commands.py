@@ -22,14 +22,7 @@ NAMES = {"experiment": "label", "method": "label", "dataset": "name"}
 """The key of each group that has the name of its option."""
 
 OF_MACHINE = (
-    "outputs_dir",
-    "workers",
-    "figures",
-    "resume",
-    "data_dir",
-    "splits",
-    "device",
-    "engine",
+    *("outputs_dir", "data_dir", "workers", "figures", "resume", "splits", "device", "engine"),
 )
 """Settings that cannot change a number."""
 
