@@ -90,7 +90,7 @@ METRICS = (
         "log_likelihood_joint", "Log-likelihood, joint", "nats", "higher", ("page", "published")
     ),
     Metric("log_likelihood_gaussian", "Log-likelihood, Gaussian", "nats", "higher"),
-    Metric("crps", "CRPS", "target", printed=("page", "pairs")),
+    Metric("crps", "CRPS", "target", printed=("page", "pairs", "published")),
     Metric("search_seconds", "Search", "s"),
     Metric("fit_seconds", "Fit", "s"),
     Metric("predict_seconds", "Predict", "s"),
