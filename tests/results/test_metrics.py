@@ -19,7 +19,7 @@ def test_where_each_metric_is_printed() -> None:
         "pairs": ["rmse", "log_likelihood", "crps"],
         "figures": ["rmse", "log_likelihood"],
         "published": [
-            *("rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian"),
+            *("rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"),
         ],
     }
     assert [metric.heading for metric in printed_in("terminal")] == [

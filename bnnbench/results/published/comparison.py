@@ -35,6 +35,9 @@ COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "dif
 UNKNOWN_SETTINGS = "*"
 """Mark of published methods whose settings are unknown."""
 
+ONE_GAUSSIAN = {"log_likelihood_gaussian": "log_likelihood"}
+"""Our scores that equal a differently named one of a source whose forecasts are one Gaussian."""
+
 MIN_SPLITS = 2
 """Minimum number of common splits for a standard error."""
 
@@ -99,11 +102,6 @@ def comparison_cells(
     return cells
 
 
-def paired_metrics() -> list[Metric]:
-    """Return the metrics of runs whose scores of single splits were published."""
-    return [metric for metric in METRICS if metric.key in published_splits()]
-
-
 def paired_with_published(runs: Runs) -> pd.DataFrame:
     """Compare our runs with published scores of the same splits.
 
@@ -112,20 +110,54 @@ def paired_with_published(runs: Runs) -> pd.DataFrame:
 
     Returns:
         A row for each run and source with common splits, index `run`: `dataset`, `method`,
-        `source`, `differs` (known differences of settings), `splits` (in common) and for each
-        metric `<metric>_ours`, `<metric>_theirs`, `<metric>_difference` (ours - theirs), its
-        standard error `<metric>_stderr`, and `<metric>_correlation`; missing for metrics of other
-        sources.
+        `source`, `splits` (in common) and for each metric `<metric>_ours`, `<metric>_theirs`,
+        `<metric>_difference` (ours - theirs), its standard error `<metric>_stderr`, and
+        `<metric>_correlation`; missing for metrics of other sources.
     """
+    keys = [m.key for m in METRICS if ONE_GAUSSIAN.get(m.key, m.key) in published_splits()]
     rows = []
     for name, run in runs.scored.to_dict("index").items():
-        found = {metric.key: counterpart(run, metric.key) for metric in paired_metrics()}
+        found = {key: counterpart(run, key) for key in keys}
         theirs = {key: value for key, value in found.items() if value}
         splits = runs.splits[runs.splits["run"] == name]
         for source in dict.fromkeys(value.source for value in theirs.values()):
             own = {key: value for key, value in theirs.items() if value.source == source}
-            rows.append({"run": name, **_paired(run, splits, own)})
+            rows.append({"run": name, **paired_row(run, splits, own)})
     return pd.DataFrame([row for row in rows if "source" in row] or {"run": []}).set_index("run")
+
+
+def paired_row(
+    run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Mapping[str, Published]
+) -> dict[str, Any]:
+    """Return the row of `paired_with_published` of a run and a source.
+
+    Args:
+        run: its `dataset` and `method`.
+        splits: its rows of `splits.csv`.
+        theirs: values of one method by metric; their names count, not the means.
+
+    Returns:
+        Empty with fewer than `MIN_SPLITS` common splits.
+    """
+    first, published = next(iter(theirs.values())), published_splits()
+    same_method = (published["dataset"] == run["dataset"]) & (published["method"] == first.method)
+    valid = splits[splits["diverged"] == 0]
+    both = valid.merge(published[same_method], on="fingerprint", suffixes=("", "_theirs"))
+    if len(both) < MIN_SPLITS:
+        return {}
+    row = {"dataset": run["dataset"], "method": run["method"], "source": first.source}
+    row["splits"] = len(both)
+    for metric in theirs:
+        ours, published_scores = both[metric], both[f"{ONE_GAUSSIAN.get(metric, metric)}_theirs"]
+        difference = ours - published_scores
+        row |= {
+            f"{metric}_ours": ours.mean(),
+            f"{metric}_theirs": published_scores.mean(),
+            f"{metric}_difference": difference.mean(),
+            f"{metric}_stderr": difference.sem(),
+            f"{metric}_correlation": ours.corr(published_scores),
+        }
+    return row
 
 
 def published_runs(runs: Runs) -> Runs:
@@ -151,40 +183,12 @@ def pairs_with_published(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
         labels, and `b` is the method and its source, marked if its settings are unknown. Empty
         without common splits.
     """
-    published, metrics = published_runs(runs), paired_metrics()
+    published = published_runs(runs)
+    metrics = [metric for metric in METRICS if metric.key in published.splits]
     pairs = compare_pairs(dataset_pairs(runs, published, metrics=metrics), rope, metrics)
     scores = published.splits.melt("run", [metric.key for metric in metrics], "metric").dropna()
-    was_published = {*zip(scores["run"], scores["metric"], strict=True)}
-    keys = zip(pairs["run_b"], pairs["metric"], strict=True)
-    pairs = pairs[[key in was_published for key in keys]]
+    was_published = pd.MultiIndex.from_frame(scores[["run", "metric"]])
+    pairs = pairs[pd.MultiIndex.from_frame(pairs[["run_b", "metric"]]).isin(was_published)]
     pairs = with_outcomes(pairs, (*FAMILY, "run_a"))
     names = pd.concat([labels(runs.scored), published.scored["label"]])
     return add_names(pairs, names)
-
-
-def _paired(
-    run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Mapping[str, Published]
-) -> dict[str, Any]:
-    """Return the row of a run and a source, whose values are by metric; empty with too few splits.
-
-    Only single splits count, not the values, which are means.
-    """
-    first, published = next(iter(theirs.values())), published_splits()
-    same_method = (published["dataset"] == run["dataset"]) & (published["method"] == first.method)
-    valid = splits[splits["diverged"] == 0]
-    both = valid.merge(published[same_method], on="fingerprint", suffixes=("", "_theirs"))
-    if len(both) < MIN_SPLITS:
-        return {}
-    row = {"dataset": run["dataset"], "method": run["method"], "source": first.source}
-    row |= {"differs": run_difference(run, first).description, "splits": len(both)}
-    for metric in theirs:
-        ours, published_scores = both[metric], both[f"{metric}_theirs"]
-        difference = ours - published_scores
-        row |= {
-            f"{metric}_ours": ours.mean(),
-            f"{metric}_theirs": published_scores.mean(),
-            f"{metric}_difference": difference.mean(),
-            f"{metric}_stderr": difference.sem(),
-            f"{metric}_correlation": ours.corr(published_scores),
-        }
-    return row

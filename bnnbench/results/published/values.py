@@ -111,9 +111,11 @@ def published_splits() -> pd.DataFrame:
       The index files of these three are the public ones (165 of 165 splits each).
     - Arnold et al. (2024): github.com/evwalz/paper_isocrpsdeco at b54acf3,
       `ML_example/deco_data/*/UCI_datasets/*`: the CRPS is from `deco_results/crps.txt`; the other
-      scores of Laplace are of its forecasts in `deco/fct_test_*`. The CRPS of Laplace and of MC
-      dropout is integrated over an interval whose complement adds at most 0.1 %. The test targets
-      in `deco` equal ours, in order. Of the settings, one layer and 400 epochs are known.
+      scores of Laplace are of its forecasts in `deco/fct_test_*`. `normal_deco.R` integrates the
+      CRPS of Laplace over an interval whose complement adds at most 0.1 %, and `mixture_deco.R`
+      that of MC dropout on a grid (in eight splits up to 0.6 % from the exact value). The test
+      targets in `deco` equal ours, in order. Of the settings, the repository has the number of
+      layers, 1, of epochs, 400, and the noise precision of MC dropout.
     - Matsubara (2024), WGBoost: github.com/takuomatsubara/WGBoost at 11bbc34, `result`. Power is
       excluded: UCI's workbook holds the same rows in five orders, one per sheet, and WGBoost reads
       Sheet1 whereas the public splits are of Sheet5, so the same row numbers are other rows. The
