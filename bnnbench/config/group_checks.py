@@ -10,8 +10,8 @@ from bnnbench.config.configs import GROUPS, config_folder, read_option
 from bnnbench.config.errors import not_a_mapping
 from bnnbench.config.instantiate import Config, check_type, instantiate, target_class
 from bnnbench.constraints import check_name
-from bnnbench.experiment.fixed_values import PRECISIONS
 from bnnbench.near_names import with_known
+from bnnbench.settings import PRECISIONS
 from bnnbench.types import DuplicateConfiguration, UserError
 
 DEFAULTS = {"divergence": "kl", "prior": "gaussian", "likelihood": "gaussian", "loss": "nll"}
@@ -29,6 +29,7 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
         *("test_samples", "learning_rate", "learning_rates", "betas", "step_size"),
         *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold"),
         *("bounds", "bounds_original_units", "fixed_original_units", "published"),
+        *("grid", "grid_original_units", "held_out_fraction"),
     }),
     "dataset": frozenset({
         *("sample_budget", "batch_size", "epochs", "width", "widths", "bounds", "fixed"),
@@ -38,7 +39,10 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Settings below `protocol` that the configurations read, or look up in a table, by group."""
 
-KEYS_BY_HYPERPARAMETER = ("bounds", "bounds_original_units", "fixed", "fixed_original_units")
+KEYS_BY_HYPERPARAMETER = (
+    *("bounds", "bounds_original_units", "fixed", "fixed_original_units"),
+    *("grid", "grid_original_units"),
+)
 """Settings of a `protocol` that map hyper-parameters to values."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import METRICS
 from bnnbench.preprocessing import Scaler
 from bnnbench.random_streams import Streams
-from bnnbench.settings import Network, Training
+from bnnbench.settings import BATCH_SIZE, Network, Training
 from bnnbench.types import Prediction, Split, Table, TrainingSet
 
 Values = Mapping[str, float]
@@ -59,6 +59,17 @@ class FitSettings:
         known = {**self.method.fixed_hyper(), **values, **self.fixed_original_units}
         in_units = {*self.fixed_original_units, *self.searched_original_units}
         return {n: value * scale**2 if n in in_units else value for n, value in known.items()}
+
+    def with_batch_size(self, values: Values) -> FitSettings:
+        """Return the settings with the batch size that is among the searched values, if any."""
+        if BATCH_SIZE not in values:
+            return self
+        size = round(values[BATCH_SIZE])
+        return replace(self, training=replace(self.training, batch_size=size))
+
+    def for_trial(self, values: Values) -> FitSettings:
+        """Return the settings of the fits of a search evaluation."""
+        return replace(self.with_batch_size(values), method=self.method.searched_method)
 
 
 def fit_task(

@@ -129,6 +129,7 @@ def fit_model(
     Raises:
         UserError: if the fit diverges.
     """
+    fitting = fitting.with_batch_size(values)
     rows = np.arange(len(table.targets)) if rows is None else rows
     device = torch.device(fitting.device)
     inputs, targets = [table.inputs[rows]], [table.targets[rows]]

@@ -61,15 +61,17 @@ def cross_validate(
     Args:
         fitting: settings of the fits.
         splits: computed in lockstep.
-        folds: from `make_folds`.
+        folds: the validation parts.
         values: the candidate of each split.
         iteration: number of earlier candidates.
         objective: the log-likelihood, a key of `LOG_LIKELIHOODS`.
 
     Returns:
-        Per split, the log-likelihood of each fold in original units; NaN if its fit diverged.
+        Per split, the log-likelihood of each validation part in original units; NaN if its fit
+        diverged.
     """
     streams = split_streams(fitting, splits, folds.data, "search", iteration)
+    fitting = fitting.for_trial(values[0])  # candidates share the batch size
     posterior, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
     scores = LOG_LIKELIHOODS[objective](prediction, folds.targets, folds.real)
     return scores.masked_fill(posterior.diverged.cpu(), math.nan).view(-1, folds.count).tolist()

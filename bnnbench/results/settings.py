@@ -33,6 +33,7 @@ READABLE_NAMES = {
     "search.initial_points": "random search points",
     "search.folds": "folds",
     "search.objective": "search objective",
+    "search.held_out_fraction": "held-out fraction of training rows",
     "likelihood.loss": "loss",
     "method.noise_precision": "noise precision",
     "method.prior_precision": "prior precision",

@@ -22,6 +22,7 @@ COMPONENT_CLASSES: Mapping[str, str] = {
     "heteroscedastic": "bnnbench.likelihoods.heteroscedastic.Heteroscedastic",
     "nll": "bnnbench.losses.nll.NLL",
     "bayesian_optimisation": "bnnbench.search.bayesian_optimisation.BayesianOptimisation",
+    "grid": "bnnbench.search.grid.Grid",
     "none": "bnnbench.search.no_search.NoSearch",
 }
 """Classes of the likelihoods, losses and searches of published results, by label."""

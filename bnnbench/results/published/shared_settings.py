@@ -40,9 +40,15 @@ SEARCH_SETTINGS = ("search", "search.iterations", "search.initial_points", "sear
 BOUNDS = ("bounds.noise_precision", "bounds.prior_precision")
 """Search bounds of the hyper-parameters that methods share."""
 
-BOUNDS_IN_UNITS = ("bounds_original_units.noise_precision",
-                   "bounds_original_units.prior_precision")  # fmt: skip
-"""The same in the units of the target; few runs have them."""
+OPTIONAL_SETTINGS = (
+    "search.held_out_fraction",
+    *(
+        f"{group}.{precision}"
+        for group in ("bounds_original_units", "search.values", "search.values_original_units")
+        for precision in ("noise_precision", "prior_precision")
+    ),
+)
+"""Further settings of the search of precisions, which few runs have."""
 
 SHARED_SETTINGS = (*NOISE_SETTINGS, *NETWORK_SETTINGS, *SEARCH_SETTINGS, *BOUNDS, *PRECISIONS,
                    *PRECISIONS_IN_UNITS, "dataset.seeded_splits")  # fmt: skip
@@ -100,7 +106,7 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
         *(name for name in (*BOUNDS, *UNSET_SETTINGS) if name not in settings),
     }
     own = {n: published[n] if n in ignored else settings.get(n, ABSENT) for n in SHARED_SETTINGS}
-    own |= {name: settings[name] for name in BOUNDS_IN_UNITS if name in settings}
+    own |= {name: settings[name] for name in OPTIONAL_SETTINGS if name in settings}
     experiment = settings.get(EXPERIMENT, EXPERIMENT_CLASS)
     return own if experiment == EXPERIMENT_CLASS else {EXPERIMENT: experiment, **own}
 
@@ -108,7 +114,7 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 def published_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shared settings of the published protocol on the data set of a run."""
     settings = {**UNSET_SETTINGS, **published_settings("", "", str(run["dataset"]))}
-    names = (*SHARED_SETTINGS, *BOUNDS_IN_UNITS)
+    names = (*SHARED_SETTINGS, *OPTIONAL_SETTINGS)
     return {EXPERIMENT: EXPERIMENT_CLASS, **{name: settings.get(name) for name in names}}
 
 
@@ -120,5 +126,9 @@ def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     published = published_shared_settings(run)
     found = {n: v for n, v in shared_settings(run).items() if not matches(v, published[n])}
     other_noise = {name: value for name, value in found.items() if name in NOISE_SETTINGS}
-    hidden = SEARCH_SETTINGS[1:] if "search" in found else ()
-    return other_noise or {name: value for name, value in found.items() if name not in hidden}
+    other_search = "search" in found
+    return other_noise or {
+        name: value
+        for name, value in found.items()
+        if not (other_search and name.startswith("search."))
+    }
