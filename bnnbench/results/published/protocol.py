@@ -26,7 +26,7 @@ COMPARED_SETTINGS = (
     *("likelihood", "likelihood.loss", "network.depth", "network.width"),
     *("training.epochs", "training.final_epochs", "training.batch_size", "training.learning_rate"),
     *("evaluation.samples", "search", "search.iterations", "search.initial_points"),
-    *("search.folds", "search.objective"),
+    *("search.folds", "search.objective", "search.held_out_fraction"),
 )
 """Settings that are compared with the protocol, except as listed below."""
 
@@ -84,7 +84,7 @@ def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def search_bounds(run: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return the protocol's search bounds by dotted name."""
+    """Return the protocol's search bounds, and the values of a grid, by dotted name."""
     return {name: ends for name, ends in _settings_of(run).items() if is_bounds(name)}
 
 

@@ -61,17 +61,21 @@ def _protocol_table() -> Any:
 
 
 def is_bounds(name: str) -> bool:
-    """Return whether a setting has the search bounds of a hyper-parameter."""
-    return name.startswith(("bounds.", "bounds_original_units."))
+    """Return whether a setting has the search bounds of a hyper-parameter, or its values."""
+    groups = ("bounds", "bounds_original_units", "search.values", "search.values_original_units")
+    return name.rpartition(".")[0] in groups
 
 
 def with_components(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return settings whose noise model and search are named by what they are.
 
     A component of another class than that of its label is named by its class. `search` is none for
-    runs that only fitted folds because nothing was searched.
+    runs that only fitted folds because nothing was searched. Runs that do not name a held-out
+    fraction have none.
     """
-    found = {} if "search" in settings or "search.folds" not in settings else {"search": "none"}
+    found: dict[str, Any] = {"search.held_out_fraction": settings.get("search.held_out_fraction")}
+    if "search" not in settings and "search.folds" in settings:
+        found["search"] = "none"
     for name in (*NOISE_SETTINGS, "search"):
         known = COMPONENT_CLASSES.get(str(settings.get(name)))
         own = settings.get(f"{name}.class", known)

@@ -106,7 +106,7 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
         *(name for name in (*BOUNDS, *UNSET_SETTINGS) if name not in settings),
     }
     own = {n: published[n] if n in ignored else settings.get(n, ABSENT) for n in SHARED_SETTINGS}
-    own |= {name: settings[name] for name in OPTIONAL_SETTINGS if name in settings}
+    own |= {name: settings[name] for name in OPTIONAL_SETTINGS if settings.get(name) is not None}
     experiment = settings.get(EXPERIMENT, EXPERIMENT_CLASS)
     return own if experiment == EXPERIMENT_CLASS else {EXPERIMENT: experiment, **own}
 
