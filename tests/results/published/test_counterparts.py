@@ -159,7 +159,9 @@ def test_presets_have_the_settings_of_the_published_value(
 def test_presets_of_published_settings_follow_the_protocol() -> None:
     cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
              ("yacht", 20, "method=hmc"), ("yacht", 20, "method=deep_ensemble_2017"),
-             ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
+             ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"),
+             ("yacht", 20, "method=mc_dropout_2018"),
+             ("protein", 5, "method=deep_ensemble_easyuq"))  # fmt: skip
     for dataset, splits, words in cases:
         made = build(compose(words, f"dataset={dataset}"))
         run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": splits}
