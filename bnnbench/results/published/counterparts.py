@@ -91,19 +91,8 @@ PRESETS: Mapping[str, str] = {
 
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)},
-    DROPOUT_2018: {
-        "training.epochs": 4000,
-        "training.final_epochs": 4000,
-        "training.batch_size": 128,
-        "training.learning_rate": 0.001,
-    },
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
-    DEEP_ENSEMBLE_2024: {
-        "method.adversarial": False,
-        "method.members": 5,
-        "likelihood": "heteroscedastic",
-        "training.learning_rate": 0.001,
-    },
+    DEEP_ENSEMBLE_2024: {"method.adversarial": False, "method.members": 5},
     TAGI: {"method.predicts_noise": False},
     TAGI_V: {"method.predicts_noise": True, "method.output_gain": 1.0, "method.noise_gain": 1.0},
     TAGI_V_GAINS: {"method.predicts_noise": True},
