@@ -1,9 +1,12 @@
 """Published test results: those of the package, and those of the user.
 
 `published/uci.csv` and `published/modern.csv` list each number with its paper and where it was read
-(`seen_in`). Numbers of the first file are means over the public splits; for the second, the column
-`splits` says what is known. `published/splits.csv` has the scores of single splits. The user's file
-has the columns of `published/uci.csv`. All are in original units.
+(`seen_in`). The column `metric` says which of our scores it is: papers call several of them
+log-likelihood. Deep ensembles have `log_likelihood_gaussian`, since Lakshminarayanan et al. (2017,
+section 2.4) approximate the mixture by one Gaussian. Numbers of the first file are means over the
+public splits; for the second, the column `splits` says what is known. `published/splits.csv` has
+the scores of single splits. The user's file has the columns of `published/uci.csv`. All are in
+original units.
 """
 
 from __future__ import annotations

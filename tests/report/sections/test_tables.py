@@ -145,7 +145,7 @@ def test_a_report_contains_it_on_request(tmp_path: Path) -> None:
     assert not blocks(section, runs)
     found = blocks(section, runs, Style(all_published=True))
     ((name, rows),) = data_files(found).items()
-    assert len(tables(found)) == 3 and name == "published"
+    assert len(tables(found)) == 4 and name == "published"
     assert sum(len(table.rows) for table in tables(found)) == len(rows)
 
 
