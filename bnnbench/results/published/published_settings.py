@@ -20,6 +20,9 @@ UNSET_SETTINGS: Mapping[str, Any] = dict.fromkeys((*SEARCHED_BY_DEFAULT, "datase
 COMPONENT_CLASSES: Mapping[str, str] = {
     "gaussian": "bnnbench.likelihoods.gaussian.Gaussian",
     "heteroscedastic": "bnnbench.likelihoods.heteroscedastic.Heteroscedastic",
+    "heteroscedastic_softplus": (
+        "bnnbench.likelihoods.heteroscedastic_softplus.HeteroscedasticSoftplus"
+    ),
     "nll": "bnnbench.losses.nll.NLL",
     "bayesian_optimisation": "bnnbench.search.bayesian_optimisation.BayesianOptimisation",
     "grid": "bnnbench.search.grid.Grid",

@@ -45,6 +45,7 @@ CASES = {
     ("method=tagi_v_2024",): ("authors", "fixed", 1),
     ("method=tagi_2024",): ("folds", "fixed", 151),
     ("method=deep_ensemble_2017",): ("authors", "free", 1),
+    ("method=deep_ensemble_2017_softplus",): ("authors", "free", 1),
     ("method=renyi_vi_2016",): ("authors", "fixed", 1),
     ("method=vadam", "network.width=7"): ("folds", "free", 151),
     ("method=mc_dropout_2018",): ("held_out", "free", 13),
@@ -66,8 +67,8 @@ def test_tracks_tunings_and_fits() -> None:
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
-    assert len(protocols["free"]) == 7
-    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 9
+    assert len(protocols["free"]) == 8
+    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 10
 
 
 OUR_HETEROSCEDASTIC = "bnnbench.likelihoods.heteroscedastic.Heteroscedastic"
