@@ -92,10 +92,10 @@ def tensor_exp(x: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor) -> Tensor:
-    """Return `log(1 + exp(x))`; by torch on a GPU."""
+    """Return `log(1 + exp(x))`; by torch on a GPU, and where gradients are needed."""
     import torch
 
-    if x.device.type != "cpu":
+    if x.device.type != "cpu" or x.requires_grad:
         return torch.nn.functional.softplus(x)
     power = exp(np.minimum(x.double().numpy(), 700.0))
     u = 1 + power

@@ -132,26 +132,50 @@ class Evaluation(Checked):
     key: ClassVar[str] = "evaluation"
 
 
+PRECISIONS = ("noise_precision", "prior_precision")
+"""Hyper-parameters whose value depends on the units of the target."""
+
+BATCH_SIZE = "batch_size"
+"""The setting of the training that a search can choose like a hyper-parameter."""
+
+
 @dataclass(frozen=True)
 class Dimension:
-    """A searched hyper-parameter, log-uniform between two positive bounds."""
+    """A searched hyper-parameter, log-uniform between two positive bounds.
+
+    Attributes:
+        name: of the hyper-parameter.
+        low: lower bound.
+        high: upper bound.
+        original_units: whether bounds and values of a precision are in the units of the target.
+        values: the only values of a grid, from `low` to `high`; empty for all between the bounds.
+    """
 
     name: str
     low: float
     high: float
+    original_units: bool = False
+    values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.values:
+            return
+        key = f"bounds{'_original_units' * self.original_units}.{self.name}"
         for bound in (self.low, self.high):
-            Finite()(f"bounds.{self.name}", bound)
-        check_between(f"bounds.{self.name}", self.low, 0)
+            Finite()(key, bound)
+        check_between(key, self.low, 0)
         if not self.high > self.low:
             raise UserError(
-                f"bounds.{self.name} must be [low, high] with low < high, not "
-                f"[{self.low:g}, {self.high:g}].",
-                f"bounds.{self.name}",
+                f"{key} must be [low, high] with low < high, not [{self.low:g}, {self.high:g}].",
+                key,
             )
 
     def at_bound(self, value: float, tolerance: float = 0.01) -> bool:
-        """Whether `value` is within a fraction `tolerance` of the log-range from a bound."""
+        """Whether `value` is within a fraction `tolerance` of the log-range from a bound.
+
+        A single value is no bound.
+        """
+        if self.low == self.high:
+            return False
         scaled = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return scaled < tolerance or scaled > 1 - tolerance

@@ -32,6 +32,8 @@ from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
 from bnnbench.results.claims import Claim
+from bnnbench.results.published.comparison import with_published
+from bnnbench.results.published.values import published_splits
 from bnnbench.results.run_tables import read_runs
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import PLANAR
@@ -517,6 +519,30 @@ def test_a_missing_table_of_the_thesis_names_its_command(
     )
     shown = sprinkler_runs.claims()
     assert "old" in shown and "tested" in shown and not {"new", "missing"} & {*shown.split()}
+
+
+@pytest.mark.usefixtures("tools")
+def test_stored_splits_give_the_stored_paired_differences() -> None:
+    from paired_scores import pairs_of
+    from stored_results import splits, table
+
+    expected = table("gal_uci", "paired_with_published")
+    found = pd.DataFrame(pairs_of(table("gal_uci").set_index("run"), splits("gal_uci")))
+    assert set(found.pop("settings")) == {"same"}
+    pd.testing.assert_frame_equal(found[list(expected)], expected, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.usefixtures("tools")
+def test_pairs_need_equal_or_unknown_settings(tmp_path: Path) -> None:
+    from paired_scores import pairs_of
+
+    tested = published_splits().query("dataset == 'wine'").head(4)["fingerprint"].tolist()
+    for method in ("mc_dropout_gal2016", "mc_dropout_x1"):
+        facts = {"dataset": "wine", "method": method, "family": "mc_dropout"}
+        make_run(tmp_path, **facts, fingerprint=tested, times=5)
+    runs = read_runs(tmp_path)
+    pairs = pairs_of(with_published(runs), runs.splits)
+    assert [pair["method"] for pair in pairs] == ["mc_dropout_gal2016"]
 
 
 @pytest.mark.usefixtures("tools")

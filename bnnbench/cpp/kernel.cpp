@@ -74,8 +74,8 @@ constexpr float MIN_SAMPLE_WEIGHT = 1e-8f;
 
 class Averager {
  public:
-  Averager(const Size *sizes, Size layers, Size rows)
-      : network(sizes, layers, rows), drawn_(network.n_weights + SLACK), one_(drawn_.size()) {}
+  Averager(const Size *sizes, Size layers, Size rows, bool softplus)
+      : network(sizes, layers, rows, softplus), drawn_(network.n_weights + SLACK), one_(drawn_.size()) {}
 
   Network network;
 
@@ -425,6 +425,7 @@ const Rule RULES[] = {
 //   targets     [sets, rows]
 //   weights     [sets, rows]
 //   precisions  [sets], of the noise; null if a second output predicts it
+//   softplus    whether the second output is the variance through a softplus
 //   mean, square, cross  [networks, P]; null if not needed
 //
 // Returns 1 if memory is insufficient, else 0.
@@ -432,9 +433,9 @@ extern "C" int gradient_moments(const Size *sizes, Size layers, Size networks, S
                                 Size samples, Size shared, Size rows, const float *loc,
                                 const float *scale, const float *noise, const float *inputs,
                                 const float *targets, const float *weights,
-                                const float *precisions, float *mean, float *square,
-                                float *cross) try {
-  Averager averager(sizes, layers, rows);
+                                const float *precisions, bool softplus, float *mean,
+                                float *square, float *cross) try {
+  Averager averager(sizes, layers, rows, softplus);
   const Size n = averager.network.n_weights, features = sizes[0];
   Rows batch = averager.network.room_for(rows);
   const auto at = [n](auto *values, Size r) { return values ? values + r * n : nullptr; };
@@ -458,7 +459,7 @@ extern "C" int gradient_moments(const Size *sizes, Size layers, Size networks, S
 // [sets, rows, D] of each set. Returns 1 if memory is insufficient, else 0.
 extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets, Size rows,
                         const float *weights, const float *inputs, float *out) try {
-  Network network(sizes, layers, rows);
+  Network network(sizes, layers, rows, false);
   const Size n = network.n_weights, features = sizes[0], outputs = sizes[layers];
   Rows all = network.room_for(rows);
   Floats w(n + SLACK);
@@ -481,6 +482,7 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
 struct StepArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
   Size layers, sets, members;     // `members` networks per training set
+  Size softplus;                  // whether a second output is the variance through a softplus
   const float *inputs, *targets;  // [sets, length, D] and [sets, length]
   const Size *counts;             // [sets], real rows; the rows after them are padding
   const float *precisions;        // [sets], of the noise; 0 if a second output predicts it
@@ -508,7 +510,7 @@ namespace {
 class Trainer {
  public:
   explicit Trainer(const StepArguments &given)
-      : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers, given.batch),
+      : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers, given.batch, given.softplus),
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
         constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),

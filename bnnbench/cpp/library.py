@@ -295,7 +295,9 @@ def library() -> Library:
 
 def _load(path: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(path))
-    code.gradient_moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
+    code.gradient_moments.argtypes = [
+        ARRAY, *[NUMBER] * 6, *[ARRAY] * 7, ctypes.c_bool, *[ARRAY] * 3,
+    ]  # fmt: skip
     code.evaluate.argtypes = [ARRAY, *[NUMBER] * 4, *[ARRAY] * 3]
     taking_one = (
         code.take_steps, code.condition_networks, code.propagate, code.take_trajectories,

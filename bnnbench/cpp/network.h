@@ -94,17 +94,36 @@ constexpr Size CACHED = 32000;
 
 constexpr Size MAX_OUTPUTS = 2;
 
+constexpr double MIN_VARIANCE = 1e-6;
+
+struct Variance {
+  double value, log_slope;  // the derivative of its logarithm
+};
+
+// The variance softplus(raw) + MIN_VARIANCE.
+Variance variance_of(double raw) {
+  const double power = portable_exp(-std::abs(raw));
+  const double value = std::max(raw, 0.0) + portable_log1p(power) + MIN_VARIANCE;
+  return {value, (raw > 0 ? 1 : power) / ((1 + power) * value)};
+}
+
 // Derivatives of the weighted negative log-likelihood of one target at a network's outputs. Returns
 // the weighted negative log-likelihood without terms that do not depend on the outputs.
 //
-// A single output is the mean of a Gaussian with the given precision. A second output, bounded to
-// +-7, is the log standard deviation.
-float loss_slopes(const float *outputs, Size n_outputs, float target, float weight,
+// A single output is the mean of a Gaussian with the given precision. A second output is the log
+// standard deviation, bounded to +-7, or with `softplus` the variance.
+float loss_slopes(const float *outputs, Size n_outputs, bool softplus, float target, float weight,
                   float precision, float *slopes) {
   const float error = outputs[0] - target;
   if (n_outputs == 1) {
     slopes[0] = error * (weight * precision);
     return 0.5f * error * slopes[0];
+  }
+  if (softplus) {
+    const Variance variance = variance_of(outputs[1]);
+    slopes[0] = error * (weight * float(1 / variance.value));
+    slopes[1] = 0.5f * float(variance.log_slope) * (weight - error * slopes[0]);
+    return weight * 0.5f * float(portable_log(variance.value)) + 0.5f * error * slopes[0];
   }
   const float seventh = outputs[1] / 7, bend = 1 / std::sqrt(1 + seventh * seventh);
   slopes[0] = error * (weight * float(portable_exp(-2 * outputs[1] * bend)));
@@ -114,18 +133,22 @@ float loss_slopes(const float *outputs, Size n_outputs, float target, float weig
 
 // The loss of one target: half the squared error for one output, the negative log-likelihood for
 // two.
-double loss_of(const float *outputs, Size n_outputs, float target) {
-  const double error = double(outputs[0]) - target;
+double loss_of(const float *outputs, Size n_outputs, bool softplus, float target) {
+  const double error = double(outputs[0]) - target, half_log_2_pi = 0.91893853320467274;
   if (n_outputs == 1) return 0.5 * error * error;
+  if (softplus) {
+    const double variance = variance_of(outputs[1]).value;
+    return 0.5 * (error * error / variance + portable_log(variance)) + half_log_2_pi;
+  }
   const double seventh = outputs[1] / 7.0, log_scale = outputs[1] / std::sqrt(1 + seventh * seventh);
-  return 0.5 * error * error * portable_exp(-2 * log_scale) + log_scale + 0.91893853320467274;
+  return 0.5 * error * error * portable_exp(-2 * log_scale) + log_scale + half_log_2_pi;
 }
 
-// The shape of a network, and its working memory for up to `rows` rows.
+// The shape of a network, and its working memory for up to `rows` rows. `softplus`: see loss_slopes.
 class Network {
  public:
-  Network(const Size *sizes, Size layers, Size rows, Size cached = CACHED)
-      : outputs_(sizes[layers]) {
+  Network(const Size *sizes, Size layers, Size rows, bool softplus, Size cached = CACHED)
+      : outputs_(sizes[layers]), softplus_(softplus) {
     Size row = 0;
     for (Size l = 0; l < layers; ++l) {
       layers_.push_back({sizes[l] + 1, sizes[l + 1]});
@@ -176,8 +199,8 @@ class Network {
       for (Size b = 0; b < count; ++b) {
         float outputs[MAX_OUTPUTS] = {}, slopes[MAX_OUTPUTS];
         put_out(top, b, outputs);
-        loss += loss_slopes(outputs, outputs_, rows.targets[first + b], rows.weights[first + b],
-                            precision, slopes);
+        loss += loss_slopes(outputs, outputs_, softplus_, rows.targets[first + b],
+                            rows.weights[first + b], precision, slopes);
         for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
       }
       backward(inputs, count, out, first > 0);
@@ -202,7 +225,7 @@ class Network {
       count = piece(rows.count - first, block_);
       put_outputs(w, rows, first, count, slopes_.data());
       for (Size b = 0; b < count; ++b)
-        sum += loss_of(&slopes_[b * outputs_], outputs_, rows.targets[first + b]);
+        sum += loss_of(&slopes_[b * outputs_], outputs_, softplus_, rows.targets[first + b]);
     }
     return sum;
   }
@@ -304,6 +327,7 @@ class Network {
 
   std::vector<Layer> layers_;
   Size outputs_, block_;
+  bool softplus_;
   std::vector<Floats> activations_, deltas_;
   Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer and their gradient
   Floats slopes_;            // [outputs, block], or outputs [block, outputs]

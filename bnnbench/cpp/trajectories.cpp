@@ -21,6 +21,7 @@
 struct Trajectories {
   const Size *sizes;
   Size layers, chains, sets, length;
+  Size softplus;                  // whether a second output is the variance through a softplus
   const float *inputs, *targets;  // [sets, length, D] and [sets, length]
   const Size *counts;             // [sets], real rows; the rows after them are padding
   const double *factors;          // [2, chains, sets], f_1 and f_2
@@ -51,7 +52,7 @@ constexpr Size BLOCK = 6000;
 class Integrator {
  public:
   explicit Integrator(const Trajectories &given)
-      : all_(given), network_(given.sizes, given.layers, given.length, BLOCK), n_(network_.n_weights),
+      : all_(given), network_(given.sizes, given.layers, given.length, given.softplus, BLOCK), n_(network_.n_weights),
         rows_(network_.room_for(given.length)), w_(n_ + SLACK), p_(n_ + SLACK), slope_(n_ + SLACK),
         shaped_(n_ + SLACK) {
     for (const Layer &layer : network_.layers()) roots_size_ += layer.in * layer.in;

@@ -8,19 +8,8 @@ from typing import Any
 from bnnbench.constraints import check_between
 from bnnbench.methods.shared.contract import Method
 from bnnbench.near_names import with_known
-from bnnbench.settings import Dimension
+from bnnbench.settings import PRECISIONS
 from bnnbench.types import UserError
-
-
-def dimension(name: str, pair: Any) -> Dimension:
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise UserError(
-            f"method.{name} is searched but has no bounds [low, high]; set them in the protocol of "
-            f"the method or data set, or give method.{name}=VALUE.",
-            f"method.{name}",
-            "no_bounds",
-        )
-    return Dimension(name, *pair)
 
 
 def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,9 +60,6 @@ def _checked(key: str, values: Mapping[str, Any]) -> dict[str, float]:
         check_between(f"{key}.{name}", value, 0)
     return {name: float(value) for name, value in specified.items()}
 
-
-PRECISIONS = ("noise_precision", "prior_precision")
-"""Hyper-parameters whose value depends on the units of the target."""
 
 NOISE_STD = "noise_std"
 """Alternative to `noise_precision`, which is `noise_std ** -2`."""

@@ -1,4 +1,4 @@
-"""Cross-validation folds of a training part, each standardised with its own statistics."""
+"""Validation parts of a training part; the rest of it is standardised with its own statistics."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from torch import Tensor
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
 from bnnbench.random_streams import derive_seed
+from bnnbench.search.base import Search
 from bnnbench.types import Split, Table, TrainingSet
 
 
 @dataclass(frozen=True)
 class Folds:
-    """The cross-validation folds of some splits: one replica per split and fold.
+    """The validation parts of some splits, such as folds: one replica per split and part.
 
     Attributes:
-        data: standardised training folds.
+        data: standardised training rows.
         scaler: their statistics.
         inputs: standardised validation inputs `[R, M, D]`.
         targets: validation targets `[R, M]`, original units.
         real: `[R, M]`, False on padding.
         rows: per replica, the table's row numbers of the validation part.
-        count: folds per split.
+        count: validation parts per split.
     """
 
     data: TrainingSet
@@ -61,15 +62,46 @@ def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]
 
 
 def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], count: int) -> Folds:
-    """Make shuffled folds of each training part, the same for all evaluations of the search."""
-    fits, checks, groups = [], [], []
-    for g, split in enumerate(splits):
+    """Make shuffled folds of each training part, the same whenever they are fitted."""
+    masks = []
+    for split in splits:
         seed = derive_seed(fitting.seed, split.index, "folds") % 2**32
-        held_out = (
+        masks.append(
             shuffled_folds(len(split.train), count, seed)
             if table.groups is None
             else grouped_folds(table.groups[split.train], count, seed)
         )
+    return _held_out(fitting, table, splits, masks)
+
+
+def rows_before(fraction: float, rows: int) -> int:
+    """Return how many rows precede the last fraction of them."""
+    return int((1 - fraction) * rows)
+
+
+def validation_parts(
+    fitting: FitSettings, table: Table, splits: Sequence[Split], search: Search
+) -> Folds:
+    """Return what an evaluation of a search validates on.
+
+    That is the folds of each training part, or the last fraction of its rows.
+    """
+    if search.held_out_fraction is None:
+        return make_folds(fitting, table, splits, search.folds)
+    sizes = [len(split.train) for split in splits]
+    masks = [[np.arange(n) >= rows_before(search.held_out_fraction, n)] for n in sizes]
+    return _held_out(fitting, table, splits, masks)
+
+
+def _held_out(
+    fitting: FitSettings,
+    table: Table,
+    splits: Sequence[Split],
+    masks: Sequence[Sequence[np.ndarray]],
+) -> Folds:
+    """Return the validation parts of each split, given as masks of its training part."""
+    fits, checks, groups = [], [], []
+    for g, (split, held_out) in enumerate(zip(splits, masks, strict=True)):
         for out in held_out:
             fits.append(split.train[~out])
             checks.append(split.train[out])
@@ -87,5 +119,5 @@ def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], coun
         torch.from_numpy(pad(checked)).to(device),
         torch.from_numpy(real_rows(checked)).to(device),
         tuple(checks),
-        count,
+        len(masks[0]),
     )

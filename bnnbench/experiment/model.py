@@ -122,12 +122,14 @@ def fit_model(
     Args:
         fitting: method, network and settings.
         table: the data set.
-        values: hyper-parameters; overridden by precisions that are fixed in original units.
+        values: hyper-parameters, in the units of the search; overridden by precisions that are
+            fixed in original units.
         rows: training rows of the table; all by default.
 
     Raises:
         UserError: if the fit diverges.
     """
+    fitting = fitting.with_batch_size(values)
     rows = np.arange(len(table.targets)) if rows is None else rows
     device = torch.device(fitting.device)
     inputs, targets = [table.inputs[rows]], [table.targets[rows]]

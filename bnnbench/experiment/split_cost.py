@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from bnnbench.notes import quantity
+from bnnbench.search.base import Search
 from bnnbench.settings import Dimension, Network, Training
 from bnnbench.types import Split, Table
 
@@ -47,7 +48,7 @@ for `dvi`, `practical_vi`, `svgd` and an ensemble written by a user."""
 
 
 def step_seconds(
-    network: Network, training: Training, batch: int, replicas: int, native: bool = False
+    network: Network, training: Training, batch: int, replicas: float, native: bool = False
 ) -> float:
     """Estimate the seconds of one training step of a stack: overhead and computation.
 
@@ -74,6 +75,8 @@ def group_seconds(
     splits: int,
     iterations: int,
     folds: int,
+    searched: float,
+    validated: float,
     out_of_fold: bool,
     native: bool = False,
     test_samples: int = 1,
@@ -87,16 +90,18 @@ def group_seconds(
         batch: rows per step.
         splits: splits in the group.
         iterations: evaluations per split.
-        folds: folds of the cross-validation.
+        folds: folds of the out-of-fold fit.
+        searched: fits of an evaluation, relative to the networks of a final fit.
+        validated: rows that an evaluation predicts, as a fraction of the training rows.
         out_of_fold: whether the folds are fitted once more.
         native: whether native code runs whole epochs.
         test_samples: networks that predict each row.
     """
-    searched = step_seconds(network, training, batch, splits * folds, native)
+    tried = step_seconds(network, training, batch, splits * searched, native)
     final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold), native)
-    epochs = iterations * training.epochs * searched + training.final_epochs * final
+    epochs = iterations * training.epochs * tried + training.final_epochs * final
     predicted = PREDICTION_SECONDS * test_samples * rows * (sum(network.widths) or 1)
-    each = EVALUATION_SECONDS * iterations + predicted * (iterations + 1 + out_of_fold)
+    each = EVALUATION_SECONDS * iterations + predicted * (iterations * validated + 1 + out_of_fold)
     return math.ceil(rows / batch) * epochs + splits * each
 
 
@@ -142,20 +147,37 @@ def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
     }
 
 
-def describe_search(space: Sequence[Dimension], iterations: int, folds: int) -> dict[str, str]:
-    """Describe the search, with bounds in standardised units."""
-    if not iterations:
+def describe_search(space: Sequence[Dimension], search: Search) -> dict[str, str]:
+    """Describe the search, with values in standardised units unless it names others."""
+    if not space:
         return {"search": "none"}
-    ranges = ", ".join(f"{d.name} {d.low:.3g} to {d.high:.3g}" for d in space)
-    return {"search": f"{iterations} evaluations with {folds} folds: {ranges}"}
+    fraction = search.held_out_fraction
+    parts = f"{search.folds} folds" if fraction is None else f"the last {fraction:.3g} of the rows"
+    ranges = ", ".join(map(_describe_dimension, space))
+    return {"search": f"{search.iterations} evaluations with {parts}: {ranges}"}
 
 
-def describe_training(network: Network, training: Training) -> dict[str, str]:
-    """Describe the network and its training."""
+def _describe_dimension(dimension: Dimension) -> str:
+    listed = "/".join(f"{value:.3g}" for value in dimension.values)
+    values = listed or f"{dimension.low:.3g} to {dimension.high:.3g}"
+    return f"{dimension.name} {values}{' (original units)' * dimension.original_units}"
+
+
+def describe_training(
+    network: Network, training: Training, batch: int | str | None
+) -> dict[str, str]:
+    """Describe the network and its training.
+
+    Args:
+        network: the architecture.
+        training: settings of the fits.
+        batch: rows per minibatch; None if they are searched.
+    """
     return {
         "network": f"hidden units {' x '.join(map(str, network.widths)) or 'none'}",
         "training": f"{quantity(training.epochs, 'epoch')}, {training.final_epochs} in the final "
-        f"fit, minibatches of {training.batch_size}, learning rate {training.learning_rate:g}, "
+        f"fit, minibatches of {batch or 'a searched size'}, "
+        f"learning rate {training.learning_rate:g}, "
         f"{quantity(training.samples, 'weight sample')}",
     }
 

@@ -14,7 +14,7 @@ from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import HasGroups
 from bnnbench.experiment.code_version import code_label, code_version_of
 from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.folds import make_folds
+from bnnbench.experiment.folds import make_folds, validation_parts
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
 from bnnbench.experiment.split_cost import reference_seconds
@@ -41,7 +41,7 @@ class SplitExperiment(SplitPlan, HasGroups):
     scores_mixture: ClassVar[bool] = False
 
     def prepare(self) -> None:
-        if self.iterations > self._random_points:
+        if self.iterations > self.search.random_points:
             for module in self.search.slow_imports:
                 import_module(module)
 
@@ -66,18 +66,20 @@ class SplitExperiment(SplitPlan, HasGroups):
         search = SplitSearch(self.search, self.space, fitting, workers if self.lockstep else 1)
         logs = [store.file(unit, TRIALS) for unit in units]
         resumed, started = any(log.exists() for log in logs), time.process_time()
-        folds = make_folds(fitting, table, group, self.search.folds) if self.fits_folds else None
         histories: list[list[Trial]] = [[] for _ in group]
-        if self.iterations and folds:
-            histories = run_search(search, group, folds, logs)
+        if self.iterations:
+            validated = validation_parts(fitting, table, group, self.search)
+            histories = run_search(search, group, validated, logs)
         values = [best(history).values if history else {} for history in histories]
+        fitting = fitting.with_batch_size(values[0])
         keeps_mixture = self.evaluation.save_predictive_mixture
         evaluation = replace(
             self.evaluation, save_predictive_mixture=keeps_mixture or self.scores_mixture
         )
         results = final_fit(fitting, table, group, values, evaluation)
         held_out: Sequence[Mapping[str, Arrays]] = [{} for _ in group]
-        if self.evaluation.out_of_fold and folds:
+        if self.evaluation.out_of_fold:
+            folds = make_folds(fitting, table, group, self.search.folds)
             saved = self.evaluation.save_fold_predictions
             held_out = out_of_fold(fitting, table, group, folds, values, saved)
         seconds = time.process_time() - started
@@ -93,7 +95,8 @@ class SplitExperiment(SplitPlan, HasGroups):
                 both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
                 own = {**shared, **code_columns(self, store.codes(unit))}
                 row = _row(self, group[s], both, history, values[s], result, own)
-                tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
+                tried = [fitting.standardised(t.values, result.target_scale) for t in history]
+                tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history, tried)}
                 arrays = {k: a for k, a in {**result.arrays, **held_out[s]}.items() if a}
                 saved_tables, saved_arrays = self.score_unit(group[s], tables, arrays)
                 kept = {k: a for k, a in saved_arrays.items() if k != MIXTURE or keeps_mixture}
@@ -140,7 +143,7 @@ def _row(
     """
     search_seconds = math.fsum(trial.seconds for trial in history)
     searched = plan.space if history else ()
-    hyper = {**plan.method.fixed_hyper(), **values, **result.fixed}
+    hyper = plan.fitting.standardised(values, result.target_scale)
     return {
         **{name: value for name, value in plan.columns.items() if name != "seed"},
         "split": split.index,
@@ -162,12 +165,21 @@ def _row(
     }
 
 
-def _search_rows(split: Split, history: Sequence[Trial]) -> list[dict[str, Any]]:
+def _search_rows(
+    split: Split, history: Sequence[Trial], tried: Sequence[Mapping[str, float]]
+) -> list[dict[str, Any]]:
+    """Return the rows of a split in `search.csv`, one per evaluation.
+
+    Args:
+        split: the split.
+        history: its evaluations.
+        tried: hyper-parameters of each evaluation, in the standardised units of the training part.
+    """
     return [
         {
             "split": split.index,
             "iteration": iteration,
-            **{f"hp.{name}": value for name, value in trial.values.items()},
+            **{f"hp.{name}": tried[iteration][name] for name in trial.values},
             "objective": trial.objective,
             **{f"fold_{fold}": score for fold, score in enumerate(trial.folds)},
             "diverged": int(trial.diverged),

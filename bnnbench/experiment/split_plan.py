@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,8 @@ from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.fixed_values import dimension, fixed_original_units, fixed_values
+from bnnbench.experiment.fixed_values import fixed_original_units, fixed_values
+from bnnbench.experiment.folds import rows_before
 from bnnbench.experiment.split_cost import (
     COMPILATION_SECONDS,
     describe_data,
@@ -35,9 +36,12 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.methods.shared import compilation
 from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Search
-from bnnbench.settings import Dimension, Evaluation, Network, Training
+from bnnbench.settings import BATCH_SIZE, Dimension, Evaluation, Network, Training
 from bnnbench.system import memory
 from bnnbench.types import Split, Table, UserError
+
+MIN_FITTED_ROWS = 2
+"""Fewest rows to which an evaluation of a search is fitted: one has no standard deviation."""
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""
@@ -55,7 +59,10 @@ class SplitPlan(HasSteps, HasPlan):
         network: the architecture.
         training: settings of the fits.
         evaluation: settings of the scoring.
-        bounds: lower and upper bounds of the searched hyper-parameters, by name.
+        bounds: lower and upper bounds of the searched hyper-parameters, by name, in standardised
+            units.
+        bounds_original_units: the same of precisions in original units, which replace those of
+            `bounds`; each fit multiplies a tried value by the variance of its training targets.
         fixed: values that the data set fixes, in standardised units; used for hyper-parameters
             without a value.
         fixed_original_units: fixed precisions in original units; each fit multiplies them by the
@@ -74,6 +81,7 @@ class SplitPlan(HasSteps, HasPlan):
     training: Training
     evaluation: Evaluation
     bounds: Mapping[str, Any]
+    bounds_original_units: Mapping[str, Any]
     fixed: Mapping[str, float]
     fixed_original_units: Mapping[str, float]
     seed: Annotated[int, Whole(0)]
@@ -90,14 +98,18 @@ class SplitPlan(HasSteps, HasPlan):
         fixed = fixed_original_units(method, self.fixed_original_units)
         fixed_names = method.fixed_hyper().keys() | fixed.keys()
         free = [name for name in method.hyper_names if name not in fixed_names]
-        space = [dimension(name, self.bounds.get(name)) for name in free]
-        bounds = {d.name: (float(d.low), float(d.high)) for d in space}
+        search = self.search.for_method(method.hyper_names, free)
+        space = [
+            search.dimension(name, self.bounds, self.bounds_original_units)
+            for name in (*free, *search.training_settings)
+        ]
         table = self.dataset.load()
         most = max(len(split.train) for split in table.splits)
         training = self.training.with_batch_size(most)
         steps = math.ceil(len(table.splits[0].train) / int(training.batch_size)) * training.epochs
-        searched = steps * self.search.iterations if free else 0
-        folds = bool(free) or self.evaluation.out_of_fold  # a single fit does not repay compilation
+        searched = steps * search.iterations if space else 0
+        # A single fit does not repay compilation.
+        folds = bool(space) or self.evaluation.out_of_fold
         compiled = _resolve_compile(training.compile, searched, self.device, method)
         training = replace(training, compile=compiled if folds else "never")
         likelihood = getattr(method, "likelihood", self.likelihood)
@@ -106,7 +118,10 @@ class SplitPlan(HasSteps, HasPlan):
             network, training = Network(depth=0), Training(batch_size=1, epochs=1, final_epochs=1)
         return replace(
             self, method=method, likelihood=likelihood, network=network, training=training,
-            bounds=bounds, fixed={}, fixed_original_units=fixed, loaded=table,
+            search=search,
+            bounds=_pairs(space, original_units=False),
+            bounds_original_units=_pairs(space, original_units=True),
+            fixed={}, fixed_original_units=fixed, loaded=table,
         )  # fmt: skip
 
     def check(self) -> None:
@@ -115,6 +130,9 @@ class SplitPlan(HasSteps, HasPlan):
         self._check_memory()
         if self.fits_folds:
             self._check_folds()
+        if self.iterations:
+            self._check_held_out()
+        self._check_grid()
         largest = max(len(split.train) for split in self.table.splits)
         if self.method.max_rows is not None and largest > self.method.max_rows:
             raise UserError(
@@ -156,9 +174,43 @@ class SplitPlan(HasSteps, HasPlan):
                 "search.folds",
             )
 
+    def _check_held_out(self) -> None:
+        key, fraction = "search.held_out_fraction", self.search.held_out_fraction
+        if fraction is None:
+            return
+        if self.table.groups is not None:
+            raise UserError(
+                f"{key} would divide groups of {self.table.name}; set it to null to validate on "
+                "folds, which keep groups together.",
+                key,
+                "groups",
+            )
+        least = min(len(split.train) for split in self.table.splits)
+        if rows_before(fraction, least) < MIN_FITTED_ROWS:
+            raise UserError(
+                f"{key}={fraction:g} leaves fewer than {MIN_FITTED_ROWS} of the {least} training "
+                f"rows of {self.table.name} to fit; choose a smaller fraction.",
+                key,
+                "too_large",
+            )
+
+    def _check_grid(self) -> None:
+        """Refuse declared values that the method does not accept, or that have no effect."""
+        for dimension in self.space:
+            if dimension.name != BATCH_SIZE:
+                for value in dimension.values:
+                    given: dict[str, Any] = {dimension.name: value}
+                    replace(self.method, **given)  # raises the method's error
+            elif not self.method.uses_batch_size:
+                raise UserError(
+                    f"search.values.batch_size has no effect with method={self.method.label}.",
+                    "search.values.batch_size",
+                    "no_effect",
+                )
+
     def warnings(self) -> tuple[str, ...]:
         few = "the search is too short for more than random points: search.initial_points"
-        points = self._random_points
+        points = self.search.random_points
         only_random = [f"{few} is {points}"] if 0 < self.iterations < points else []
         return (*self.table.warnings, *only_random)
 
@@ -171,23 +223,22 @@ class SplitPlan(HasSteps, HasPlan):
     @property
     def space(self) -> tuple[Dimension, ...]:
         """The searched hyper-parameters."""
-        return tuple(Dimension(name, *pair) for name, pair in self.bounds.items())
+        in_units = self.bounds_original_units
+        names = (*self.method.hyper_names, *self.search.training_settings)
+        searched = [name for name in names if name in {*self.bounds, *in_units}]
+        return tuple(self.search.dimension(name, self.bounds, in_units) for name in searched)
 
     @property
     def iterations(self) -> int:
         """Search evaluations per split; 0 if nothing is searched."""
-        return self.search.iterations if self.bounds else 0
-
-    @property
-    def _random_points(self) -> int:
-        return getattr(self.search, "initial_points", 0)
+        return self.search.iterations if self.space else 0
 
     @property
     def fitting(self) -> FitSettings:
         """Settings of the fits."""
         return FitSettings(
             self.method, self.network, self.training, self.evaluation.samples, self.device,
-            self.seed, self.fixed_original_units,
+            self.seed, self.fixed_original_units, tuple(self.bounds_original_units),
         )  # fmt: skip
 
     @property
@@ -197,14 +248,15 @@ class SplitPlan(HasSteps, HasPlan):
     def identity(self) -> dict[str, Any]:
         """Add the name and content of the table, so that edited data make another run.
 
-        Without a search only the number of folds counts, and only if folds are fitted. Fixed
-        precisions in original units count only if there are any.
+        Without a search only the number of folds counts, and only if folds are fitted. Precisions
+        in original units count only if there are any.
         """
         table = {"name": self.table.name, "content": fingerprint(self.table)}
         identity = {**super().identity(), "table": table}
-        if not self.fixed_original_units:
-            del identity["fixed_original_units"]
-        if not self.bounds:
+        for name in ("fixed_original_units", "bounds_original_units"):
+            if not identity[name]:
+                del identity[name]
+        if not self.space:
             identity["search"] = {"folds": self.search.folds if self.fits_folds else None}
         return identity
 
@@ -229,7 +281,7 @@ class SplitPlan(HasSteps, HasPlan):
             "synthetic": self.table.truth is not None,
             "target": self.table.target,
             "score_training_rows": self.evaluation.score_training_rows,
-            "initial_points": min(self._random_points, self.search.iterations),
+            "initial_points": min(self.search.random_points, self.search.iterations),
         }
 
     def path_parts(self) -> tuple[str, ...]:
@@ -249,8 +301,12 @@ class SplitPlan(HasSteps, HasPlan):
 
     @property
     def lockstep(self) -> bool:
-        """Whether all splits are computed together: on a GPU, or if the method requires it."""
-        return self.device == "cuda" or self.method.stack_splits
+        """Whether all splits are computed together: on a GPU, or if the method requires it.
+
+        Not if each may choose its batch size, which the fits of a stack share.
+        """
+        together = self.device == "cuda" or self.method.stack_splits
+        return together and not self.search.training_settings
 
     @property
     def fits_folds(self) -> bool:
@@ -304,19 +360,29 @@ class SplitPlan(HasSteps, HasPlan):
             rows = len(self.table.splits[0].train)
             fits = 1 + self.search.folds * self.evaluation.out_of_fold
             return len(self.groups(self.units())[0]) * fits * self.method.fit_seconds(rows)
-        members = max(self.method.gradients_per_epoch, getattr(self.method, "n_networks", 1))
-        networks = self.training.samples * members
+        sizes = next((d.values for d in self.space if d.name == BATCH_SIZE), None)
+        own = (int(getattr(self.method, "batch_size", self.training.batch_size)),)
+        return fmean(self._group_seconds(iterations, int(size)) for size in sizes or own)
+
+    def _group_seconds(self, iterations: int, batch: int) -> float:
+        """Estimate the seconds of a group of splits with minibatches of so many rows."""
+        networks, searched = (
+            max(method.gradients_per_epoch, getattr(method, "n_networks", 1))
+            for method in (self.method, self.method.searched_method)
+        )
         return group_seconds(
             self.network,
-            replace(self.training, samples=networks),
+            replace(self.training, samples=self.training.samples * networks),
             rows=len(self.table.splits[0].train),
-            batch=int(getattr(self.method, "batch_size", self.training.batch_size)),
+            batch=batch,
             splits=len(self.groups(self.units())[0]),
             iterations=iterations,
             folds=self.search.folds,
+            searched=self.search.scored_parts * searched / networks,
+            validated=self.search.held_out_fraction or 1,
             out_of_fold=self.evaluation.out_of_fold,
             native=self.device == "cpu" and self.method.native,
-            test_samples=self.evaluation.samples if self.method.is_stochastic else members,
+            test_samples=self.evaluation.samples if self.method.is_stochastic else networks,
         )
 
     def seconds_taken(self, unit: str, store: UnitStore) -> float | None:
@@ -330,10 +396,11 @@ class SplitPlan(HasSteps, HasPlan):
 
     def plan(self) -> dict[str, str]:
         data = describe_data(self.table, tuple(self.requested.values()))
-        search = describe_search(self.space, self.iterations, self.search.folds)
+        search = describe_search(self.space, self.search)
         if not self.method.trains_network:
             return data | search
-        return data | search | describe_training(self.network, self.training)
+        batch = None if self.search.training_settings else self.training.batch_size
+        return data | search | describe_training(self.network, self.training, batch)
 
     def memory(self) -> float:
         splits = len(self.groups(self.units())[0])
@@ -347,6 +414,12 @@ class SplitPlan(HasSteps, HasPlan):
         compiles = self.training.compile == "always" and not self.method.native
         fixed = COMPILATION_SECONDS if compiles else 0.0
         return fixed + each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
+
+
+def _pairs(space: Sequence[Dimension], original_units: bool) -> dict[str, tuple[float, float]]:
+    """Return the bounds that are in these units, by name."""
+    own = [d for d in space if d.original_units == original_units]
+    return {d.name: (float(d.low), float(d.high)) for d in own}
 
 
 def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> str:

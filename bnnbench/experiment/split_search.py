@@ -94,7 +94,7 @@ def run_search(
     Args:
         task: the search.
         splits: searched in lockstep.
-        folds: from `make_folds`.
+        folds: the validation parts.
         files: the trial log of each split.
     """
     iterations = task.search.iterations

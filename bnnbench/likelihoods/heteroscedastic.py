@@ -36,32 +36,43 @@ class Heteroscedastic(Likelihood):
 
     def value(self, outputs: Tensor, targets: Tensor, hyper: Hyper) -> Tensor:
         mean, raw = outputs.unbind(3)
-        return self.loss.value(mean - targets, _precision(_bounded_log_scale(raw)[0]))
+        return self.loss.value(mean - targets, self.precision_and_slope(raw)[0])
 
     def gradient(self, outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper) -> Tensor:
         mean, raw = outputs.unbind(3)
-        log_scale, slope = _bounded_log_scale(raw)
-        d_mean, d_log_scale = self.loss.slopes(mean - targets, _precision(log_scale), weights)
+        precision, slope = self.precision_and_slope(raw)
+        d_mean, d_log_scale = self.loss.slopes(mean - targets, precision, weights)
         return torch.stack([d_mean, slope * d_log_scale], 3)
 
     def curvature_roots(self, outputs: Tensor, weights: Tensor, hyper: Hyper) -> tuple[Tensor, ...]:
-        log_scale, slope = _bounded_log_scale(outputs[..., 1])
-        of_mean, of_log_scale = self.loss.curvatures(_precision(log_scale))
+        precision, slope = self.precision_and_slope(outputs[..., 1])
+        of_mean, of_log_scale = self.loss.curvatures(precision)
         roots = (weights * of_mean).sqrt(), slope * (weights * of_log_scale).sqrt()
-        zero = torch.zeros_like(log_scale)
+        zero = torch.zeros_like(precision)
         return torch.stack([roots[0], zero], 3), torch.stack([zero, roots[1]], 3)
 
     def prediction(self, outputs: Tensor, hyper: Hyper) -> Prediction:
         mean, raw = outputs.unbind(3)
-        noise = portable_math.tensor_exp(2 * _bounded_log_scale(raw)[0])
-        return Prediction(mean, mean.new_zeros(1, 1, 1), noise)
+        return Prediction(mean, mean.new_zeros(1, 1, 1), self.variance(raw))
+
+    def precision_and_slope(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the noise precision, and the derivative of the log standard deviation.
+
+        Args:
+            raw: the second output, of any shape.
+
+        Returns:
+            Two tensors of this shape; the derivative is with respect to the second output.
+        """
+        log_scale, slope = _bounded_log_scale(raw)
+        return (-2 * log_scale).exp(), slope
+
+    def variance(self, raw: Tensor) -> Tensor:
+        """Return the noise variance, with the same bits on every processor."""
+        return portable_math.tensor_exp(2 * _bounded_log_scale(raw)[0])
 
 
 def _bounded_log_scale(raw: Tensor) -> tuple[Tensor, Tensor]:
     """Return the log standard deviation for the raw output, and its derivative."""
     root = torch.rsqrt(1 + (raw / MAX_LOG_SCALE).square())
     return raw * root, root**3
-
-
-def _precision(log_scale: Tensor) -> Tensor:
-    return (-2 * log_scale).exp()

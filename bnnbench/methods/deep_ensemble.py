@@ -6,12 +6,14 @@ Deep Ensembles", NIPS 2017, Algorithm 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.constraints import Count, Positive
+from bnnbench.constraints import Count, Positive, Whole
+from bnnbench.identity import optional_identity
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import Batch, FitTask, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
@@ -34,6 +36,7 @@ class DeepEnsemble(MAP):
 
     Attributes:
         members: M.
+        searched_members: members of the ensembles that a search fits and scores; None for M.
         adversarial: whether to train with adversarial inputs too.
         adversarial_step: size of the step, as a fraction of each input's range in the training
             rows.
@@ -42,9 +45,14 @@ class DeepEnsemble(MAP):
     identity_name = "bnnbench.methods.deep_ensemble.DeepEnsemble"
     family = "deep_ensemble"
     members: Count = 5
+    searched_members: Annotated[int | None, Whole()] = optional_identity(None)
     adversarial: bool = False
     adversarial_step: Positive = 0.01
     variants = ({"adversarial": True},)
+
+    @property
+    def searched_method(self) -> DeepEnsemble:
+        return replace(self, members=self.searched_members or self.members)
 
     @property
     def n_networks(self) -> int:

@@ -14,6 +14,7 @@ from bnnbench.inheritance import Replacement, first_replaced
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.losses.nll import NLL
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
@@ -48,10 +49,11 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
 DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes")
 
 COMPONENTS: Mapping[type, tuple[str, ...]] = {
-    Gaussian: DENSITY, Heteroscedastic: DENSITY, NLL: DENSITY, KL: ("gradient",),
+    Gaussian: DENSITY, HeteroscedasticSoftplus: DENSITY, Heteroscedastic: DENSITY, NLL: DENSITY,
+    KL: ("gradient",),
 }  # fmt: skip
-"""The likelihoods, losses and divergences that native code supports, with their attributes that it
-replaces."""
+"""The likelihoods, losses and divergences that native code supports, subclasses first, with their
+attributes that it replaces."""
 
 
 def has_native_gradients(likelihood: Likelihood, like: Tensor) -> bool:
@@ -91,29 +93,33 @@ def _widths(update: NativeUpdate, mlp: MLP) -> dict[str, int]:
     return dict.fromkeys(update.tensors, width) | dict.fromkeys(update.scalars, update.members)
 
 
+def has_softplus(likelihood: Likelihood) -> bool:
+    """Whether a second output is the noise variance through a softplus."""
+    return isinstance(likelihood, HeteroscedasticSoftplus)
+
+
 def gradient_moments(
     mlp: MLP,
+    likelihood: Likelihood,
     loc: Tensor,
     scale: Tensor | None,
     noise: Tensor | None,
     data: tuple[Tensor, Tensor, Tensor],
-    precision: Tensor | None,
+    hyper: Hyper,
     *,
     square: bool = False,
     cross: bool = False,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Return means over weight samples of the gradients of `sum_b weights[b] loss[b]`.
 
-    The loss is the negative log-likelihood: of the likelihood `Gaussian` for networks with one
-    output, of `Heteroscedastic` for networks with two.
-
     Args:
         mlp: the network shape.
+        likelihood: for which `has_native_gradients`.
         loc: `[n, P]`, means of the weights of n networks; network k uses training set `k % R`.
         scale: `[n, P or 1]`, standard deviations; None evaluates the gradient at `loc`.
         noise: `[S, n or 1, P]`, standard normal: the weights are `loc + scale * noise`.
         data: inputs `[R, B, D]`, targets `[R, B]` and row weights `[R, B]`.
-        precision: `[R, 1]`, noise precision; None if a second output predicts it.
+        hyper: `noise_precision`, `[R, 1]`, for networks with one output.
         square: whether to return the mean of the squared gradients.
         cross: whether to return the mean of the gradients times the noise.
 
@@ -125,7 +131,8 @@ def gradient_moments(
         UserError: if a tensor has another type or shape.
     """
     code, address = library().code, Addresses()
-    assert code is not None and mlp.sizes[-1] == (1 if precision is not None else 2)
+    assert code is not None
+    precision = hyper["noise_precision"] if mlp.sizes[-1] == 1 else None
     inputs, targets, weights = data
     (count, size), (sets, rows, _) = loc.shape, inputs.shape
     scale = None if scale is None else scale.expand_as(loc)
@@ -146,6 +153,7 @@ def gradient_moments(
         count, sets, samples, shared, rows,
         *(one if one is None else address.read(name, one, torch.float32, *shape)
           for name, one, shape in read),
+        has_softplus(likelihood),
         *(one if one is None else one.data_ptr() for one in (mean, second, third)),
     )  # fmt: skip
     return mean, second, third
@@ -163,8 +171,8 @@ class StepArguments(ctypes.Structure):
 
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("sets", NUMBER), ("members", NUMBER),
-        ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY), ("precisions", ARRAY),
-        ("priors", ARRAY), ("dropouts", ARRAY), ("kl_weights", ARRAY),
+        ("softplus", NUMBER), ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY),
+        ("precisions", ARRAY), ("priors", ARRAY), ("dropouts", ARRAY), ("kl_weights", ARRAY),
         ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
         ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 5),
         ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("order", ARRAY), ("keys", ARRAY),
@@ -178,7 +186,8 @@ class NativeTrainer:
 
     Args:
         update: the training step.
-        mlp: the network shape, with one or two outputs, as for `gradient_moments`.
+        mlp: the network shape.
+        likelihood: for which `has_native_gradients`.
         data: R training sets.
         hyper: `prior_precision`, for networks with one output `noise_precision`, and for updates
             with dropout `dropout`, `[R, 1]` each.
@@ -202,6 +211,7 @@ class NativeTrainer:
         self,
         update: NativeUpdate,
         mlp: MLP,
+        likelihood: Likelihood,
         data: TrainingSet,
         hyper: Hyper,
         training: Training,
@@ -236,6 +246,7 @@ class NativeTrainer:
             group=address.read("of groups", streams.groups, torch.int64, sets),
             alive=address.write("of finite replicas", alive, torch.bool, sets),
             layers=len(mlp.sizes) - 1, sets=sets, members=update.members, tensors=len(entries),
+            softplus=has_softplus(likelihood),
             length=rows, samples=training.samples, batch=min(int(training.batch_size), rows),
             rule=RULES.index(update.name), rate=training.learning_rate, betas=training.betas,
             own=update.constants, keys=ctypes.addressof(self._keys), groups=streams.size,

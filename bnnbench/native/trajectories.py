@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.cpp.library import Addresses, library
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.native.networks import has_softplus
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
@@ -19,14 +21,15 @@ class TrajectoryArguments(ctypes.Structure):
 
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("chains", NUMBER), ("sets", NUMBER),
-        ("length", NUMBER), ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY),
-        ("factors", ARRAY), ("step", ARRAY), ("steps", ARRAY), ("roots", ARRAY),
+        ("length", NUMBER), ("softplus", NUMBER), ("inputs", ARRAY), ("targets", ARRAY),
+        ("counts", ARRAY), ("factors", ARRAY), ("step", ARRAY), ("steps", ARRAY), ("roots", ARRAY),
         ("position", ARRAY), ("momentum", ARRAY), ("before", ARRAY), ("after", ARRAY),
     )  # fmt: skip
 
 
 def leapfrog_trajectories(
     mlp: MLP,
+    likelihood: Likelihood,
     data: TrainingSet,
     position: Tensor,
     momentum: Tensor,
@@ -38,7 +41,8 @@ def leapfrog_trajectories(
     """Run a trajectory of leapfrog steps for every chain.
 
     Args:
-        mlp: the network shape, with one or two outputs, as for `gradient_moments`.
+        mlp: the network shape.
+        likelihood: for which `has_native_gradients`.
         data: R training sets, float32.
         position: `[C, R, P]`, float32.
         momentum: `[C, R, P]`, float32.
@@ -62,13 +66,11 @@ def leapfrog_trajectories(
     position, momentum = (
         one.clone(memory_format=torch.contiguous_format) for one in (position, momentum)
     )
-    before, after = (
-        torch.empty(2, chains, sets, dtype=torch.float64, device="cpu") for _ in range(2)
-    )
+    before, after = torch.empty(2, 2, chains, sets, dtype=torch.float64, device="cpu")
     single, double, whole = torch.float32, torch.float64, torch.int64
     squares = sum((fan_in + 1) ** 2 for fan_in in mlp.sizes[:-1])
     arguments = TrajectoryArguments(
-        sizes=address.integers(mlp.sizes),
+        sizes=address.integers(mlp.sizes), softplus=has_softplus(likelihood),
         counts=address.integers(data.counts, rows),
         inputs=address.read("of inputs", data.inputs, single, sets, rows, mlp.sizes[0]),
         targets=address.read("of targets", data.targets, single, sets, rows),

@@ -12,7 +12,7 @@ import numpy as np
 from bnnbench.config.assemble import assemble_experiment
 from bnnbench.config.in_memory import compose_fit
 from bnnbench.data.in_memory import InMemory
-from bnnbench.experiment.folds import make_folds
+from bnnbench.experiment.folds import validation_parts
 from bnnbench.experiment.model import Model, fit_model
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
@@ -51,7 +51,7 @@ def _searched_values(experiment: SplitExperiment) -> dict[str, float]:
         return {}
     fitting, splits = experiment.fitting, experiment.table.splits
     search = SplitSearch(experiment.search, experiment.space, fitting)
-    folds = make_folds(fitting, experiment.table, splits, experiment.search.folds)
+    validated = validation_parts(fitting, experiment.table, splits, experiment.search)
     with TemporaryDirectory(prefix="bnnbench-") as folder:
-        (history,) = run_search(search, splits, folds, [Path(folder) / TRIALS])
+        (history,) = run_search(search, splits, validated, [Path(folder) / TRIALS])
     return best(history).values

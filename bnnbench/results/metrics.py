@@ -85,12 +85,12 @@ EVERYWHERE: tuple[Place, ...] = ("page", "terminal", "pairs", "figures", "publis
 METRICS = (
     Metric("rmse", "RMSE", "target", printed=EVERYWHERE, loss="RMSE"),
     Metric("log_likelihood", "Log-likelihood", "nats", "higher", EVERYWHERE, "NLL"),
-    # The two log-likelihoods are different quantities: papers print one or the other.
+    # The three log-likelihoods are different quantities: papers print one of them.
     Metric(
         "log_likelihood_joint", "Log-likelihood, joint", "nats", "higher", ("page", "published")
     ),
-    Metric("log_likelihood_gaussian", "Log-likelihood, Gaussian", "nats", "higher"),
-    Metric("crps", "CRPS", "target", printed=("page", "pairs")),
+    Metric("log_likelihood_gaussian", "Log-likelihood, Gaussian", "nats", "higher", ("published",)),
+    Metric("crps", "CRPS", "target", printed=("page", "pairs", "published")),
     Metric("search_seconds", "Search", "s"),
     Metric("fit_seconds", "Fit", "s"),
     Metric("predict_seconds", "Predict", "s"),

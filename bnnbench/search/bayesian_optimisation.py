@@ -38,6 +38,10 @@ class BayesianOptimisation(Search):
     initial_points: Count = 5
     slow_imports = ("skopt.acquisition", "bnnbench.search.gaussian_process")
 
+    @property
+    def random_points(self) -> int:
+        return self.initial_points
+
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:

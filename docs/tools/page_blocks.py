@@ -10,6 +10,7 @@ from functools import partial
 
 import pandas as pd
 from downstream import overview
+from paired_scores import paired_scores
 from peers import peers
 from scores import best_methods, conformal_coverage, distorted_forecasts
 from stored_results import (
@@ -421,7 +422,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
         toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
-        distorted_forecasts, best_methods, conformal_coverage, peers,
+        distorted_forecasts, best_methods, conformal_coverage, paired_scores, peers,
     )
 } | {
     **{

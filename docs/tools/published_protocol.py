@@ -6,7 +6,7 @@ They are those of the YAML files in `configs`; the package reads them from `FILE
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from bnnbench.config.configs import CONFIG_NAME, config_folder, is_option, read_option
+from bnnbench.config.instantiate import instantiate
 from bnnbench.results.published import published_settings
 from bnnbench.results.published.published_settings import ANY
 
@@ -23,6 +24,7 @@ SETTINGS = (
     *("network.width", "training.epochs", "training.final_epochs", "training.batch_size"),
     *("training.learning_rate", "training.samples", "evaluation.samples"),
     *("search.iterations", "search.initial_points", "search.folds", "search.objective"),
+    "search.held_out_fraction",
 )
 """Settings that published results determine, in addition to the choice of options."""
 
@@ -60,28 +62,54 @@ def composed_settings(method: str, dataset: str) -> dict[str, Any]:
         read_option("protocol", defaults["protocol"]),
     )
     assert isinstance(config, DictConfig)
-    sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
-    bounds: Any = OmegaConf.to_container(OmegaConf.merge(*(one or {} for one in sections)))
+    free = searched_names(config)
     return {
         "likelihood": defaults["likelihood"],
         "likelihood.loss": defaults["loss"],
         "network.depth": int(defaults["depth"]),
-        "search": defaults["search"] if is_searched(config) else "none",
+        "search": defaults["search"] if free else "none",
         **{name: OmegaConf.select(config, name) for name in SETTINGS},
         "tuned_on_test": bool(config.method.get("tuned_on_test")),
-        **{f"bounds.{name}": ends for name, ends in bounds.items()},
+        **search_settings(config, free),
     }
 
 
-def is_searched(config: DictConfig) -> bool:
-    """Return whether the protocol leaves a hyper-parameter open."""
+def searched_names(config: DictConfig) -> list[str]:
+    """Return the hyper-parameters that the protocol leaves open.
+
+    They are all that a method may have if it does not name any, as for `ANY`.
+    """
     fixed = OmegaConf.select(config, "method.protocol.fixed_original_units") or {}
     method = config.method
     if method.get("predicts_noise"):
-        return False
+        return []
     has_noise = config.likelihood.label == default_options()["likelihood"]
     given = [n for n in HYPER_PARAMETERS if n in method and (has_noise or n != "noise_precision")]
-    return not given or any(method[n] is None and fixed.get(n) is None for n in given)
+    if not given:
+        return [*HYPER_PARAMETERS]
+    return [n for n in given if method[n] is None and fixed.get(n) is None]
+
+
+def search_settings(config: DictConfig, free: Sequence[str]) -> dict[str, Any]:
+    """Return the search bounds, and for a grid its values and the number of evaluations."""
+    sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
+    bounds: Any = OmegaConf.to_container(OmegaConf.merge(*(one or {} for one in sections)))
+    in_units: Any = OmegaConf.select(config, "method.protocol.bounds_original_units") or {}
+    found = {f"bounds.{name}": ends for name, ends in bounds.items()}
+    found |= {f"bounds_original_units.{n}": [*ends] for n, ends in in_units.items() if ends}
+    if config.search.label != "grid":
+        return found
+    grid = instantiate("search", OmegaConf.to_container(config.search, resolve=True))
+    grid = grid.for_method(HYPER_PARAMETERS, free)
+    found |= {f"search.values.{n}": [*values] for n, values in grid.values.items()}
+    for name in (*free, *grid.training_settings):
+        dimension = grid.dimension(name, bounds, in_units)
+        if dimension.original_units:
+            values = grid.values_original_units[name]
+            found[f"search.values_original_units.{name}"] = [*values]
+        units = "_original_units" * dimension.original_units
+        found[f"bounds{units}.{name}"] = [dimension.low, dimension.high]
+    return {**found, "search.iterations": grid.iterations}
 
 
 @cache
@@ -118,7 +146,7 @@ def protocol_table() -> dict[str, dict[str, dict[str, Any]]]:
             parts = (table[ANY].get(ANY), table[ANY].get(dataset), table[method].get(ANY))
             known = {name: value for part in parts for name, value in (part or {}).items()}
             composed = composed_settings(method, dataset)
-            own = {name: value for name, value in composed.items() if known.get(name) != value}
+            own = {n: v for n, v in composed.items() if n not in known or known[n] != v}
             if own:
                 table[method][dataset] = own
     return table

@@ -14,7 +14,8 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims import NOT_TESTED, VERDICTS
 from bnnbench.results.completeness import never_ranked
 from bnnbench.results.power import detectable_differences, limit_ratio
-from bnnbench.results.published.counterparts import z_score
+from bnnbench.results.published.counterparts import DEEP_ENSEMBLE, z_score
+from bnnbench.results.published.values import published_values
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import CLAIMS
@@ -32,8 +33,8 @@ SCORES = ("rmse", "log_likelihood")
 NOT_STORED = "the stored runs have no"
 """Begins the evidence of a claim that needs more than is stored."""
 
-ENSEMBLE_COLUMNS = ("mean", "stderr", "published", "published_stderr")
-"""Suffixes of the columns that `z_score` takes, in its order."""
+ENSEMBLE_SCORES = ("rmse", "log_likelihood_gaussian")
+"""Scores that Lakshminarayanan et al. (2017) print."""
 
 
 @cache
@@ -93,20 +94,24 @@ def ensembles() -> pd.DataFrame:
         `mean`, `stderr`, `published`, `published_stderr` and `z`, the difference in combined
         standard errors.
     """
-    return pd.DataFrame(
-        [
-            {
-                "rate": run["training.learning_rate"],
-                "adversarial": run["method.adversarial"],
-                "dataset": run["dataset"],
-                "metric": metric,
-                **(values := {name: run[f"{metric}_{name}"] for name in ENSEMBLE_COLUMNS}),
-                "z": z_score(*values.values()),
-            }
-            for run in table("deep_ensembles").to_dict("records")
-            for metric in SCORES
-        ]
-    )
+    rows = []
+    for run in table("deep_ensembles").to_dict("records"):
+        for metric in ENSEMBLE_SCORES:
+            theirs = published_values()[run["dataset"], metric, DEEP_ENSEMBLE]
+            ours = run[f"{metric}_mean"], run[f"{metric}_stderr"]
+            rows.append(
+                {
+                    "rate": run["training.learning_rate"],
+                    "adversarial": run["method.adversarial"],
+                    "dataset": run["dataset"],
+                    "metric": metric,
+                    **dict(zip(("mean", "stderr"), ours, strict=True)),
+                    "published": theirs.mean,
+                    "published_stderr": theirs.stderr,
+                    "z": z_score(*ours, theirs.mean, theirs.stderr),
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def ensembles_within(errors: float, rate: float, adversarial: bool = True) -> str:

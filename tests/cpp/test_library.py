@@ -61,4 +61,4 @@ def test_insufficient_memory_raises_a_python_exception() -> None:
         pytest.skip(library().reason)
     sizes = (ctypes.c_int64 * 2)(1, 1)
     with pytest.raises(MemoryError):
-        code.gradient_moments(sizes, 1, 0, 0, 0, 1, 2**50, *[None] * 10)
+        code.gradient_moments(sizes, 1, 0, 0, 0, 1, 2**50, *[None] * 7, False, *[None] * 3)

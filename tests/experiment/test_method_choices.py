@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.config import compose
 from support.tiny_runs import Planner, finished
 from support.user_errors import assert_user_error
 
@@ -43,6 +44,31 @@ def test_every_likelihood_and_loss_has_its_own_folders(tiny: Planner) -> None:
     assert "-kl-heteroscedastic-nll-seed0-" in names[1]
     named = tiny("method=bbb", "likelihood=heteroscedastic", "loss=gamma").record.metadata
     assert (named["likelihood"], named["loss"]) == ("heteroscedastic", "gamma")
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "value"),
+    [
+        *(
+            (name, "initial_precision", 1000.0)
+            for name in ("bbb", "practical_vi", "vadam", "vprop")
+        ),
+        ("psgld", "step_size", 0.14),
+        *((name, "noise_precision", None) for name in ("renyi_vi_2016", "svgd_liu2016")),
+    ],
+)
+def test_defaults_for_predicted_noise_hold_for_every_likelihood_but_the_gaussian(
+    method: str, setting: str, value: float | None
+) -> None:
+    by_label = {
+        label: compose(f"method={method}", *words)["method"][setting]
+        for label, words in {
+            "gaussian": (),
+            "heteroscedastic": ("likelihood=heteroscedastic",),
+            "mine": ("likelihood=heteroscedastic", "likelihood.label=mine"),
+        }.items()
+    }
+    assert by_label["heteroscedastic"] == by_label["mine"] == value != by_label["gaussian"]
 
 
 def test_a_run_is_named_by_its_divergence(tiny: Planner) -> None:

@@ -13,7 +13,10 @@ from bnnbench.experiment.split_cost import EVALUATION_SECONDS, group_seconds, ma
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.settings import Network, Training
 
-SIZES = {"rows": 455, "batch": 32, "splits": 1, "folds": 5, "out_of_fold": True}
+SIZES = {
+    **{"rows": 455, "batch": 32, "splits": 1, "folds": 5, "out_of_fold": True},
+    **{"searched": 5, "validated": 1},
+}
 
 
 def seconds(iterations: int, native: bool = True, **sizes: int) -> float:

@@ -12,6 +12,7 @@ from bnnbench.config.configs import options
 from bnnbench.config.instantiate import instantiate
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.losses.base import Loss
 from bnnbench.losses.nll import NLL
 from bnnbench.nn import MLP, forward, squared_backward
@@ -81,9 +82,17 @@ def test_curvature_roots_give_the_gauss_newton_diagonal(of: Likelihood) -> None:
 
 
 @every_loss
-@pytest.mark.parametrize("raw", [-1e4, -30.0, 30.0, 1e4])
-def test_no_log_scale_overflows_float32_or_has_a_zero_gradient(raw: float, loss: Loss) -> None:
-    of = Heteroscedastic(loss=loss)
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        *((Heteroscedastic, raw) for raw in (-1e4, -30.0, 30.0, 1e4)),
+        *((HeteroscedasticSoftplus, raw) for raw in (-87.0, -14.0, 30.0, 1e4)),
+    ],
+)
+def test_no_noise_overflows_float32_or_has_a_zero_gradient(
+    kind: type[Heteroscedastic], raw: float, loss: Loss
+) -> None:
+    of = kind(loss=loss)
     outputs = torch.tensor([1e3, raw]).expand(1, 1, 1, 2)
     gradient = of.gradient(outputs, torch.zeros(1, 1), torch.ones(1, 1), {})
     roots = of.curvature_roots(outputs, torch.ones(1, 1), {})

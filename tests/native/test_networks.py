@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from bnnbench.cpp.library import has_native_code, library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.native.networks import gradient_moments, predict_outputs
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper
@@ -44,8 +46,7 @@ def test_outputs_equal_those_of_torch(sizes: tuple[int, ...], rows: int) -> None
     torch.testing.assert_close(found, right.float(), rtol=1e-5, atol=1e-6 * size, equal_nan=True)
 
 
-LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
-"""By number of outputs."""
+LIKELIHOODS: tuple[Likelihood, ...] = (Gaussian(), Heteroscedastic(), HeteroscedasticSoftplus())
 
 MIN_ACTIVATION = 2e-6
 """The sign of smaller pre-activations is uncertain in float32."""
@@ -56,6 +57,7 @@ class Problem:
     """Networks, sampled weights and rows, in float64."""
 
     mlp: MLP
+    likelihood: Likelihood
     loc: Tensor
     scale: Tensor
     noise: Tensor
@@ -65,21 +67,25 @@ class Problem:
     precision: Tensor
 
     def native(self) -> list[Tensor]:
-        single = [value.float() for value in list(vars(self).values())[1:]]
+        single = [value.float() for value in self.tensors().values()]
         loc, scale, noise, *data, precision = single
-        known = precision if self.mlp.sizes[-1] == 1 else None
+        hyper = {"noise_precision": precision}
         found = gradient_moments(
-            self.mlp, loc, scale, noise, (*data,), known, square=True, cross=True
+            self.mlp, self.likelihood, loc, scale, noise, (*data,), hyper, square=True, cross=True
         )
         return [value for value in found if value is not None]
 
     def torch(self, dtype: torch.dtype = torch.float64) -> list[Tensor]:
         """The three means."""
-        return self._means(dtype, LIKELIHOODS[self.mlp.sizes[-1]].gradient)
+        return self._means(dtype, self.likelihood.gradient)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 
     def sizes(self) -> list[Tensor]:
         """The size of each mean before cancellation of outputs and targets, `[R]` each."""
-        return [mean.abs().amax(1) for mean in self._means(torch.float64, uncancelled)]
+        of = partial(uncancelled, self.likelihood)
+        return [mean.abs().amax(1) for mean in self._means(torch.float64, of)]
 
     def kinked(self) -> bool:
         """Whether the sign of a pre-activation is uncertain in float32."""
@@ -94,30 +100,42 @@ class Problem:
 
     def _means(self, dtype: torch.dtype, slopes: Callable[..., Tensor]) -> list[Tensor]:
         loc, scale, noise, inputs, targets, weights, precision = (
-            value.to(dtype) for value in list(vars(self).values())[1:]
+            value.to(dtype) for value in self.tensors().values()
         )
         outputs, tape = forward(self.mlp, torch.addcmul(loc, scale, noise), inputs)
         found = backward(tape, slopes(outputs, targets, weights, {"noise_precision": precision}))
         return [found.mean(0), found.square().mean(0), (found * noise).mean(0)]
 
 
-def uncancelled(outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper) -> Tensor:
+def uncancelled(
+    likelihood: Likelihood, outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper
+) -> Tensor:
     """The gradients at the outputs if all their terms had the same sign."""
     error = outputs[..., 0].abs() + targets.abs()
-    if outputs.shape[3] == 1:
+    if not isinstance(likelihood, Heteroscedastic):
         return (error * (weights * hyper["noise_precision"])).unsqueeze(3)
     raw = outputs[..., 1]
-    bend = torch.rsqrt(1 + (raw / 7).square())
+    precision, slope = likelihood.precision_and_slope(raw)
     # A rounding error of the log precision is a relative error of the precision.
-    of_mean = error * weights * torch.exp(-2 * raw * bend) * (1 + raw.abs())
-    return torch.stack([of_mean, bend**3 * (weights + error * of_mean)], 3)
+    of_mean = error * weights * precision * (1 + raw.abs())
+    return torch.stack([of_mean, slope * (weights + error * of_mean)], 3)
 
 
 def problem(
-    sizes: tuple[int, ...], samples: int, replicas: int, rows: int, own: bool, seed: int
+    sizes: tuple[int, ...],
+    likelihood: Likelihood,
+    samples: int,
+    replicas: int,
+    rows: int,
+    own: bool,
+    seed: int,
 ) -> Problem:
-    """A random problem whose activations have similar sizes in all layers."""
-    mlp, generator = MLP(sizes), torch.Generator().manual_seed(seed)
+    """A random problem whose activations have similar sizes in all layers.
+
+    `sizes` has the inputs and the hidden units.
+    """
+    mlp = MLP((*sizes, likelihood.outputs))
+    generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float64).float().double()
@@ -126,6 +144,7 @@ def problem(
     real = (torch.arange(rows) < rows - torch.arange(replicas)[:, None]).double()
     return Problem(
         mlp=mlp,
+        likelihood=likelihood,
         loc=normal(replicas, n) * max(sizes) ** -0.5,
         scale=normal(replicas, n).abs() * 0.3,
         noise=normal(samples, replicas if own else 1, n),
@@ -136,11 +155,11 @@ def problem(
     )
 
 
-Shape = tuple[int, list[int], int, int, int, int, bool, int]
+Shape = tuple[int, list[int], Likelihood, int, int, int, bool, int]
 shapes = st.tuples(
     st.integers(1, 30),  # inputs
     st.lists(st.integers(1, 70), max_size=3),  # hidden layers
-    st.integers(1, 2),  # outputs
+    st.sampled_from(LIKELIHOODS),
     st.integers(1, 4),  # samples
     st.integers(1, 3),  # replicas
     st.integers(1, 130),  # rows
@@ -153,21 +172,24 @@ shapes = st.tuples(
 @settings(max_examples=40)
 @given(shapes)
 def test_the_means_equal_those_of_torch(shape: Shape) -> None:
-    inputs, widths, outputs, *rest = shape
-    given_ = problem((inputs, *widths, outputs), *rest)
+    inputs, widths, *rest = shape
+    given_ = problem((inputs, *widths), *rest)
     assume(not given_.kinked())
     for got, expected, size in zip(given_.native(), given_.torch(), given_.sizes(), strict=True):
         assert ((got.double() - expected).abs().amax(1) <= 1e-5 * size).all()
 
 
 @pytest.mark.parametrize(
-    "sizes",
-    [(1, 1), (5, 8, 2), (7, 9, 16, 1), (4, 200, 150, 2), (600, 3, 1)],
-    ids=str,
-)
+    ("sizes", "likelihood"),
+    [((1,), Gaussian()), ((5, 8), Heteroscedastic()), ((5, 8), HeteroscedasticSoftplus()),
+     ((7, 9, 16), Gaussian()), ((4, 200, 150), Heteroscedastic()), ((600, 3), Gaussian())],
+    ids=lambda value: getattr(value, "label", None) or str(value),
+)  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 500])
-def test_shapes_at_the_edges_of_tiles_and_blocks(sizes: tuple[int, ...], rows: int) -> None:
-    given_ = problem(sizes, 2, 3, rows, own=True, seed=rows)
+def test_shapes_at_the_edges_of_tiles_and_blocks(
+    sizes: tuple[int, ...], likelihood: Likelihood, rows: int
+) -> None:
+    given_ = problem(sizes, likelihood, 2, 3, rows, own=True, seed=rows)
     for got, expected in zip(given_.native(), given_.torch(), strict=True):
         error = (got.double() - expected).norm(dim=1)
         assert (error <= 1e-4 * expected.norm(dim=1)).all(), "a few ReLUs may differ"
@@ -185,15 +207,15 @@ poisons = st.tuples(
 def test_nan_and_infinity_propagate_as_in_torch_and_not_to_other_networks(
     shape: Shape, poison: list[tuple[str, float, int]]
 ) -> None:
-    inputs, widths, outputs, samples, _, rows, _, seed = shape
-    clean = problem((inputs, *widths, outputs), samples, 3, rows, own=True, seed=seed)
-    values = {name: value.clone() for name, value in vars(clean).items() if name != "mlp"}
+    inputs, widths, likelihood, samples, _, rows, _, seed = shape
+    clean = problem((inputs, *widths), likelihood, samples, 3, rows, own=True, seed=seed)
+    values = {name: value.clone() for name, value in clean.tensors().items()}
     for name, value, place in poison:
         own = values[name].select(1 if name == "noise" else 0, 1)
         flat = own.flatten().clone()
         flat[place % flat.numel()] = value
         own.copy_(flat.view_as(own))
-    sick = Problem(clean.mlp, **values)
+    sick = Problem(clean.mlp, likelihood, **values)
     assume(not clean.kinked())
     expected = sick.torch(torch.float32)
     for got, want, healthy in zip(sick.native(), expected, clean.native(), strict=True):
@@ -204,21 +226,23 @@ def test_nan_and_infinity_propagate_as_in_torch_and_not_to_other_networks(
 
 
 def test_a_replica_alone_is_bitwise_equal_to_the_replica_in_a_stack() -> None:
-    stack = problem((13, 50, 1), 10, 5, 32, own=False, seed=1)
+    stack = problem((13, 50), Gaussian(), 10, 5, 32, own=False, seed=1)
     for r in range(5):
-        own = {n: v if n == "noise" else v[[r]] for n, v in vars(stack).items() if n != "mlp"}
-        for alone, together in zip(Problem(stack.mlp, **own).native(), stack.native(), strict=True):
+        own = {n: v if n == "noise" else v[[r]] for n, v in stack.tensors().items()}
+        single = Problem(stack.mlp, stack.likelihood, **own)
+        for alone, together in zip(single.native(), stack.native(), strict=True):
             assert torch.equal(alone[0], together[r])
 
 
 def test_networks_without_noise_cycle_through_the_training_sets() -> None:
     """Like the members of an ensemble: six networks on three sets, from non-contiguous tensors."""
-    given_ = problem((4, 6, 1), 1, 3, 11, own=False, seed=2)
+    given_ = problem((4, 6), Gaussian(), 1, 3, 11, own=False, seed=2)
     mlp, both = given_.mlp, torch.cat([given_.loc, given_.loc + 1])
     data = given_.inputs.float(), given_.targets.float(), given_.weights.float()
     strided = (data[0].transpose(1, 2).contiguous().transpose(1, 2), data[1], data[2])
+    hyper = {"noise_precision": given_.precision.float()}
     got, square, cross = gradient_moments(
-        mlp, both.T.contiguous().T.float(), None, None, strided, given_.precision.float()
+        mlp, given_.likelihood, both.T.contiguous().T.float(), None, None, strided, hyper
     )
     assert square is None and cross is None
     outputs, tape = forward(mlp, both.view(2, 3, -1), given_.inputs)

@@ -11,6 +11,7 @@ from bnnbench.cpp.library import library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
 from bnnbench.methods.shared.hmc.metric import EuclideanMetric
 from bnnbench.methods.shared.hmc.network import posterior_target
@@ -20,7 +21,7 @@ from bnnbench.types import TrainingSet
 
 pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 
-LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
+LIKELIHOODS: tuple[Likelihood, ...] = (Gaussian(), Heteroscedastic(), HeteroscedasticSoftplus())
 
 
 def some_metric(mlp: MLP, generator: torch.Generator) -> EuclideanMetric:
@@ -36,33 +37,41 @@ def some_metric(mlp: MLP, generator: torch.Generator) -> EuclideanMetric:
 @given(
     hidden=st.lists(st.integers(1, 19), max_size=2),
     inputs=st.integers(1, 9),
-    outputs=st.sampled_from([1, 2]),
+    likelihood=st.sampled_from(LIKELIHOODS),
     rows=st.integers(1, 60),
     chains=st.integers(1, 3),
     shaped=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_trajectories_equal_those_of_torch(
-    hidden: list[int], inputs: int, outputs: int, rows: int, chains: int, shaped: bool, seed: int
+    hidden: list[int],
+    inputs: int,
+    likelihood: Likelihood,
+    rows: int,
+    chains: int,
+    shaped: bool,
+    seed: int,
 ) -> None:
     """Two training sets, the second shorter; each chain has its own settings and factors."""
     generator = torch.Generator().manual_seed(seed)
-    mlp, counts = MLP((inputs, *hidden, outputs)), (rows, max(1, rows - 3))
+    mlp, counts = MLP((inputs, *hidden, likelihood.outputs)), (rows, max(1, rows - 3))
     real = torch.arange(rows) < torch.tensor(counts)[:, None]
     x = torch.randn(2, rows, inputs, generator=generator) * real[..., None]
     y = torch.randn(2, rows, generator=generator) * real
     data = TrainingSet(x, y, counts, (0, 1))
     position, momentum = 0.5 * torch.randn(2, chains, 2, mlp.n_weights, generator=generator)
     factors = 0.5 + torch.rand(2, chains, 2, generator=generator, dtype=torch.float64)
-    if outputs == 2:
+    if likelihood.outputs == 2:
         factors[0] = 1
     size = 0.002 * (1 + torch.rand(chains, 2, generator=generator, dtype=torch.float64))
     steps = torch.randint(1, 5, (chains, 2), generator=generator)
     metric = some_metric(mlp, generator) if shaped else None
     roots = metric.flat() if metric else None
-    found = leapfrog_trajectories(mlp, data, position, momentum, factors, size, steps, roots)
+    found = leapfrog_trajectories(
+        mlp, likelihood, data, position, momentum, factors, size, steps, roots
+    )
     double = TrainingSet(x.double(), y.double(), counts, (0, 1))
-    target = posterior_target(mlp, LIKELIHOODS[outputs], double, {})
+    target = posterior_target(mlp, likelihood, double, {})
     double_metric = (
         EuclideanMetric(tuple(root.double() for root in metric.roots)) if metric else None
     )
@@ -82,7 +91,7 @@ def test_arguments_are_not_modified_and_nan_is_propagated() -> None:
     factors = torch.ones(2, 2, 2).double()
     size, steps = torch.full((2, 2), 0.01).double(), torch.full((2, 2), 3)
     end, _, before, after = leapfrog_trajectories(
-        mlp, data, position, momentum, factors, size, steps
+        mlp, Gaussian(), data, position, momentum, factors, size, steps
     )
     assert (position == 1).all() and (momentum == 1).all()
     assert end[:, 0].isfinite().all() and not end[:, 1].isfinite().any()

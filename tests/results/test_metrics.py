@@ -18,7 +18,9 @@ def test_where_each_metric_is_printed() -> None:
     assert keys == {
         "pairs": ["rmse", "log_likelihood", "crps"],
         "figures": ["rmse", "log_likelihood"],
-        "published": ["rmse", "log_likelihood", "log_likelihood_joint"],
+        "published": [
+            *("rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"),
+        ],
     }
     assert [metric.heading for metric in printed_in("terminal")] == [
         "RMSE", "Log-likelihood", "Total [s]",

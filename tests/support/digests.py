@@ -43,6 +43,7 @@ CASES = {
         if name not in NEEDS_FILES
     },
     "search none": f"method=vadam dataset=diabetes {FIXED}",
+    "search grid": "method=vadam dataset=diabetes search=grid",
     "images digits": "experiment=latent_sizes images=digits",
     **{
         f"experiment {name}": f"experiment={name} {'dataset=diabetes' * (name in ANY_DATA)}"

@@ -131,6 +131,7 @@ def _check_options(given: Namespace) -> None:
 def _blocks(given: Namespace) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
     from bnnbench.report.pair_comparison import pair_blocks
+    from bnnbench.report.published_comparison import published_blocks
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.run_filter import RunFilter
@@ -144,7 +145,7 @@ def _blocks(given: Namespace) -> Iterable[Block]:
         return _reference_blocks(given, run_filter)
     folders = [_read([path], run_filter) for path in paths]
     if given.published:
-        return _published_blocks(folders[0], given.rope)
+        return published_blocks(folders[0], given.rope)
     selected = [*map(without_duplicates, folders)]
     return pair_blocks(selected, run_filter.metrics_or(printed_in("pairs")), given.rope)
 
@@ -215,21 +216,3 @@ def _mine_and_others(given: Namespace, run_filter: RunFilter) -> tuple[Runs, Run
     if is_mine.all():
         return mine, None
     return mine, without_duplicates(with_tables(runs, {KIND: table[~is_mine]}))
-
-
-def _published_blocks(runs: Runs, rope: float) -> list[Block]:
-    """Return our means next to published ones, and comparisons on the same splits by metric."""
-    from bnnbench.report.pair_tables import pair_tables
-    from bnnbench.report.sections.results import comparison_tables
-    from bnnbench.results.metrics import BY_KEY
-    from bnnbench.results.published.comparison import pairs_with_published, with_published
-
-    tables: list[Block] = [*comparison_tables(with_published(runs)).values()]
-    for metric, own in pairs_with_published(runs, rope).groupby("metric", sort=False):
-        title = f"{BY_KEY[metric].inline_title}, published scores of the same splits"
-        tables += pair_tables(own, f"{title} (ROPE {rope:g})")
-    if not tables:
-        raise UserError(
-            f"no published result is comparable with the runs below {runs.path}.", "--published"
-        )
-    return tables

@@ -203,6 +203,17 @@ class Method(Checked, ABC):
         return False
 
     @property
+    def searched_method(self) -> Method:
+        """The method that a search fits and scores in place of this one, to save time."""
+        return self
+
+    @property
+    def uses_batch_size(self) -> bool:
+        """Whether `training.batch_size` affects a fit, as far as it is known."""
+        compared = self.compared_settings
+        return self.trains_network and (compared is None or "training.batch_size" in compared)
+
+    @property
     def native(self) -> bool:
         """Whether a fit on the CPU of this machine runs whole epochs in native code."""
         available = library().code is not None and bool(self.native_parts)

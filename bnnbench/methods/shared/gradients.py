@@ -26,10 +26,6 @@ def _is_native(likelihood: Likelihood, weights: Tensor, batch: Batch) -> bool:
     return stacked and native.has_native_gradients(likelihood, weights)
 
 
-def _noise_precision(mlp: MLP, hyper: Hyper) -> Tensor | None:
-    return hyper["noise_precision"] if mlp.sizes[-1] == 1 else None
-
-
 class WeightSamples(NamedTuple):
     """S weight vectors of each of R networks, `loc + scale * noise`.
 
@@ -61,9 +57,7 @@ def gradients(
     """
     if _is_native(likelihood, weights, batch):
         flat = weights.flatten(0, 1)
-        mean, _, _ = native.gradient_moments(
-            mlp, flat, None, None, batch[:3], _noise_precision(mlp, hyper)
-        )
+        mean, _, _ = native.gradient_moments(mlp, likelihood, flat, None, None, batch[:3], hyper)
         return mean.view_as(weights)
     outputs, tape = forward(mlp, weights, batch.inputs)
     return backward(tape, likelihood.gradient(outputs, batch.targets, batch.weights, hyper))
@@ -74,8 +68,9 @@ def mean_and_square(
 ) -> Pair:
     """Return the means over samples of the gradient and of its square, `[R, P]` each."""
     if _is_native(likelihood, weights.loc, batch):
-        data = batch[:3], _noise_precision(mlp, hyper)
-        mean, square, _ = native.gradient_moments(mlp, *weights, *data, square=True)
+        mean, square, _ = native.gradient_moments(
+            mlp, likelihood, *weights, batch[:3], hyper, square=True
+        )
         assert square is not None
         return mean, square
     samples = gradients(mlp, likelihood, torch.addcmul(*weights), hyper, batch)
@@ -90,8 +85,9 @@ def mean_and_cross(
     These are the gradients of the expected loss with respect to `loc` and `scale`, `[R, P]` each.
     """
     if _is_native(likelihood, weights.loc, batch):
-        data = batch[:3], _noise_precision(mlp, hyper)
-        mean, _, cross = native.gradient_moments(mlp, *weights, *data, cross=True)
+        mean, _, cross = native.gradient_moments(
+            mlp, likelihood, *weights, batch[:3], hyper, cross=True
+        )
         assert cross is not None
         return mean, cross
     samples = gradients(mlp, likelihood, torch.addcmul(*weights), hyper, batch)

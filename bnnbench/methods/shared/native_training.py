@@ -50,6 +50,7 @@ def train_natively(
     trainer = NativeTrainer(
         native_update,
         task.mlp,
+        method.likelihood,
         data,
         hyper,
         task.training,

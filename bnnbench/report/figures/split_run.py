@@ -46,10 +46,10 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
     """Draw the progress of a hyper-parameter search and the values tried.
 
     The first panel shows the best objective (mean validation log-likelihood) after each evaluation:
-    every split, the median and the quartiles over splits, with the random phase shaded. Further
-    panels show the values tried for each pair of hyper-parameters, or the objective against a
-    single one, with circles around the chosen values. `initial` is the number of random evaluations
-    at the start.
+    every split, the median and the quartiles over splits, with the random phase, if any, shaded.
+    Further panels show the values tried for each pair of hyper-parameters, or the objective against
+    a single one, with circles around the chosen values. `initial` is the number of random
+    evaluations at the start.
     """
     finite = search[np.isfinite(search["objective"])]
     varied = [str(c) for c in finite if str(c).startswith("hp.") and finite[c].nunique() > 1]
@@ -73,7 +73,8 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
 def _progress_panel(axes: Axes, best: pd.DataFrame, initial: int) -> None:
     """Draw the best objective so far after each evaluation."""
     low, middle, high = (best.quantile(q, axis=1) for q in (0.25, 0.5, 0.75))
-    axes.axvspan(0.5, initial + 0.5, color="#EEEEEE", zorder=0, label="random phase")
+    if initial:
+        axes.axvspan(0.5, initial + 0.5, color="#EEEEEE", zorder=0, label="random phase")
     for number, split in enumerate(best):
         label = "" if number else "one split"
         axes.plot(best.index, best[split], color=GREY, linewidth=0.5, alpha=0.6, label=label)

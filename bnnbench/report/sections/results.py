@@ -93,6 +93,25 @@ def comparison_tables(
     table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
 ) -> dict[str, blocks.TableBlock]:
     """The comparison on each data set with published values, as parts of one table."""
+    rows = comparison_rows(table, metrics)
+    options = {"name": "published", "caption": COMPARISON_STATEMENT}
+    return {
+        str(name): blocks.fill(COMPARISON_COLUMNS, own, group=str(name), **options)
+        for name, own in rows.groupby("dataset", sort=False)
+    }
+
+
+def comparison_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return a row for each run and metric with a published value.
+
+    Args:
+        table: of `with_published`.
+        metrics: columns of it.
+
+    Returns:
+        `label`, `metric` (its heading), `dataset`, and without the metric's name its `mean`,
+        `stderr` and columns of `with_published`.
+    """
     suffixes = ("mean", "stderr", *PUBLISHED_COLUMNS)
     rows = [
         {
@@ -105,20 +124,19 @@ def comparison_tables(
         for metric in metrics
         if math.isfinite(run[f"{metric.key}_published"])
     ]
-    groups = pd.DataFrame(rows).groupby("dataset", sort=False) if rows else ()
-    options = {"name": "published", "caption": COMPARISON_STATEMENT}
-    return {
-        str(name): blocks.fill(COMPARISON_COLUMNS, own, group=str(name), **options)
-        for name, own in groups
-    }
+    return pd.DataFrame(rows, columns=["label", "metric", "dataset", *suffixes])
+
+
+def paired_difference(row: Mapping[Any, Any]) -> str:
+    """Ours minus published, as in `+0.01 ± 0.03`, or a dash."""
+    sign = "+" if row["paired"] > 0 else ""
+    return sign + plus_minus(row["paired"], row["paired_stderr"])
 
 
 def paired_cell(row: Mapping[Any, Any]) -> str:
-    """Ours minus published and the number of splits, as in `+0.01 ± 0.03 (20)`, or a dash."""
-    if not math.isfinite(row["paired"]):
-        return MISSING
-    sign = "+" if row["paired"] > 0 else ""
-    return f"{sign}{plus_minus(row['paired'], row['paired_stderr'])} ({row['paired_splits']})"
+    """The paired difference and the number of splits, as in `+0.01 ± 0.03 (20)`, or a dash."""
+    splits = f" ({row['paired_splits']})" if row["paired_splits"] else ""
+    return paired_difference(row) + splits
 
 
 COMPARISON_COLUMNS = blocks.columns(

@@ -15,10 +15,15 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import BY_KEY, Metric, printed_in
+from bnnbench.results.metrics import METRICS, Metric, printed_in
 from bnnbench.results.outcomes import FAMILY, with_outcomes
 from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.published.counterparts import counterpart, run_difference, run_z_score
+from bnnbench.results.published.counterparts import (
+    UNDOCUMENTED_METHODS,
+    counterpart,
+    run_difference,
+    run_z_score,
+)
 from bnnbench.results.published.values import Published, Values, published_splits, values_by_key
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import ROPE, add_names, compare_pairs
@@ -27,8 +32,11 @@ COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "dif
            "paired_stderr", "paired_splits")  # fmt: skip
 """Suffixes of the columns added for each metric."""
 
-PAIRED_METRICS = ("rmse", "log_likelihood")
-"""Score columns of `published/splits.csv`."""
+UNKNOWN_SETTINGS = "*"
+"""Mark of published methods whose settings are unknown."""
+
+ONE_GAUSSIAN = {"log_likelihood_gaussian": "log_likelihood"}
+"""Our scores that equal a differently named one of a source whose forecasts are one Gaussian."""
 
 MIN_SPLITS = 2
 """Minimum number of common splits for a standard error."""
@@ -45,14 +53,16 @@ def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published
         same test rows), `<metric>_paired_stderr` and `<metric>_paired_splits` (their number).
         Missing where nothing comparable was published.
     """
-    pairs = runs.cached(paired_with_published).to_dict("index")
+    paired = runs.cached(paired_with_published)
+    rows_of_pairs = zip(paired.index, paired.to_dict("records"), strict=True)
+    pairs = {(run, row["source"]): row for run, row in rows_of_pairs}
     user_published = values_by_key(runs.user_published, by_user=True)
     rows = [
         {
             f"{metric.key}_{name}": cell
             for metric in metrics
             for name, cell in comparison_cells(
-                run, metric.key, pairs.get(digest, {}), user_published
+                {**run, "run": digest}, metric.key, pairs, user_published
             ).items()
         }
         for digest, run in runs.scored.to_dict("index").items()
@@ -61,11 +71,14 @@ def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published
 
 
 def comparison_cells(
-    run: Mapping[Any, Any], metric: str, pairs: Mapping[Any, Any], user_published: Values
+    run: Mapping[Any, Any],
+    metric: str,
+    pairs: Mapping[tuple[str, str], Mapping[Any, Any]],
+    user_published: Values,
 ) -> dict[str, Any]:
     """Return the cells of a run and a metric, by `COLUMNS`.
 
-    `pairs` is the run's row of `paired_with_published`, empty if it has none.
+    `pairs` has the rows of `paired_with_published` by digest and source.
     """
     cells: dict[str, Any] = {**dict.fromkeys(COLUMNS, math.nan), "paired_splits": 0}
     theirs = counterpart(run, metric, user_published)
@@ -79,11 +92,12 @@ def comparison_cells(
         "source": theirs.source,
         "differs": run_difference(run, theirs).description,
     }
-    if pairs.get("source") == theirs.source and f"{metric}_difference" in pairs:
+    pair = pairs.get((run["run"], theirs.source), {})
+    if f"{metric}_difference" in pair:
         cells |= {
-            "paired": pairs[f"{metric}_difference"],
-            "paired_stderr": pairs[f"{metric}_stderr"],
-            "paired_splits": pairs["splits"],
+            "paired": pair[f"{metric}_difference"],
+            "paired_stderr": pair[f"{metric}_stderr"],
+            "paired_splits": pair["splits"],
         }
     return cells
 
@@ -91,20 +105,59 @@ def comparison_cells(
 def paired_with_published(runs: Runs) -> pd.DataFrame:
     """Compare our runs with published scores of the same splits.
 
-    Splits are paired by their test rows, not by number.
+    Splits are paired by their test rows, not by number. The metrics of a run may have different
+    sources, since a source need not have all metrics.
 
     Returns:
-        A row for each run with common splits, index `run`: `dataset`, `method`, `source`, `splits`
-        (in common) and for each metric `<metric>_ours`, `<metric>_theirs`, `<metric>_difference`
-        (ours - theirs), its standard error `<metric>_stderr`, and `<metric>_correlation`.
+        A row for each run and source with common splits, index `run`: `dataset`, `method`,
+        `source`, `splits` (in common) and for each metric `<metric>_ours`, `<metric>_theirs`,
+        `<metric>_difference` (ours - theirs), its standard error `<metric>_stderr`, and
+        `<metric>_correlation`; missing for metrics of other sources.
     """
-    result = {
-        name: row
-        for name, run in runs.scored.to_dict("index").items()
-        if (theirs := counterpart(run, PAIRED_METRICS[0]))
-        and (row := _paired(run, runs.splits[runs.splits["run"] == name], theirs))
-    }
-    return pd.DataFrame.from_dict(result, orient="index").rename_axis("run")
+    keys = [m.key for m in METRICS if ONE_GAUSSIAN.get(m.key, m.key) in published_splits()]
+    rows = []
+    for name, run in runs.scored.to_dict("index").items():
+        found = {key: counterpart(run, key) for key in keys}
+        theirs = {key: value for key, value in found.items() if value}
+        splits = runs.splits[runs.splits["run"] == name]
+        for source in dict.fromkeys(value.source for value in theirs.values()):
+            own = {key: value for key, value in theirs.items() if value.source == source}
+            rows.append({"run": name, **paired_row(run, splits, own)})
+    return pd.DataFrame([row for row in rows if "source" in row] or {"run": []}).set_index("run")
+
+
+def paired_row(
+    run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Mapping[str, Published]
+) -> dict[str, Any]:
+    """Return the row of `paired_with_published` of a run and a source.
+
+    Args:
+        run: its `dataset` and `method`.
+        splits: its rows of `splits.csv`.
+        theirs: values of one method by metric; their names count, not the means.
+
+    Returns:
+        Empty with fewer than `MIN_SPLITS` common splits.
+    """
+    first, published = next(iter(theirs.values())), published_splits()
+    same_method = (published["dataset"] == run["dataset"]) & (published["method"] == first.method)
+    valid = splits[splits["diverged"] == 0]
+    both = valid.merge(published[same_method], on="fingerprint", suffixes=("", "_theirs"))
+    if len(both) < MIN_SPLITS:
+        return {}
+    row = {"dataset": run["dataset"], "method": run["method"], "source": first.source}
+    row["splits"] = len(both)
+    for metric in theirs:
+        ours, published_scores = both[metric], both[f"{ONE_GAUSSIAN.get(metric, metric)}_theirs"]
+        difference = ours - published_scores
+        row |= {
+            f"{metric}_ours": ours.mean(),
+            f"{metric}_theirs": published_scores.mean(),
+            f"{metric}_difference": difference.mean(),
+            f"{metric}_stderr": difference.sem(),
+            f"{metric}_correlation": ours.corr(published_scores),
+        }
+    return row
 
 
 def published_runs(runs: Runs) -> Runs:
@@ -113,7 +166,8 @@ def published_runs(runs: Runs) -> Runs:
     columns = ["training_rows", "test_rows", "training_fingerprint"]
     rows = published_splits().join(sizes[columns], on="fingerprint", how="inner")
     short = rows["method"].map(lambda name: name.split(" (")[0])
-    names = short + ", " + rows["source"] + " " + rows["year"].astype(str)
+    unknown = rows["method"].isin(UNDOCUMENTED_METHODS).map({True: UNKNOWN_SETTINGS, False: ""})
+    names = short + ", " + rows["source"] + " " + rows["year"].astype(str) + unknown
     rows = rows.assign(run=names + " on " + rows["dataset"], label=names)
     tables = {KIND: rows.drop_duplicates("run").set_index("run")[["dataset", "label"]]}
     return Runs(runs.path, tables, rows, {})
@@ -126,33 +180,15 @@ def pairs_with_published(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
 
     Returns:
         Pairs as of `outcomes.with_outcomes`, adjusted for each run of ours; the names `a` are our
-        labels, and `b` is the source. Empty without common splits.
+        labels, and `b` is the method and its source, marked if its settings are unknown. Empty
+        without common splits.
     """
-    published, metrics = published_runs(runs), [BY_KEY[name] for name in PAIRED_METRICS]
+    published = published_runs(runs)
+    metrics = [metric for metric in METRICS if metric.key in published.splits]
     pairs = compare_pairs(dataset_pairs(runs, published, metrics=metrics), rope, metrics)
+    scores = published.splits.melt("run", [metric.key for metric in metrics], "metric").dropna()
+    was_published = pd.MultiIndex.from_frame(scores[["run", "metric"]])
+    pairs = pairs[pd.MultiIndex.from_frame(pairs[["run_b", "metric"]]).isin(was_published)]
     pairs = with_outcomes(pairs, (*FAMILY, "run_a"))
     names = pd.concat([labels(runs.scored), published.scored["label"]])
     return add_names(pairs, names)
-
-
-def _paired(run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Published) -> dict[str, Any]:
-    """Return the row of a run; empty with too few common splits."""
-    published = published_splits()
-    same_method = (published["dataset"] == run["dataset"]) & (published["method"] == theirs.method)
-    valid = splits[splits["diverged"] == 0]
-    both = valid.merge(published[same_method], on="fingerprint", suffixes=("", "_theirs"))
-    if len(both) < MIN_SPLITS:
-        return {}
-    row = {"dataset": run["dataset"], "method": run["method"], "source": theirs.source}
-    row["splits"] = len(both)
-    for metric in PAIRED_METRICS:
-        ours, published_scores = both[metric], both[f"{metric}_theirs"]
-        difference = ours - published_scores
-        row |= {
-            f"{metric}_ours": ours.mean(),
-            f"{metric}_theirs": published_scores.mean(),
-            f"{metric}_difference": difference.mean(),
-            f"{metric}_stderr": difference.sem(),
-            f"{metric}_correlation": ours.corr(published_scores),
-        }
-    return row

@@ -2,8 +2,9 @@
 
 Published settings follow the protocol except as listed here. The sources are the authors' own code:
 github.com/emtiyaz/vadam (`pytorch/uci_code/run_experiments.py`), the code of the SLANG paper,
-the first version of github.com/yaringal/DropoutUncertaintyExps, and
-github.com/stanfordmlgroup/ngboost (`examples/experiments/regression_exp.py`).
+github.com/yaringal/DropoutUncertaintyExps (the first version; for 2018 `net/net.py` at 6eb4497),
+github.com/evwalz/easyuq (`ML_example/deep_ens` at cbeebe1), and github.com/stanfordmlgroup/ngboost
+(`examples/experiments/regression_exp.py`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,19 @@ from bnnbench.results.published.values import Published, Values, published_value
 VADAM, VPROP, BBVI = "Vadam", "Vprop", "BBVI"
 SLANG = "BBB (SLANG paper baseline)"
 DROPOUT = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
+DROPOUT_2018 = "MC-Dropout grid search per split (1 layer, 4000 epochs)"
 PBP = "PBP"
 DEEP_ENSEMBLE = "Deep Ensembles (M=5, 40 epochs, adv. training)"
 """Names of methods in `published/uci.csv`."""
 
 HMC = "HMC (1x50 BNN, HMC-1)"
 NGBOOST = "NGBoost (trees, Normal)"
+LAPLACE_2024 = "Laplace (1 layer, 400 epochs)"
+DROPOUT_2024 = "MC-Dropout (1 layer, 400 epochs)"
+SINGLE_GAUSSIAN = "Single Gaussian (1 layer, 400 epochs)"
+EASYUQ = "EasyUQ (1 layer, 400 epochs)"
+SPLIT_CONFORMAL = "Split conformal (1 layer, 400 epochs)"
+DEEP_ENSEMBLE_2024 = "Deep Ensembles (M=5, 40 epochs, no adv. training)"
 """Names of methods in `published/modern.csv`."""
 
 TAGI = "TAGI (epochs and sigma_v chosen per set)"
@@ -48,9 +56,10 @@ COUNTERPARTS = {
     "vprop": (VPROP,),
     # Only the SLANG paper prints a (joint) log-likelihood for it.
     "bbb": (BBVI, SLANG),
-    "mc_dropout": (DROPOUT,),
+    "mc_dropout": (DROPOUT, DROPOUT_2018, DROPOUT_2024),
+    "laplace": (LAPLACE_2024,),
     "pbp": (PBP,),
-    "deep_ensemble": (DEEP_ENSEMBLE,),
+    "deep_ensemble": (DEEP_ENSEMBLE, DEEP_ENSEMBLE_2024),
     "hmc": (HMC,),
     "tagi": (TAGI, TAGI_V, TAGI_V_GAINS),
     "ngboost": (NGBOOST,),
@@ -61,14 +70,18 @@ layer."""
 UNPUBLISHED_METHODS = ("mc_dropout_x10",)
 """Methods of these families with unpublished settings (here 40 final epochs)."""
 
-UNDOCUMENTED_METHODS = (HMC,)
+UNDOCUMENTED_METHODS = (
+    *(HMC, LAPLACE_2024, DROPOUT_2024, SINGLE_GAUSSIAN, EASYUQ, SPLIT_CONFORMAL),
+)  # fmt: skip
 """Methods whose priors, noise and other settings were not published."""
 
 PRESETS: Mapping[str, str] = {
     BBVI: "bbb_x2",
     SLANG: "bbb_slang",
     DROPOUT: "mc_dropout_gal2016",
+    DROPOUT_2018: "mc_dropout_2018",
     DEEP_ENSEMBLE: "deep_ensemble_2017",
+    DEEP_ENSEMBLE_2024: "deep_ensemble_easyuq",
     TAGI: "tagi_2024",
     TAGI_V: "tagi_v_2024",
     TAGI_V_GAINS: "tagi_v_gains_2024",
@@ -79,6 +92,7 @@ PRESETS: Mapping[str, str] = {
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
+    DEEP_ENSEMBLE_2024: {"method.adversarial": False, "method.members": 5},
     TAGI: {"method.predicts_noise": False},
     TAGI_V: {"method.predicts_noise": True, "method.output_gain": 1.0, "method.noise_gain": 1.0},
     TAGI_V_GAINS: {"method.predicts_noise": True},
@@ -121,7 +135,7 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
     `run` has the metadata of its record, its `settings` and its number of `splits`.
     """
     if method in UNDOCUMENTED_METHODS:
-        return Difference("settings that were not published", False, 0, known=False)
+        return Difference("unknown", comparable=False, n_major=0, known=False)
     family = str(run["family"])
     settings = published_settings(PRESETS.get(method, family), family, str(run["dataset"]))
     added = ("training.samples",) if method in KNOWN_SAMPLES else ()
@@ -140,9 +154,9 @@ def counterpart(
 
     A value from the user's file for the run's method takes precedence. Otherwise, the published
     networks have one hidden layer, a Gaussian likelihood and KL, so other runs match nothing. Of
-    several values, the one whose settings are most like the run's is returned, then the best match
-    of `COUNTERPARTS`. `difference` tells whether the two are comparable. `run` has the metadata of
-    its record, its `settings` and its number of `splits`.
+    several values, the one whose settings are most like the run's is returned, one with unknown
+    settings last, then the best match of `COUNTERPARTS`. `difference` tells whether the two are
+    comparable. `run` has the metadata of its record, its `settings` and its number of `splits`.
     """
     if user_value := user_published.get((run["dataset"], metric, run["method"])):
         return user_value
@@ -159,7 +173,12 @@ def counterpart(
     candidates = [
         value for n in names if (value := published_values().get((run["dataset"], metric, n)))
     ]
-    return min(candidates, key=lambda value: difference(run, value.method).n_major, default=None)
+
+    def distance(value: Published) -> tuple[bool, int]:
+        found = difference(run, value.method)
+        return not found.known, found.n_major
+
+    return min(candidates, key=distance, default=None)
 
 
 def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:

@@ -14,6 +14,7 @@ from bnnbench.results.method_facts import compared_settings, is_of_user
 from bnnbench.results.published.published_settings import (
     NOISE_SETTINGS,
     UNSET_SETTINGS,
+    is_bounds,
     matches,
     published_settings,
     with_components,
@@ -25,7 +26,7 @@ COMPARED_SETTINGS = (
     *("likelihood", "likelihood.loss", "network.depth", "network.width"),
     *("training.epochs", "training.final_epochs", "training.batch_size", "training.learning_rate"),
     *("evaluation.samples", "search", "search.iterations", "search.initial_points"),
-    *("search.folds", "search.objective"),
+    *("search.folds", "search.objective", "search.held_out_fraction"),
 )
 """Settings that are compared with the protocol, except as listed below."""
 
@@ -83,9 +84,8 @@ def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def search_bounds(run: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return the protocol's search bounds, in standardised units, by dotted name."""
-    settings = _settings_of(run)
-    return {name: ends for name, ends in settings.items() if name.startswith("bounds.")}
+    """Return the protocol's search bounds, and the values of a grid, by dotted name."""
+    return {name: ends for name, ends in _settings_of(run).items() if is_bounds(name)}
 
 
 def _settings_of(run: Mapping[str, Any]) -> Mapping[str, Any]:

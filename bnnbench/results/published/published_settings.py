@@ -20,8 +20,12 @@ UNSET_SETTINGS: Mapping[str, Any] = dict.fromkeys((*SEARCHED_BY_DEFAULT, "datase
 COMPONENT_CLASSES: Mapping[str, str] = {
     "gaussian": "bnnbench.likelihoods.gaussian.Gaussian",
     "heteroscedastic": "bnnbench.likelihoods.heteroscedastic.Heteroscedastic",
+    "heteroscedastic_softplus": (
+        "bnnbench.likelihoods.heteroscedastic_softplus.HeteroscedasticSoftplus"
+    ),
     "nll": "bnnbench.losses.nll.NLL",
     "bayesian_optimisation": "bnnbench.search.bayesian_optimisation.BayesianOptimisation",
+    "grid": "bnnbench.search.grid.Grid",
     "none": "bnnbench.search.no_search.NoSearch",
 }
 """Classes of the likelihoods, losses and searches of published results, by label."""
@@ -59,13 +63,22 @@ def _protocol_table() -> Any:
     return json.loads(files(__package__).joinpath("protocol.json").read_text("utf-8"))
 
 
+def is_bounds(name: str) -> bool:
+    """Return whether a setting has the search bounds of a hyper-parameter, or its values."""
+    groups = ("bounds", "bounds_original_units", "search.values", "search.values_original_units")
+    return name.rpartition(".")[0] in groups
+
+
 def with_components(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return settings whose noise model and search are named by what they are.
 
     A component of another class than that of its label is named by its class. `search` is none for
-    runs that only fitted folds because nothing was searched.
+    runs that only fitted folds because nothing was searched. Runs that do not name a held-out
+    fraction have none.
     """
-    found = {} if "search" in settings or "search.folds" not in settings else {"search": "none"}
+    found: dict[str, Any] = {"search.held_out_fraction": settings.get("search.held_out_fraction")}
+    if "search" not in settings and "search.folds" in settings:
+        found["search"] = "none"
     for name in (*NOISE_SETTINGS, "search"):
         known = COMPONENT_CLASSES.get(str(settings.get(name)))
         own = settings.get(f"{name}.class", known)

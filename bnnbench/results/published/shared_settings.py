@@ -13,6 +13,7 @@ from bnnbench.results.method_facts import hyper_names, trains_network
 from bnnbench.results.published.published_settings import (
     NOISE_SETTINGS,
     UNSET_SETTINGS,
+    is_bounds,
     matches,
     published_settings,
     with_components,
@@ -39,6 +40,16 @@ SEARCH_SETTINGS = ("search", "search.iterations", "search.initial_points", "sear
 BOUNDS = ("bounds.noise_precision", "bounds.prior_precision")
 """Search bounds of the hyper-parameters that methods share."""
 
+OPTIONAL_SETTINGS = (
+    "search.held_out_fraction",
+    *(
+        f"{group}.{precision}"
+        for group in ("bounds_original_units", "search.values", "search.values_original_units")
+        for precision in ("noise_precision", "prior_precision")
+    ),
+)
+"""Further settings of the search of precisions, which few runs have."""
+
 SHARED_SETTINGS = (*NOISE_SETTINGS, *NETWORK_SETTINGS, *SEARCH_SETTINGS, *BOUNDS, *PRECISIONS,
                    *PRECISIONS_IN_UNITS, "dataset.seeded_splits")  # fmt: skip
 """Settings of the protocol, which decide with which runs a run is ranked; all others are the
@@ -47,7 +58,7 @@ method's own. So is a precision, unless both are fixed and nothing is searched."
 
 def is_searched(settings: Mapping[str, Any]) -> bool:
     """Return whether a run searched hyper-parameters."""
-    return "search.iterations" in settings and any(n.startswith("bounds.") for n in settings)
+    return "search.iterations" in settings and any(map(is_bounds, settings))
 
 
 def has_fixed_precisions(settings: Mapping[str, Any]) -> bool:
@@ -95,6 +106,7 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
         *(name for name in (*BOUNDS, *UNSET_SETTINGS) if name not in settings),
     }
     own = {n: published[n] if n in ignored else settings.get(n, ABSENT) for n in SHARED_SETTINGS}
+    own |= {name: settings[name] for name in OPTIONAL_SETTINGS if settings.get(name) is not None}
     experiment = settings.get(EXPERIMENT, EXPERIMENT_CLASS)
     return own if experiment == EXPERIMENT_CLASS else {EXPERIMENT: experiment, **own}
 
@@ -102,7 +114,8 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 def published_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shared settings of the published protocol on the data set of a run."""
     settings = {**UNSET_SETTINGS, **published_settings("", "", str(run["dataset"]))}
-    return {EXPERIMENT: EXPERIMENT_CLASS, **{name: settings.get(name) for name in SHARED_SETTINGS}}
+    names = (*SHARED_SETTINGS, *OPTIONAL_SETTINGS)
+    return {EXPERIMENT: EXPERIMENT_CLASS, **{name: settings.get(name) for name in names}}
 
 
 def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,5 +126,9 @@ def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     published = published_shared_settings(run)
     found = {n: v for n, v in shared_settings(run).items() if not matches(v, published[n])}
     other_noise = {name: value for name, value in found.items() if name in NOISE_SETTINGS}
-    hidden = SEARCH_SETTINGS[1:] if "search" in found else ()
-    return other_noise or {name: value for name, value in found.items() if name not in hidden}
+    other_search = "search" in found
+    return other_noise or {
+        name: value
+        for name, value in found.items()
+        if not (other_search and name.startswith("search."))
+    }

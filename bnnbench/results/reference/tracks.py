@@ -41,15 +41,16 @@ PROTOCOL_TRACKS = (PUBLISHED, FIXED)
 def tuning_of(run: Mapping[str, Any]) -> str:
     """Return how a run chose its hyper-parameters.
 
-    `folds`: by cross-validation; `authors`: they are those of the authors of the method;
-    `evidence`: by a marginal likelihood or a posterior; `none`: not at all.
+    `folds`: by cross-validation; `held_out`: on the last training rows; `authors`: they are those
+    of the authors of the method; `evidence`: by a marginal likelihood or a posterior; `none`: not
+    at all.
 
     Args:
         run: its `family` and its `settings` (`settings.flatten`).
     """
     settings = run["settings"]
     if is_searched(settings):
-        return "folds"
+        return "held_out" if "search.held_out_fraction" in settings else "folds"
     fixed = fixed_hyper_parameters(run) and not has_fixed_precisions(settings)
     if tuned_on_test(run) or fixed:
         return "authors"
@@ -59,10 +60,11 @@ def tuning_of(run: Mapping[str, Any]) -> str:
 
 
 def fits_of(settings: Mapping[str, Any]) -> int:
-    """Return the number of fits per split: evaluations times folds, plus the final fit."""
+    """Return the number of fits per split: those of all evaluations, plus the final fit."""
     if not is_searched(settings):
         return 1
-    return int(settings["search.iterations"]) * int(settings["search.folds"]) + 1
+    parts = 1 if "search.held_out_fraction" in settings else int(settings["search.folds"])
+    return int(settings["search.iterations"]) * parts + 1
 
 
 def track_of(run: Mapping[str, Any], tuning: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bnnbench.report import blocks
 from bnnbench.results.published.comparison import paired_with_published
+from bnnbench.results.published.counterparts import DROPOUT
 from bnnbench.results.run_tables import Runs
 
 EXPERIMENT = "gal_uci"
@@ -45,7 +46,10 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on the original table, if there are runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
         return
-    paired = runs.cached(paired_with_published)
+    found = runs.cached(paired_with_published)
+    if found.empty:
+        return
+    paired = found[found["source"].str.endswith(DROPOUT)].dropna(axis=1, how="all")
     if paired.empty:
         return
     yield blocks.Heading("MC dropout, split by split (Gal & Ghahramani 2016)")

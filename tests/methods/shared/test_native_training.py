@@ -22,6 +22,7 @@ from bnnbench.cpp.library import library
 from bnnbench.inheritance import ends_stand_in
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.losses.beta import Beta
 from bnnbench.losses.nll import NLL
 from bnnbench.methods.bbb import BBB
@@ -68,6 +69,7 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "map": (MAP, {}),
     "deep_ensemble": (DeepEnsemble, {"members": 3}),
     "deep_ensemble of two outputs": (DeepEnsemble, {"likelihood": BOTH}),
+    "deep_ensemble with a softplus": (DeepEnsemble, {"likelihood": HeteroscedasticSoftplus()}),
     "mc_dropout": (MCDropout, {}),
     "mc_dropout without bias prior": (MCDropout, {"weight_init": "glorot", "bias_prior": False}),
     "mc_dropout of two outputs": (MCDropout, {"likelihood": BOTH}),

@@ -11,11 +11,14 @@ from support.runs import divergence_metadata, identity_for, metadata_of
 
 from bnnbench.config.assemble import build
 from bnnbench.report.split_run_page import published_notes
+from bnnbench.results.metrics import printed_in
 from bnnbench.results.published.counterparts import (
     BBVI,
     COUNTERPARTS,
     DEEP_ENSEMBLE,
+    DEEP_ENSEMBLE_2024,
     DROPOUT,
+    DROPOUT_2018,
     PBP,
     PRESETS,
     PUBLISHED_SETTINGS,
@@ -27,6 +30,7 @@ from bnnbench.results.published.counterparts import (
     run_z_score,
 )
 from bnnbench.results.published.protocol import protocol_differences
+from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.published.values import published_means
 from bnnbench.results.settings import flatten
 
@@ -52,8 +56,7 @@ def test_published_values_and_their_standard_errors() -> None:
 
 @pytest.mark.parametrize("family", COUNTERPARTS)
 def test_every_family_has_a_published_value(family: str) -> None:
-    metrics = ("rmse", "log_likelihood", "log_likelihood_joint")
-    assert any(counterpart(row(method=family), metric) for metric in metrics)
+    assert any(counterpart(row(method=family), metric.key) for metric in printed_in("published"))
 
 
 @pytest.mark.parametrize(
@@ -73,10 +76,22 @@ def test_other_models_and_data_have_no_published_value(other: dict[str, Any]) ->
     assert counterpart(row(**{"method": "vadam", **other}), "rmse") is None
 
 
-def test_the_two_log_likelihoods_are_distinguished() -> None:
-    assert counterpart(row(), "log_likelihood") is None
-    joint = counterpart(row(), "log_likelihood_joint")
-    assert joint is not None and "SLANG" in joint.method
+@pytest.mark.parametrize(
+    ("method", "family", "metric", "mean"),
+    [
+        ("bbb_slang", "bbb", "log_likelihood_joint", -2.66),
+        ("mc_dropout_gal2016", "mc_dropout", "log_likelihood", -2.460037),
+        ("deep_ensemble_2017", "deep_ensemble", "log_likelihood_gaussian", -2.41),
+    ],
+)
+def test_a_run_is_compared_by_the_log_likelihood_that_the_source_computed(
+    method: str, family: str, metric: str, mean: float
+) -> None:
+    kinds = ("log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian")
+    likelihood = published_settings(method, "", "boston")["likelihood"]
+    run = row(method=method, family=family, likelihood=likelihood)
+    found = {kind: value.mean for kind in kinds if (value := counterpart(run, kind))}
+    assert found == {metric: mean}
 
 
 def test_a_users_data_set_of_the_same_name_has_no_published_value() -> None:
@@ -129,6 +144,12 @@ def test_every_method_with_known_settings_is_published() -> None:
          VADAM, "search none, noise precision 3, prior precision 1", False),
         ("dataset=yacht method=deep_ensemble_2017", DEEP_ENSEMBLE, "", True),
         ("dataset=protein method=deep_ensemble_2017", DEEP_ENSEMBLE, "", True),
+        ("dataset=yacht method=mc_dropout_2018", DROPOUT_2018, "", True),
+        ("dataset=protein method=mc_dropout_2018", DROPOUT_2018, "", True),
+        ("dataset=yacht method=mc_dropout_2018 search=bayesian_optimisation", DROPOUT_2018,
+         "search bayesian_optimisation", False),
+        ("dataset=yacht method=deep_ensemble_easyuq", DEEP_ENSEMBLE_2024, "", True),
+        ("dataset=protein method=deep_ensemble_easyuq", DEEP_ENSEMBLE_2024, "", True),
         ("dataset=yacht method=deep_ensemble_2017 method.adversarial=false", DEEP_ENSEMBLE,
          "method.adversarial false", False),
     ],
@@ -146,7 +167,9 @@ def test_presets_have_the_settings_of_the_published_value(
 def test_presets_of_published_settings_follow_the_protocol() -> None:
     cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
              ("yacht", 20, "method=hmc"), ("yacht", 20, "method=deep_ensemble_2017"),
-             ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
+             ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"),
+             ("yacht", 20, "method=mc_dropout_2018"),
+             ("protein", 5, "method=deep_ensemble_easyuq"))  # fmt: skip
     for dataset, splits, words in cases:
         made = build(compose(words, f"dataset={dataset}"))
         run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": splits}

@@ -48,7 +48,8 @@ def test_other_names_have_the_settings_of_their_family_and_of_most_data_sets() -
     [("vadam", "yacht", "bayesian_optimisation"), ("hmc", "yacht", "none"),
      ("mc_dropout_gal2016", "yacht", "none"), ("svgd_liu2016", "wine", "none"),
      ("deep_ensemble_2017", "yacht", "none"), ("deep_ensemble", "yacht", "bayesian_optimisation"),
-     ("mc_dropout_gal2016", "diabetes", "bayesian_optimisation")],
+     ("mc_dropout_gal2016", "diabetes", "bayesian_optimisation"),
+     ("mc_dropout_2018", "yacht", "grid")],
 )  # fmt: skip
 def test_nothing_is_searched_if_all_hyper_parameters_are_fixed(
     method: str, dataset: str, search: str

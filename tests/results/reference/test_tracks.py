@@ -45,8 +45,13 @@ CASES = {
     ("method=tagi_v_2024",): ("authors", "fixed", 1),
     ("method=tagi_2024",): ("folds", "fixed", 151),
     ("method=deep_ensemble_2017",): ("authors", "free", 1),
+    ("method=deep_ensemble_2017_softplus",): ("authors", "free", 1),
     ("method=renyi_vi_2016",): ("authors", "fixed", 1),
     ("method=vadam", "network.width=7"): ("folds", "free", 151),
+    ("method=mc_dropout_2018",): ("held_out", "free", 13),
+    ("method=deep_ensemble_easyuq",): ("held_out", "free", 4),
+    ("method=vadam", "search=grid"): ("folds", "free", 46),
+    ("method=vadam", "search.held_out_fraction=0.2"): ("held_out", "free", 31),
     ("method=hmc", *PRECISIONS): ("none", "posterior", 1),
     ("method=map", "search=none", "training.epochs=7", *PRECISIONS): ("none", "posterior", 1),
 }
@@ -62,8 +67,8 @@ def test_tracks_tunings_and_fits() -> None:
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
-    assert len(protocols["free"]) == 3
-    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 5
+    assert len(protocols["free"]) == 8
+    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 10
 
 
 OUR_HETEROSCEDASTIC = "bnnbench.likelihoods.heteroscedastic.Heteroscedastic"
@@ -80,6 +85,11 @@ DISGUISES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "a fixed value": ({"hyper_names": [], "method.dropout": 0.01}, "fixed", []),
     "another fixed value": ({"hyper_names": ["scale"], "method.scale": 3}, "fixed", []),
     "a value in units": ({"fixed_original_units.prior_precision": 2.0}, "fixed", []),
+    "bounds in units": (
+        {"bounds_original_units.noise_precision": (1.0, 2.0)},
+        "free",
+        ["bounds_original_units.noise_precision"],
+    ),
     "a constant": ({"hyper_names": [], "method.scale": 3}, "book", []),
     "settings of its own": ({"training.epochs": 7, "bounds.dropout": (0.1, 0.2)}, "book", []),
 }
