@@ -26,7 +26,7 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
     "method": frozenset({
         *("epochs", "final_epochs", "passes", "batch_size", "batch_sizes", "samples"),
         *("test_samples", "learning_rate", "learning_rates", "betas", "step_size"),
-        *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold"),
+        *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold", "width"),
         *("bounds", "fixed_original_units", "published"),
     }),
     "dataset": frozenset({

@@ -29,7 +29,10 @@ COMPARED_SETTINGS = (
 )
 """Settings that are compared with the protocol, except as listed below."""
 
-ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {"renyi_vi_2016": ("training.samples",)}
+ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "renyi_vi_2016": ("training.samples",),
+    "renyi_vi_vrbound": ("training.samples",),
+}
 """Further settings of single method configurations that are compared."""
 
 OTHER_PRESETS = ("pbp_200",)
