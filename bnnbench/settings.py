@@ -134,21 +134,29 @@ class Evaluation(Checked):
 
 @dataclass(frozen=True)
 class Dimension:
-    """A searched hyper-parameter, log-uniform between two positive bounds."""
+    """A searched hyper-parameter, log-uniform between two positive bounds.
+
+    Attributes:
+        name: of the hyper-parameter.
+        low: lower bound.
+        high: upper bound.
+        original_units: whether bounds and values of a precision are in the units of the target.
+    """
 
     name: str
     low: float
     high: float
+    original_units: bool = False
 
     def __post_init__(self) -> None:
+        key = f"bounds{'_original_units' * self.original_units}.{self.name}"
         for bound in (self.low, self.high):
-            Finite()(f"bounds.{self.name}", bound)
-        check_between(f"bounds.{self.name}", self.low, 0)
+            Finite()(key, bound)
+        check_between(key, self.low, 0)
         if not self.high > self.low:
             raise UserError(
-                f"bounds.{self.name} must be [low, high] with low < high, not "
-                f"[{self.low:g}, {self.high:g}].",
-                f"bounds.{self.name}",
+                f"{key} must be [low, high] with low < high, not [{self.low:g}, {self.high:g}].",
+                key,
             )
 
     def at_bound(self, value: float, tolerance: float = 0.01) -> bool:

@@ -184,6 +184,7 @@ def available_inputs(config: Config, engine: EngineSettings | None = None) -> Co
         **groups,
         "device": pick_device(config["device"]["name"], engine or Local()),
         "bounds": {**(dataset.get("bounds") or {}), **(method.get("bounds") or {})},
+        "bounds_original_units": method.get("bounds_original_units") or {},
         "fixed": dataset.get("fixed") or {},
         "fixed_original_units": {
             **(dataset.get("fixed_original_units") or {}),

@@ -10,6 +10,7 @@ from bnnbench.config.configs import GROUPS, config_folder, read_option
 from bnnbench.config.errors import not_a_mapping
 from bnnbench.config.instantiate import Config, check_type, instantiate, target_class
 from bnnbench.constraints import check_name
+from bnnbench.experiment.fixed_values import PRECISIONS
 from bnnbench.near_names import with_known
 from bnnbench.types import DuplicateConfiguration, UserError
 
@@ -27,7 +28,7 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
         *("epochs", "final_epochs", "passes", "batch_size", "batch_sizes", "samples"),
         *("test_samples", "learning_rate", "learning_rates", "betas", "step_size"),
         *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold", "width"),
-        *("bounds", "fixed_original_units", "published"),
+        *("bounds", "bounds_original_units", "fixed_original_units", "published"),
     }),
     "dataset": frozenset({
         *("sample_budget", "batch_size", "epochs", "width", "widths", "bounds", "fixed"),
@@ -37,7 +38,7 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Settings below `protocol` that the configurations read, or look up in a table, by group."""
 
-KEYS_BY_HYPERPARAMETER = ("bounds", "fixed", "fixed_original_units")
+KEYS_BY_HYPERPARAMETER = ("bounds", "bounds_original_units", "fixed", "fixed_original_units")
 """Settings of a `protocol` that map hyper-parameters to values."""
 
 
@@ -76,11 +77,28 @@ def _check_protocol(group: str, protocol: Mapping[str, Any]) -> None:
 
 
 def check_method_bounds(settings: Mapping[str, Any], method: type) -> None:
-    """Reject search bounds of a hyper-parameter that is no field of the method's class."""
-    known = [field.name for field in fields(method)]
-    for name in settings.get("protocol", {}).get("bounds") or ():
-        if name not in known:
-            raise _unknown_setting(f"method.protocol.bounds.{name}", name, known)
+    """Reject search bounds of a hyper-parameter that is no field of the method's class.
+
+    Bounds in original units are those of a precision, and replace all bounds in standardised units.
+    """
+    protocol, known = settings.get("protocol", {}), [field.name for field in fields(method)]
+    bounds, in_units = (protocol.get(key) or {} for key in ("bounds", "bounds_original_units"))
+    precisions = [name for name in PRECISIONS if name in known]
+    for key, names, accepted in (
+        ("bounds", bounds, known),
+        ("bounds_original_units", in_units, precisions),
+    ):
+        for name in names:
+            if name not in accepted:
+                raise _unknown_setting(f"method.protocol.{key}.{name}", name, accepted)
+    for name, pair in in_units.items():
+        if pair is not None and bounds.get(name) is not None:
+            raise UserError(
+                f"method.protocol.bounds.{name} has no effect, since "
+                f"method.protocol.bounds_original_units.{name} is given; set one to null.",
+                f"method.protocol.bounds.{name}",
+                "two_units",
+            )
 
 
 def _unknown_setting(setting: str, name: str, known: Collection[str]) -> UserError:

@@ -32,6 +32,7 @@ class FitSettings:
         device: `cpu` or `cuda`.
         seed: of all random numbers.
         fixed_original_units: fixed precisions in original units, by name.
+        searched_original_units: names of the searched precisions that are given in original units.
     """
 
     method: Method
@@ -41,17 +42,23 @@ class FitSettings:
     device: str
     seed: int
     fixed_original_units: Values = field(default_factory=dict)
+    searched_original_units: tuple[str, ...] = ()
 
     @property
     def dtype(self) -> torch.dtype:
         return getattr(torch, self.training.dtype)
 
-    def fixed_standardised(self, scaler: Scaler) -> list[dict[str, float]]:
-        """Convert the fixed precisions to the standardised units of each training part."""
-        return [
-            {name: value * scale**2 for name, value in self.fixed_original_units.items()}
-            for scale in scaler.target_scale.tolist()
-        ]
+    def standardised(self, values: Values, scale: float) -> dict[str, float]:
+        """Return the hyper-parameters of a fit in standardised units.
+
+        Args:
+            values: the searched ones; they override the method's own values. Fixed precisions
+                override both.
+            scale: standard deviation of the training targets, original units.
+        """
+        known = {**self.method.fixed_hyper(), **values, **self.fixed_original_units}
+        in_units = {*self.fixed_original_units, *self.searched_original_units}
+        return {n: value * scale**2 if n in in_units else value for n, value in known.items()}
 
 
 def fit_task(
@@ -65,12 +72,12 @@ def fit_task(
 ) -> FitTask:
     """Assemble the task of a method, with hyper-parameters in standardised units.
 
-    `values`, given for each group of replicas, override the method's own values; fixed precisions
-    override both.
+    `values` are given for each group of replicas (see `FitSettings.standardised`); each replica
+    converts them with the scale of its own training targets.
     """
-    per_replica: list[dict[str, float]] = [
-        {**fitting.method.fixed_hyper(), **values[group], **fixed}
-        for group, fixed in zip(data.groups, fitting.fixed_standardised(scaler), strict=True)
+    per_replica = [
+        fitting.standardised(values[group], scale)
+        for group, scale in zip(data.groups, scaler.target_scale.tolist(), strict=True)
     ]
     hyper = {
         name: data.inputs.new_tensor([[v[name]] for v in per_replica])

@@ -12,7 +12,20 @@ from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 
 
-def dimension(name: str, pair: Any) -> Dimension:
+def search_range(name: str, bounds: Mapping[str, Any], in_units: Mapping[str, Any]) -> Dimension:
+    """Return the range in which a hyper-parameter is searched.
+
+    Args:
+        name: of the hyper-parameter.
+        bounds: `[low, high]` by name, standardised units.
+        in_units: the same of precisions in original units, which take precedence; None means
+            standardised units.
+
+    Raises:
+        UserError: if there are no bounds, or they are invalid.
+    """
+    original_units = in_units.get(name) is not None
+    pair = in_units[name] if original_units else bounds.get(name)
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise UserError(
             f"method.{name} is searched but has no bounds [low, high]; set them in the protocol of "
@@ -20,7 +33,8 @@ def dimension(name: str, pair: Any) -> Dimension:
             f"method.{name}",
             "no_bounds",
         )
-    return Dimension(name, *pair)
+    low, high = pair
+    return Dimension(name, low, high, original_units)
 
 
 def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,7 +122,8 @@ def fit_model(
     Args:
         fitting: method, network and settings.
         table: the data set.
-        values: hyper-parameters; overridden by precisions that are fixed in original units.
+        values: hyper-parameters, in the units of the search; overridden by precisions that are
+            fixed in original units.
         rows: training rows of the table; all by default.
 
     Raises:

@@ -135,7 +135,7 @@ class SplitResult:
         scores: every metric, original units; with `evaluation.score_training_rows` also those of
             the training rows, with the prefix `train_`.
         diagnostics: numbers that the method reports about the fit.
-        fixed: precisions that were fixed in original units, standardised.
+        target_scale: standard deviation of the training targets, original units.
         diverged: whether the fit diverged, or a score is not finite.
         parameters: number of learned parameters.
         fit_seconds: of the final fit.
@@ -145,7 +145,7 @@ class SplitResult:
 
     scores: dict[str, float]
     diagnostics: dict[str, float]
-    fixed: dict[str, float]
+    target_scale: float
     diverged: bool
     parameters: int
     fit_seconds: float
@@ -182,7 +182,7 @@ def final_fit(
     finished = time.perf_counter()
     diagnosis = fitting.method.diagnose(posterior, inputs, [len(split.test) for split in splits])
     diagnostics = {**posterior.diagnostics, **diagnosis.summary}
-    fixed = fitting.fixed_standardised(scaler)
+    scales = scaler.target_scale.tolist()
     results = []
     for r, (split, (scores, predictions)) in enumerate(zip(splits, scored, strict=True)):
         arrays = {
@@ -194,7 +194,7 @@ def final_fit(
             SplitResult(
                 scores=scores,
                 diagnostics={name: tensor[r].item() for name, tensor in diagnostics.items()},
-                fixed=fixed[r],
+                target_scale=scales[r],
                 diverged=any(map(math.isnan, scores.values())),
                 parameters=fitting.method.n_parameters(posterior.mlp),
                 fit_seconds=(fitted - started) / len(splits),

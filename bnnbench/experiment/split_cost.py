@@ -143,10 +143,13 @@ def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
 
 
 def describe_search(space: Sequence[Dimension], iterations: int, folds: int) -> dict[str, str]:
-    """Describe the search, with bounds in standardised units."""
+    """Describe the search, with bounds in standardised units unless it names others."""
     if not iterations:
         return {"search": "none"}
-    ranges = ", ".join(f"{d.name} {d.low:.3g} to {d.high:.3g}" for d in space)
+    ranges = ", ".join(
+        f"{d.name} {d.low:.3g} to {d.high:.3g}{' (original units)' * d.original_units}"
+        for d in space
+    )
     return {"search": f"{iterations} evaluations with {folds} folds: {ranges}"}
 
 

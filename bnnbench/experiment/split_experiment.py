@@ -93,7 +93,8 @@ class SplitExperiment(SplitPlan, HasGroups):
                 both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
                 own = {**shared, **code_columns(self, store.codes(unit))}
                 row = _row(self, group[s], both, history, values[s], result, own)
-                tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
+                tried = [fitting.standardised(t.values, result.target_scale) for t in history]
+                tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history, tried)}
                 arrays = {k: a for k, a in {**result.arrays, **held_out[s]}.items() if a}
                 saved_tables, saved_arrays = self.score_unit(group[s], tables, arrays)
                 kept = {k: a for k, a in saved_arrays.items() if k != MIXTURE or keeps_mixture}
@@ -140,7 +141,7 @@ def _row(
     """
     search_seconds = math.fsum(trial.seconds for trial in history)
     searched = plan.space if history else ()
-    hyper = {**plan.method.fixed_hyper(), **values, **result.fixed}
+    hyper = plan.fitting.standardised(values, result.target_scale)
     return {
         **{name: value for name, value in plan.columns.items() if name != "seed"},
         "split": split.index,
@@ -162,12 +163,21 @@ def _row(
     }
 
 
-def _search_rows(split: Split, history: Sequence[Trial]) -> list[dict[str, Any]]:
+def _search_rows(
+    split: Split, history: Sequence[Trial], tried: Sequence[Mapping[str, float]]
+) -> list[dict[str, Any]]:
+    """Return the rows of a split in `search.csv`, one per evaluation.
+
+    Args:
+        split: the split.
+        history: its evaluations.
+        tried: hyper-parameters of each evaluation, in the standardised units of the training part.
+    """
     return [
         {
             "split": split.index,
             "iteration": iteration,
-            **{f"hp.{name}": value for name, value in trial.values.items()},
+            **{f"hp.{name}": tried[iteration][name] for name in trial.values},
             "objective": trial.objective,
             **{f"fold_{fold}": score for fold, score in enumerate(trial.folds)},
             "diverged": int(trial.diverged),

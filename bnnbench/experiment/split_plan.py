@@ -16,7 +16,7 @@ from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.fixed_values import dimension, fixed_original_units, fixed_values
+from bnnbench.experiment.fixed_values import fixed_original_units, fixed_values, search_range
 from bnnbench.experiment.split_cost import (
     COMPILATION_SECONDS,
     describe_data,
@@ -55,7 +55,10 @@ class SplitPlan(HasSteps, HasPlan):
         network: the architecture.
         training: settings of the fits.
         evaluation: settings of the scoring.
-        bounds: lower and upper bounds of the searched hyper-parameters, by name.
+        bounds: lower and upper bounds of the searched hyper-parameters, by name, in standardised
+            units.
+        bounds_original_units: the same of precisions in original units, which replace those of
+            `bounds`; each fit multiplies a tried value by the variance of its training targets.
         fixed: values that the data set fixes, in standardised units; used for hyper-parameters
             without a value.
         fixed_original_units: fixed precisions in original units; each fit multiplies them by the
@@ -74,6 +77,7 @@ class SplitPlan(HasSteps, HasPlan):
     training: Training
     evaluation: Evaluation
     bounds: Mapping[str, Any]
+    bounds_original_units: Mapping[str, Any]
     fixed: Mapping[str, float]
     fixed_original_units: Mapping[str, float]
     seed: Annotated[int, Whole(0)]
@@ -90,8 +94,7 @@ class SplitPlan(HasSteps, HasPlan):
         fixed = fixed_original_units(method, self.fixed_original_units)
         fixed_names = method.fixed_hyper().keys() | fixed.keys()
         free = [name for name in method.hyper_names if name not in fixed_names]
-        space = [dimension(name, self.bounds.get(name)) for name in free]
-        bounds = {d.name: (float(d.low), float(d.high)) for d in space}
+        space = [search_range(name, self.bounds, self.bounds_original_units) for name in free]
         table = self.dataset.load()
         most = max(len(split.train) for split in table.splits)
         training = self.training.with_batch_size(most)
@@ -106,7 +109,9 @@ class SplitPlan(HasSteps, HasPlan):
             network, training = Network(depth=0), Training(batch_size=1, epochs=1, final_epochs=1)
         return replace(
             self, method=method, likelihood=likelihood, network=network, training=training,
-            bounds=bounds, fixed={}, fixed_original_units=fixed, loaded=table,
+            bounds=_pairs(space, original_units=False),
+            bounds_original_units=_pairs(space, original_units=True),
+            fixed={}, fixed_original_units=fixed, loaded=table,
         )  # fmt: skip
 
     def check(self) -> None:
@@ -171,12 +176,14 @@ class SplitPlan(HasSteps, HasPlan):
     @property
     def space(self) -> tuple[Dimension, ...]:
         """The searched hyper-parameters."""
-        return tuple(Dimension(name, *pair) for name, pair in self.bounds.items())
+        in_units = self.bounds_original_units
+        searched = [name for name in self.method.hyper_names if name in {*self.bounds, *in_units}]
+        return tuple(search_range(name, self.bounds, in_units) for name in searched)
 
     @property
     def iterations(self) -> int:
         """Search evaluations per split; 0 if nothing is searched."""
-        return self.search.iterations if self.bounds else 0
+        return self.search.iterations if self.space else 0
 
     @property
     def _random_points(self) -> int:
@@ -187,7 +194,7 @@ class SplitPlan(HasSteps, HasPlan):
         """Settings of the fits."""
         return FitSettings(
             self.method, self.network, self.training, self.evaluation.samples, self.device,
-            self.seed, self.fixed_original_units,
+            self.seed, self.fixed_original_units, tuple(self.bounds_original_units),
         )  # fmt: skip
 
     @property
@@ -197,14 +204,15 @@ class SplitPlan(HasSteps, HasPlan):
     def identity(self) -> dict[str, Any]:
         """Add the name and content of the table, so that edited data make another run.
 
-        Without a search only the number of folds counts, and only if folds are fitted. Fixed
-        precisions in original units count only if there are any.
+        Without a search only the number of folds counts, and only if folds are fitted. Precisions
+        in original units count only if there are any.
         """
         table = {"name": self.table.name, "content": fingerprint(self.table)}
         identity = {**super().identity(), "table": table}
-        if not self.fixed_original_units:
-            del identity["fixed_original_units"]
-        if not self.bounds:
+        for name in ("fixed_original_units", "bounds_original_units"):
+            if not identity[name]:
+                del identity[name]
+        if not self.space:
             identity["search"] = {"folds": self.search.folds if self.fits_folds else None}
         return identity
 
@@ -347,6 +355,12 @@ class SplitPlan(HasSteps, HasPlan):
         compiles = self.training.compile == "always" and not self.method.native
         fixed = COMPILATION_SECONDS if compiles else 0.0
         return fixed + each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
+
+
+def _pairs(space: Sequence[Dimension], original_units: bool) -> dict[str, tuple[float, float]]:
+    """Return the bounds that are in these units, by name."""
+    own = [d for d in space if d.original_units == original_units]
+    return {d.name: (float(d.low), float(d.high)) for d in own}
 
 
 def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> str:

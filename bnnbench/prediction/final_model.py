@@ -231,7 +231,8 @@ def _fit(
         seed = derive_seed(experiment.seed, "held out") % 2**32
         held_out = hold_out(table, by_time, seed)
     rows = np.setdiff1d(np.arange(len(table.targets)), held_out.rows)
-    model = fit_model(experiment.fitting, table, chosen_values(run.splits), rows)
+    fitting = replace(experiment.fitting, searched_original_units=())  # those of runs are converted
+    model = fit_model(fitting, table, chosen_values(run.splits), rows)
     encodings = table.encodings or [Encoding(name, NUMBER) for name in table.features]
     about: dict[str, Any] = {
         **origin,

@@ -40,6 +40,8 @@ READABLE_NAMES = {
     "bounds.noise_precision": "bounds of noise precision",
     "bounds.prior_precision": "bounds of prior precision",
     "bounds.dropout": "bounds of dropout",
+    "bounds_original_units.noise_precision": "bounds of noise precision in original units",
+    "bounds_original_units.prior_precision": "bounds of prior precision in original units",
     "dataset.n_splits": "generated splits",
     "dataset.seeded_splits": "seeded splits",
     "dataset.split_seed": "split seed",

@@ -62,6 +62,7 @@ def composed_settings(method: str, dataset: str) -> dict[str, Any]:
     assert isinstance(config, DictConfig)
     sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
     bounds: Any = OmegaConf.to_container(OmegaConf.merge(*(one or {} for one in sections)))
+    in_units = OmegaConf.select(config, "method.protocol.bounds_original_units") or {}
     return {
         "likelihood": defaults["likelihood"],
         "likelihood.loss": defaults["loss"],
@@ -70,6 +71,7 @@ def composed_settings(method: str, dataset: str) -> dict[str, Any]:
         **{name: OmegaConf.select(config, name) for name in SETTINGS},
         "tuned_on_test": bool(config.method.get("tuned_on_test")),
         **{f"bounds.{name}": ends for name, ends in bounds.items()},
+        **{f"bounds_original_units.{n}": [*ends] for n, ends in in_units.items() if ends},
     }
 
 

@@ -127,6 +127,27 @@ SETTINGS: dict[tuple[str | None, str | None], str] = {
     ("method.protocol.samples", "not_a_group"): "method.protocol.samples=3",
     ("method.protocol.bounds.drop", "unknown"):
         "method=mc_dropout +method.protocol.bounds.drop=[0.1,0.2]",
+    ("method.protocol.bounds_original_units", "not_a_group"):
+        "+method.protocol.bounds_original_units=text",
+    **{
+        (f"method.protocol.bounds_original_units.{name}", "unknown"):
+            f"method={method} +method.protocol.bounds_original_units.{name}=[0.1,0.2]"
+        for method, name in (
+            ("mc_dropout", "dropout"), ("vadam", "noise_std"), ("tagi", "prior_precision")
+        )
+    },
+    ("dataset.protocol.bounds_original_units", "unknown"):
+        "+dataset.protocol.bounds_original_units.noise_precision=[1,2]",
+    ("method.protocol.bounds.noise_precision", "two_units"):
+        "+method.protocol.bounds.noise_precision=[1,2] "
+        "+method.protocol.bounds_original_units.noise_precision=[1,2]",
+    ("method.noise_precision", "no_bounds"):
+        "+method.protocol.bounds_original_units.noise_precision=[1] "
+        "| +method.protocol.bounds_original_units.noise_precision=3",
+    ("bounds_original_units.noise_precision", None): " | ".join(
+        f"+method.protocol.bounds_original_units.noise_precision={ends}"
+        for ends in ("[3,2]", "[0,2]", "[1,inf]", "[a,2]")
+    ),
     ("divergence.prior", "wrong_type"): "method=bbb divergence.prior=text",
     ("search._target_", "not_a_dataclass"):
         "search._target_=bnnbench.search.gaussian_process.MaternProcess",

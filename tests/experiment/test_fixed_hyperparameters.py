@@ -1,10 +1,11 @@
-"""Hyper-parameters fixed by a data set or a preset, in standardised or original units."""
+"""Hyper-parameters in standardised or original units, fixed or searched."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.config import compose
 from support.tiny_runs import Planner, finished
@@ -12,8 +13,12 @@ from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import assemble_experiment, build
 from bnnbench.experiment.fixed_values import fixed_original_units, fixed_values
+from bnnbench.experiment.folds import make_folds
+from bnnbench.experiment.protocol import cross_validate
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_files import SEARCH
 from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.prediction.final_model import load_or_fit
 
 KEY = "+dataset.protocol.fixed_original_units"
 
@@ -45,6 +50,55 @@ def test_fixed_values_are_part_of_the_identity(tiny: Planner) -> None:
     )
     assert len({run.folder.root for run in (plain, some, other)}) == 3
     assert "fixed_original_units" not in plain.record.identity
+
+
+SEARCHED = "+method.protocol.bounds_original_units"
+
+
+def test_searched_precisions_are_converted_with_the_variance_of_each_training_part(
+    tiny: Planner,
+) -> None:
+    """The columns of both tables are in the standardised units of the whole training part."""
+    run = tiny(f"{SEARCHED}.noise_precision=[4,4.0001]", "method.prior_precision=1")
+    experiment = run.experiment
+    assert isinstance(experiment, SplitExperiment)
+    assert [(d.name, d.original_units) for d in experiment.space] == [("noise_precision", True)]
+    folder, table = finished(run)
+    trials = pd.read_csv(folder.table(SEARCH))
+    for split, row in zip(experiment.table.splits, table.to_dict("records"), strict=False):
+        expected = pytest.approx(4 * experiment.table.targets[split.train].var(), rel=1e-4)
+        assert row["hp.noise_precision"] == expected and row["hp.prior_precision"] == 1
+        tried = trials[trials["split"] == split.index]["hp.noise_precision"]
+        assert [*tried] == [expected] * len(tried)
+    model = load_or_fit(folder).saved.model  # of the median of the splits, in standardised units
+    assert model.values["noise_precision"] == pytest.approx(table["hp.noise_precision"].median())
+
+
+def test_folds_convert_searched_precisions_with_their_own_variance(tiny: Planner) -> None:
+    """The first evaluation equals one whose precision is fixed in original units."""
+    searched = tiny(
+        f"{SEARCHED}.noise_precision=[4,4.000001]", "method.prior_precision=1"
+    ).experiment
+    fixed = tiny(f"{KEY}.noise_precision=4", "method.prior_precision=1").experiment
+    found = []
+    for experiment, values in ((searched, {"noise_precision": 4.0}), (fixed, {})):
+        assert isinstance(experiment, SplitExperiment)
+        splits, fitting = experiment.table.splits[:1], experiment.fitting
+        folds = make_folds(fitting, experiment.table, splits, 3)
+        found.append(cross_validate(fitting, splits, folds, [values], 0))
+    assert found[0] == found[1]
+
+
+def test_bounds_in_original_units_are_part_of_the_identity(tiny: Planner) -> None:
+    plain, some, other = (
+        tiny(*(f"{SEARCHED}.noise_precision={v}" for v in value))
+        for value in (["null"], ["[1,2]"], ["[1,3]"])
+    )
+    assert len({run.folder.root for run in (plain, some, other)}) == 3
+    assert plain.folder.root == tiny().folder.root
+    identity = some.record.identity
+    assert identity["bounds"].keys() == {"prior_precision"}
+    assert identity["bounds_original_units"] == {"noise_precision": [1, 2]}
 
 
 METHOD = MCDropout(label="m", prior_precision=2.0)

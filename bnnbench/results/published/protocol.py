@@ -14,6 +14,7 @@ from bnnbench.results.method_facts import compared_settings, is_of_user
 from bnnbench.results.published.published_settings import (
     NOISE_SETTINGS,
     UNSET_SETTINGS,
+    is_bounds,
     matches,
     published_settings,
     with_components,
@@ -86,9 +87,8 @@ def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def search_bounds(run: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return the protocol's search bounds, in standardised units, by dotted name."""
-    settings = _settings_of(run)
-    return {name: ends for name, ends in settings.items() if name.startswith("bounds.")}
+    """Return the protocol's search bounds by dotted name."""
+    return {name: ends for name, ends in _settings_of(run).items() if is_bounds(name)}
 
 
 def _settings_of(run: Mapping[str, Any]) -> Mapping[str, Any]:

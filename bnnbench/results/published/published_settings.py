@@ -59,6 +59,11 @@ def _protocol_table() -> Any:
     return json.loads(files(__package__).joinpath("protocol.json").read_text("utf-8"))
 
 
+def is_bounds(name: str) -> bool:
+    """Return whether a setting has the search bounds of a hyper-parameter."""
+    return name.startswith(("bounds.", "bounds_original_units."))
+
+
 def with_components(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return settings whose noise model and search are named by what they are.
 

@@ -13,6 +13,7 @@ from bnnbench.results.method_facts import hyper_names, trains_network
 from bnnbench.results.published.published_settings import (
     NOISE_SETTINGS,
     UNSET_SETTINGS,
+    is_bounds,
     matches,
     published_settings,
     with_components,
@@ -39,6 +40,10 @@ SEARCH_SETTINGS = ("search", "search.iterations", "search.initial_points", "sear
 BOUNDS = ("bounds.noise_precision", "bounds.prior_precision")
 """Search bounds of the hyper-parameters that methods share."""
 
+BOUNDS_IN_UNITS = ("bounds_original_units.noise_precision",
+                   "bounds_original_units.prior_precision")  # fmt: skip
+"""The same in the units of the target; few runs have them."""
+
 SHARED_SETTINGS = (*NOISE_SETTINGS, *NETWORK_SETTINGS, *SEARCH_SETTINGS, *BOUNDS, *PRECISIONS,
                    *PRECISIONS_IN_UNITS, "dataset.seeded_splits")  # fmt: skip
 """Settings of the protocol, which decide with which runs a run is ranked; all others are the
@@ -47,7 +52,7 @@ method's own. So is a precision, unless both are fixed and nothing is searched."
 
 def is_searched(settings: Mapping[str, Any]) -> bool:
     """Return whether a run searched hyper-parameters."""
-    return "search.iterations" in settings and any(n.startswith("bounds.") for n in settings)
+    return "search.iterations" in settings and any(map(is_bounds, settings))
 
 
 def has_fixed_precisions(settings: Mapping[str, Any]) -> bool:
@@ -95,6 +100,7 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
         *(name for name in (*BOUNDS, *UNSET_SETTINGS) if name not in settings),
     }
     own = {n: published[n] if n in ignored else settings.get(n, ABSENT) for n in SHARED_SETTINGS}
+    own |= {name: settings[name] for name in BOUNDS_IN_UNITS if name in settings}
     experiment = settings.get(EXPERIMENT, EXPERIMENT_CLASS)
     return own if experiment == EXPERIMENT_CLASS else {EXPERIMENT: experiment, **own}
 
@@ -102,7 +108,8 @@ def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 def published_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shared settings of the published protocol on the data set of a run."""
     settings = {**UNSET_SETTINGS, **published_settings("", "", str(run["dataset"]))}
-    return {EXPERIMENT: EXPERIMENT_CLASS, **{name: settings.get(name) for name in SHARED_SETTINGS}}
+    names = (*SHARED_SETTINGS, *BOUNDS_IN_UNITS)
+    return {EXPERIMENT: EXPERIMENT_CLASS, **{name: settings.get(name) for name in names}}
 
 
 def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:

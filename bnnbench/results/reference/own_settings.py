@@ -26,7 +26,7 @@ TRAINING_SETTINGS = (
 )
 """Settings of the training and the evaluation that are the method's own."""
 
-OWN_GROUPS = ("method.", "bounds.", "fixed_original_units.")
+OWN_GROUPS = ("method.", "bounds.", "bounds_original_units.", "fixed_original_units.")
 """Beginnings of the names of the other settings that are the method's own, except `BOUNDS`."""
 
 NOISE_MODEL = "method.likelihood"
@@ -100,7 +100,8 @@ def _value(run: Mapping[Any, Any], setting: str) -> str | None:
     settings, name = run["settings"], setting.removeprefix("method.")
     if setting not in settings or f"fixed_original_units.{name}" in settings:
         return None
-    if settings[setting] is None and f"bounds.{name}" in settings:
+    bounds = (f"bounds.{name}", f"bounds_original_units.{name}")
+    if settings[setting] is None and any(one in settings for one in bounds):
         return SEARCHED
     if settings[setting] is None and setting in SEARCHED_BY_DEFAULT:
         return None

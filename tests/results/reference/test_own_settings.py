@@ -65,6 +65,8 @@ SEARCHED = {BOUNDS: [0.1, 0.2]}
          "prior precision 2 (mine (mine)), searched (others)"),
         ({"fixed_original_units__noise_precision": 2}, {},
          "fixed_original_units.noise_precision 2 (all)"),
+        ({"method__prior_precision": 2}, {"bounds_original_units__prior_precision": [1, 9]},
+         "prior precision 2 (mine (mine)), searched (others)"),
         ({"method__divergence": "renyi"}, {}, "divergence renyi (all)"),
     ],
 )  # fmt: skip

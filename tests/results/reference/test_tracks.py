@@ -80,6 +80,11 @@ DISGUISES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "a fixed value": ({"hyper_names": [], "method.dropout": 0.01}, "fixed", []),
     "another fixed value": ({"hyper_names": ["scale"], "method.scale": 3}, "fixed", []),
     "a value in units": ({"fixed_original_units.prior_precision": 2.0}, "fixed", []),
+    "bounds in units": (
+        {"bounds_original_units.noise_precision": (1.0, 2.0)},
+        "free",
+        ["bounds_original_units.noise_precision"],
+    ),
     "a constant": ({"hyper_names": [], "method.scale": 3}, "book", []),
     "settings of its own": ({"training.epochs": 7, "bounds.dropout": (0.1, 0.2)}, "book", []),
 }
