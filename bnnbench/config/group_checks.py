@@ -28,6 +28,7 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
         *("epochs", "final_epochs", "passes", "batch_size", "batch_sizes", "samples"),
         *("test_samples", "learning_rate", "learning_rates", "betas", "step_size"),
         *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold", "width"),
+        "objective",
         *("bounds", "bounds_original_units", "fixed_original_units", "published"),
     }),
     "dataset": frozenset({

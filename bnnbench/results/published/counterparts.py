@@ -65,6 +65,7 @@ UNDOCUMENTED_METHODS = (HMC,)
 """Methods whose priors, noise and other settings were not published."""
 
 PRESETS: Mapping[str, str] = {
+    VPROP: "vprop_khan2018",
     BBVI: "bbb_x2",
     SLANG: "bbb_slang",
     DROPOUT: "mc_dropout_gal2016",
@@ -77,7 +78,8 @@ PRESETS: Mapping[str, str] = {
 """The method configuration with the published settings, by the paper's name of the method."""
 
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    **{name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)},
+    **{name: {"search.objective": "joint"} for name in (VADAM, BBVI)},
+    VPROP: {"method.search_with": "vadam"},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
     TAGI: {"method.predicts_noise": False},
     TAGI_V: {"method.predicts_noise": True, "method.output_gain": 1.0, "method.noise_gain": 1.0},
