@@ -38,6 +38,19 @@ from bnnbench.types import UserError
 MAX_INTEGER = 10**12
 """Upper limit of all integer settings, which prevents overflows."""
 
+_QUOTED_OR_YAML_NUMBER = re.compile(
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?<![^\s,:=(\[{])([-+]?)\.(inf|nan)(?![^\s,)\]}])""",
+    re.IGNORECASE,
+)
+
+
+def with_python_numbers(text: str) -> str:
+    """Return text with the `.inf`, `-.inf` and `.nan` of YAML as `inf`, `-inf` and `nan`.
+
+    Quoted parts and longer words stay the same.
+    """
+    return _QUOTED_OR_YAML_NUMBER.sub(lambda m: m[1] + m[2] if m[2] else m[0], text)
+
 
 def check_int(key: str, value: Any, minimum: int = 1) -> None:
     """Raise `UserError` unless `value` is an integer from `minimum` to `MAX_INTEGER`."""
@@ -61,9 +74,10 @@ def check_between(
     if not _is_number(value) or not (low < value < high or value in accepted):
         edge = "of at least" if low_included else "greater than"
         limit = "at most" if high_included else "less than"
-        top = "" if high == math.inf else f" and {limit} {high:g}"
+        ends = [f" {edge} {low:g}"] if low > -math.inf else []
+        ends += [f" {limit} {high:g}"] if high < math.inf else []
         raise UserError(
-            f"{key} must be a number {edge} {low:g}{top}, not {shorten(repr(value))}.", key
+            f"{key} must be a number{' and'.join(ends)}, not {shorten(repr(value))}.", key
         )
 
 

@@ -27,7 +27,8 @@ PROTOCOL_KEYS: Mapping[str, frozenset[str]] = {
     "method": frozenset({
         *("epochs", "final_epochs", "passes", "batch_size", "batch_sizes", "samples"),
         *("test_samples", "learning_rate", "learning_rates", "betas", "step_size"),
-        *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold"),
+        *("preconditioned_step", "initial_precision", "noise_precision", "out_of_fold", "width"),
+        "objective",
         *("bounds", "bounds_original_units", "fixed_original_units", "published"),
         *("grid", "grid_original_units", "held_out_fraction"),
     }),

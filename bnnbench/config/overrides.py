@@ -22,7 +22,7 @@ from hydra.errors import HydraException
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.config.errors import hydra_setting_error
 from bnnbench.config.suggestions import unknown_option
-from bnnbench.constraints import check_folder
+from bnnbench.constraints import check_folder, with_python_numbers
 from bnnbench.types import UserError
 
 FOLDER_KEYS = ("outputs_dir", "data_dir")
@@ -154,7 +154,7 @@ def check_sweep(word: str) -> None:
 
 
 def quote_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
-    """Quote values that are options or text.
+    """Quote values that are options or text, and write the infinite numbers of YAML as Hydra does.
 
     `depth=1,2` becomes `depth='1','2'`, since Hydra does not accept a bare number as an option;
     `dataset.target=Preis (€)` becomes `dataset.target='Preis (€)'`.
@@ -180,7 +180,7 @@ def _quote(word: str, sweep: bool) -> str:
         return f"{key}={','.join(_quote_text(name, text) for text in texts)}"
     if name in TEXT_LIST_KEYS and value not in ("", "null") and (value[0] == "[" or not sweep):
         return f"{key}={_quote_list(value)}"
-    return word
+    return f"{key}={with_python_numbers(value)}"
 
 
 def _quote_list(value: str) -> str:

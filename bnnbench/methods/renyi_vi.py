@@ -60,11 +60,12 @@ class RenyiVI(VariationalMethod):
     and `loc = u exp(-log_variance) / precision`, so it is never wider than the prior. Adam
     optimises `u`, stored as `loc` in the state, and `log_variance`, with the bound per data point.
 
-    The authors' paper and code disagree; `method=renyi_vi_2016` follows the paper where possible:
-    50 hidden units (code: 100) and 20 splits (50). Only the code specifies the initial weights
-    (`weight_init=normal`) and the initial noise variance of 1. It has no `alpha=inf`, and treats
-    orders from `1 - 1e-3` as 1. Both share the K weight vectors of a step among all rows. The bound
-    requires this, so local reparameterisation cannot be used.
+    The authors' paper and code disagree: `method=renyi_vi_2016` has the 50 hidden units of the
+    paper, `method=renyi_vi_vrbound` the 100 of the code. Both use the 20 splits of the paper; the
+    code draws 50 of its own. Only the code specifies the initial weights (`weight_init=normal`) and
+    the initial noise variance of 1. It has no `alpha=inf`, and treats orders above `1 - 1e-4` as 1.
+    Paper and code share the K weight vectors of a step among all rows. The bound requires this, so
+    local reparameterisation cannot be used.
 
     The recorded objective is that of order 1 for any `alpha`.
 

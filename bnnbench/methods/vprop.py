@@ -7,16 +7,21 @@ with the momentum term dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Annotated
 
 import torch
 
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, State
+from bnnbench.constraints import OneOf
+from bnnbench.identity import optional_identity
+from bnnbench.methods.shared.contract import Batch, FitTask, Method, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
+
+VPROP, VADAM = "vprop", "vadam"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,20 +29,28 @@ class Vprop(Vadam):
     """The posterior and samples of Vadam, updated without momentum.
 
     `s <- beta s + (1 - beta) g^2`, then `loc <- loc - rate (g + prior loc / N) / (sqrt(s) +
-    prior / N)`, with `beta = training.betas[1]` and no bias correction. The authors used the
-    hyper-parameters from Vadam's search; here they are searched separately.
+    prior / N)`, with `beta = training.betas[1]` and no bias correction.
 
     Attributes:
         square_root: whether to divide by `sqrt(s)`, like RMSprop and the authors' optimiser. False
             divides by `s + prior / N = 1 / (N sigma^2)`, the natural-gradient step as derived. Both
             have the same fixed point, but need different learning rates. Only the root comes close
             to the published results (yacht, 40 epochs).
+        search_with: the method that the search of hyper-parameters fits. The authors used the
+            values that Vadam's search had chosen, as `vprop_khan2018` does.
     """
 
     identity_name = "bnnbench.methods.vprop.Vprop"
     family = "vprop"
     square_root: bool = True
+    search_with: Annotated[str, OneOf(VPROP, VADAM)] = optional_identity(VPROP)
     variants = ({"square_root": False},)
+
+    @property
+    def search_method(self) -> Method:
+        if self.search_with == VPROP:
+            return self
+        return Vadam(**{field.name: getattr(self, field.name) for field in fields(Vadam)})
 
     def init(self, task: FitTask) -> State:
         state = super().init(task)

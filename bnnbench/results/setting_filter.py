@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.constraints import with_python_numbers
 from bnnbench.experiment.record import TRIAL
 from bnnbench.near_names import closest_match, list_names
 from bnnbench.results.published.published_settings import with_components
@@ -52,7 +53,7 @@ class Condition:
                 OPTION,
                 "syntax",
             )
-        return cls(name, value)
+        return cls(name, with_python_numbers(value))
 
     def holds(self, run: Mapping[str, Any]) -> bool:
         """Return whether the setting of a run has the value."""

@@ -150,17 +150,20 @@ def paired_dropout() -> str:
 
 
 def renyi_orders() -> str:
-    """Return scores by order of Rényi's bound, next to published ones."""
+    """Return scores by order of Rényi's bound, and by preset if there are several."""
+    orders = table("vr_uci", "renyi_orders")
+    several = "method" in orders and orders["method"].nunique() > 1
     rows = [
         {
             "data set": run["dataset"],
+            **({"method": run["method"]} if several else {}),
             "order": f"{run['alpha']:g}",
             "metric": BY_KEY[run["metric"]].title,
             "ours": plus_minus(run["ours"], run["ours_stderr"]),
             "published": with_error(run["published"], run["published_stderr"]),
             "z": format_z(run["z"]),
         }
-        for run in table("vr_uci", "renyi_orders").to_dict("records")
+        for run in orders.to_dict("records")
     ]
     return to_markdown(rows)
 

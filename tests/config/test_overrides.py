@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
 from bnnbench.config.compose import compose_configs
+from bnnbench.config.configs import config_folder
 from bnnbench.config.overrides import as_override, quote_overrides
 
 TEXTS = (
@@ -125,3 +127,43 @@ def test_quoting_of_lists_of_columns(word: str, expected: str) -> None:
 def test_a_number_of_python_stays_the_same(value: float) -> None:
     found = OverridesParser.create().parse_override(as_override("method.alpha", value)).value()
     assert found == value or (math.isnan(found) and math.isnan(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, [math.inf]) for text in (".inf", "+.inf", ".Inf", ".INF", "inf")),
+        *((text, [-math.inf]) for text in ("-.inf", "-.INF", "-inf")),
+        ("-.inf,0,.5,.inf", [-math.inf, 0, 0.5, math.inf]),
+        ("choice(.inf, -.inf)", [math.inf, -math.inf]),
+        ("[.inf,-.inf]", [[math.inf, -math.inf]]),
+        ("{a:.inf,b:[1, .inf]}", [{"a": math.inf, "b": [1, math.inf]}]),
+        ("'.inf'", [".inf"]),
+        ("[a.inf,.info,'x .inf']", [["a.inf", ".info", "x .inf"]]),
+    ],
+)
+def test_an_infinite_number_of_yaml_is_a_number(text: str, expected: list[object]) -> None:
+    (word,) = quote_overrides([f"method.alpha={text}"], sweep=True)
+    override = OverridesParser.create().parse_override(word)
+    swept = override.is_sweep_override()
+    values = [parsed(value) for value in override.sweep_iterator()] if swept else [override.value()]
+    assert values == expected
+
+
+def parsed(text: str) -> object:
+    """Return the value of one job of a sweep."""
+    return OverridesParser.create().parse_override(f"x={text}").value()
+
+
+def test_not_a_number_is_read_where_it_is_a_number_in_yaml() -> None:
+    (word,) = quote_overrides(["method.alpha=.nan"])
+    assert math.isnan(OverridesParser.create().parse_override(word).value())
+
+
+@pytest.mark.parametrize("file", sorted((config_folder() / "method").glob("*.yaml")))
+def test_numbers_that_a_comment_offers_are_accepted(file: Path) -> None:
+    for line in file.read_text("utf-8").splitlines():
+        setting, _, comment = line.partition("#")
+        for number in re.findall(r"[-+]?\.(?:inf|nan)\b", comment):
+            word = f"method.{setting.partition(':')[0]}={number}"
+            build(compose_configs([f"method={file.stem}", *TINY, word])[0])

@@ -1,11 +1,15 @@
-"""Vprop: a step by hand."""
+"""Vprop: a step by hand, and the search of its preset."""
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 import torch
 from support.linear_model import make_hyper, one_batch
+from support.tiny_runs import Planner, finished
 
+from bnnbench.cpp.library import Library
+from bnnbench.experiment.split_files import SEARCH
 from bnnbench.methods.vprop import Vprop
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
@@ -24,3 +28,34 @@ def test_vprop_step_is_rmsprop_with_the_prior_in_place_of_epsilon(square_root: b
     scale = (expected.sqrt() if square_root else expected) + 0.2
     torch.testing.assert_close(new["s"], expected)
     torch.testing.assert_close(new["loc"], loc - 0.01 * (gradient + 0.2 * loc) / scale)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_the_search_of_the_preset_is_that_of_vadam(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, native: bool
+) -> None:
+    if not native:
+        monkeypatch.setattr("bnnbench.methods.shared.contract.library", Library)
+    short = ("search.iterations=2", "splits=1", "search.objective=joint",
+             "evaluation.out_of_fold=false", "training.compile=never")  # fmt: skip
+    folders, scores = zip(
+        *(
+            finished(tiny(f"method={name}", *short))
+            for name in ("vadam", "vprop_khan2018", "vprop")
+        ),
+        strict=True,
+    )
+    searches = [pd.read_csv(folder.table(SEARCH)) for folder in folders]
+    vadam, preset, plain = (
+        table.drop(columns=["seconds", "suggest_seconds"]) for table in searches
+    )
+    pd.testing.assert_frame_equal(preset, vadam, check_exact=True)
+    assert (plain["objective"] != vadam["objective"]).all()
+    rmse = [float(table["rmse"].iloc[0]) for table in scores]
+    assert rmse[0] != rmse[1]
+
+
+def test_the_final_fit_of_the_preset_is_that_of_vprop(tiny: Planner) -> None:
+    fixed = ("method.noise_precision=3", "method.prior_precision=1", "splits=1")
+    found = [finished(tiny(f"method={n}", *fixed))[1]["rmse"] for n in ("vprop_khan2018", "vprop")]
+    pd.testing.assert_series_equal(*found, check_exact=True)

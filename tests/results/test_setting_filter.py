@@ -18,6 +18,7 @@ PRIOR = {"class": "Gaussian", "label": "gaussian"}
 SETTINGS = {
     "method__class": "bnnbench.methods.bbb.BBB",
     "method__dropout": None,
+    "method__alpha": "-inf",  # as in a record
     "method__divergence__class": "bnnbench.divergences.kl.KL",
     "method__divergence__label": "kl",
     "method__divergence__weight": 0.5,
@@ -55,6 +56,8 @@ SELECTED = {
     "search=bayesian_optimisation": ["one", "two"],
     "method=bbb_x1": ["one"],
     "method.dropout=null": ["none", "one", "two"],
+    "method.alpha=-inf": ["one"],
+    "method.alpha=-.inf": ["one"],
     "dataset=yacht": ["two"],
     "depth=2": ["two"],
     "seed=0": ["one"],

@@ -190,6 +190,11 @@ class Method(Checked, ABC):
         """
         return self.own_hyper_names
 
+    @property
+    def search_method(self) -> Method:
+        """The method that the search fits, with the same hyper-parameters; itself by default."""
+        return self
+
     def n_parameters(self, mlp: MLP) -> int:
         """Number of learned parameters, as counted by information criteria."""
         return mlp.n_weights

@@ -76,6 +76,7 @@ UNDOCUMENTED_METHODS = (
 """Methods whose priors, noise and other settings were not published."""
 
 PRESETS: Mapping[str, str] = {
+    VPROP: "vprop_khan2018",
     BBVI: "bbb_x2",
     SLANG: "bbb_slang",
     DROPOUT: "mc_dropout_gal2016",
@@ -90,7 +91,8 @@ PRESETS: Mapping[str, str] = {
 """The method configuration with the published settings, by the paper's name of the method."""
 
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    **{name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)},
+    **{name: {"search.objective": "joint"} for name in (VADAM, BBVI)},
+    VPROP: {"method.search_with": "vadam"},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
     DEEP_ENSEMBLE_2024: {"method.adversarial": False, "method.members": 5},
     TAGI: {"method.predicts_noise": False},

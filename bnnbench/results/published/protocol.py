@@ -30,7 +30,10 @@ COMPARED_SETTINGS = (
 )
 """Settings that are compared with the protocol, except as listed below."""
 
-ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {"renyi_vi_2016": ("training.samples",)}
+ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "renyi_vi_2016": ("training.samples",),
+    "renyi_vi_vrbound": ("training.samples",),
+}
 """Further settings of single method configurations that are compared."""
 
 OTHER_PRESETS = ("pbp_200",)
@@ -41,6 +44,9 @@ METHOD_DEFAULTS: Mapping[str, Any] = {
     "method.minibatch_weights": "uniform",
 }
 """Settings of methods with variants: those of the published values."""
+
+OMITTED_DEFAULTS: Mapping[str, Any] = {"method.search_with": "vprop"}
+"""Values of settings that an identity leaves out if they are the default."""
 
 N_SPLITS, DATASET_N_SPLITS = 20, {"protein": 5}
 """Number of published splits of most data sets, and the exceptions."""
@@ -155,7 +161,8 @@ def settings_differing_from(
         run: a run with its `settings`.
         expected_values: expected values by dotted name.
     """
-    settings, searches = with_components(run["settings"]), expected_values.get("search") != "none"
+    settings = {**OMITTED_DEFAULTS, **with_components(run["settings"])}
+    searches = expected_values.get("search") != "none"
     defaults = {
         n: v
         for n, v in {**METHOD_DEFAULTS, **UNSET_SETTINGS, **search_bounds(run)}.items()
