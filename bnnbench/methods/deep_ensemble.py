@@ -12,7 +12,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from bnnbench.constraints import Count, Positive, Whole
+from bnnbench.constraints import Count, OneOf, Positive, Whole
 from bnnbench.identity import optional_identity
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import Batch, FitTask, State
@@ -40,6 +40,7 @@ class DeepEnsemble(MAP):
         adversarial: whether to train with adversarial inputs too.
         adversarial_step: size of the step, as a fraction of each input's range in the training
             rows.
+        weight_init: `fan_in`, as for other methods, or `glorot`.
     """
 
     identity_name = "bnnbench.methods.deep_ensemble.DeepEnsemble"
@@ -48,7 +49,8 @@ class DeepEnsemble(MAP):
     searched_members: Annotated[int | None, Whole()] = optional_identity(None)
     adversarial: bool = False
     adversarial_step: Positive = 0.01
-    variants = ({"adversarial": True},)
+    weight_init: Annotated[str, OneOf("fan_in", "glorot")] = optional_identity("fan_in")
+    variants = ({"adversarial": True}, {"weight_init": "glorot"})
 
     @property
     def searched_method(self) -> DeepEnsemble:
@@ -71,6 +73,11 @@ class DeepEnsemble(MAP):
         highest = inputs.masked_fill(padding, -torch.inf).amax(1)
         lowest = inputs.masked_fill(padding, torch.inf).amin(1)
         return {**state, "step": self.adversarial_step * (highest - lowest)}
+
+    def initial_weights(self, task: FitTask) -> Tensor:
+        if self.weight_init == "glorot":
+            return task.mlp.glorot(task.streams)
+        return super().initial_weights(task)
 
     def native_update(self) -> NativeUpdate | None:
         return None if self.adversarial else super().native_update()

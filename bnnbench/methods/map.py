@@ -48,8 +48,12 @@ class MAP(StochasticMethod):
         return self.n_networks * mlp.n_weights
 
     def init(self, task: FitTask) -> State:
-        initial = torch.cat([task.mlp.initial(task.streams) for _ in range(self.n_networks)], 1)
+        initial = torch.cat([self.initial_weights(task) for _ in range(self.n_networks)], 1)
         return adam_state("loc", initial.expand(task.data.replicas, -1).clone())
+
+    def initial_weights(self, task: FitTask) -> Tensor:
+        """Draw the weights of one network, `[R or 1, P]`."""
+        return task.mlp.initial(task.streams)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

@@ -109,7 +109,8 @@ def search_settings(config: DictConfig, free: Sequence[str]) -> dict[str, Any]:
             found[f"search.values_original_units.{name}"] = [*values]
         units = "_original_units" * dimension.original_units
         found[f"bounds{units}.{name}"] = [dimension.low, dimension.high]
-    return {**found, "search.iterations": grid.iterations}
+    # A grid has no random points, and runs do not record the setting that it ignores.
+    return {**found, "search.iterations": grid.iterations, "search.initial_points": None}
 
 
 @cache

@@ -155,7 +155,7 @@ def test_every_method_with_known_settings_is_published() -> None:
         ("dataset=yacht method=mc_dropout_2018", DROPOUT_2018, "", True),
         ("dataset=protein method=mc_dropout_2018", DROPOUT_2018, "", True),
         ("dataset=yacht method=mc_dropout_2018 search=bayesian_optimisation", DROPOUT_2018,
-         "search bayesian_optimisation", False),
+         "search bayesian_optimisation, bounds of dropout 0.005/0.5", False),
         ("dataset=yacht method=deep_ensemble_easyuq", DEEP_ENSEMBLE_2024, "", True),
         ("dataset=protein method=deep_ensemble_easyuq", DEEP_ENSEMBLE_2024, "", True),
         ("dataset=yacht method=deep_ensemble_2017 method.adversarial=false", DEEP_ENSEMBLE,
