@@ -60,7 +60,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
     Args:
         method: an option of `bnnbench list method`.
         protocol: `auto` (by the number of rows), `book` or `trial`.
-        likelihood: `gaussian` or `heteroscedastic`.
+        likelihood: `gaussian`, `heteroscedastic` or `heteroscedastic_softplus`.
         depth: number of hidden layers.
         width: units of each hidden layer, or a list with one number per layer.
         epochs: passes over the rows, in the search and in the final fit.

@@ -26,9 +26,9 @@ class DeepEnsemble(MAP):
     """M independent `MAP` networks; predicts with an equally weighted mixture.
 
     Members use the same minibatches and differ only in their initial weights; in the paper the data
-    are also shuffled separately for each. The paper's networks predict the noise
-    (`likelihood=heteroscedastic`) and have no prior; here a weight decay is searched, as for every
-    method.
+    are also shuffled separately for each. The paper's networks predict the noise variance
+    (`likelihood=heteroscedastic_softplus`) and have no prior; here a weight decay is searched, as
+    for every method.
 
     Adversarial training uses the mean of the loss at x and at `x + step sign(d loss / d x)` (fast
     gradient sign method). The paper uses the sum; the mean does not change the relative weight of

@@ -12,6 +12,7 @@ import pandas as pd
 from downstream import overview
 from paired_scores import paired_scores
 from peers import peers
+from published_scores import MAX_Z
 from scores import best_methods, conformal_coverage, distorted_forecasts
 from stored_results import (
     RESULTS,
@@ -28,7 +29,7 @@ from stored_results import (
 from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
-from bnnbench.notes import with_interval
+from bnnbench.notes import join_words, with_interval
 from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus, with_std
 from bnnbench.report.renderers import markdown
 from bnnbench.results.chain_convergence import unconverged_splits
@@ -297,19 +298,40 @@ def chain_diagnostics() -> str:
 
 
 def deep_ensembles() -> str:
-    """Return our deep ensembles by learning rate and training, next to the published ones."""
-    rows = []
-    for (dataset, metric), own in ensembles().groupby(["dataset", "metric"], sort=False):
+    """Return our deep ensembles next to the published ones, with settings run on all data sets."""
+    rows, found = [], ensembles()
+    complete = found.groupby("settings")["dataset"].transform("nunique")
+    found = found[complete == found["dataset"].nunique()]
+    for (dataset, metric), own in found.groupby(["dataset", "metric"], sort=False):
         theirs = own.iloc[0]
         row = {"data set": dataset, "metric": BY_KEY[metric].title}
         row["published"] = with_error(theirs["published"], theirs["published_stderr"])
-        ordered = own.sort_values(["adversarial", "rate"], ascending=False)
-        for run in ordered.to_dict("records"):
-            name = f"{run['rate']:g}" + (", adversarial" if run["adversarial"] else ", plain")
+        for run in own.to_dict("records"):
             z = f" (z {format_z(run['z'])})" if pd.notna(run["z"]) else ""
-            row[name] = with_error(run["mean"], run["stderr"]) + z
+            row[run["settings"]] = with_error(run["mean"], run["stderr"]) + z
         rows.append(row)
-    return to_markdown(pd.DataFrame(rows).fillna(MISSING))
+    return to_markdown(rows)
+
+
+def deep_ensembles_within() -> str:
+    """Return how many published scores of deep ensembles are within `MAX_Z` standard errors.
+
+    They are counted on all data sets, and on those that were run with all settings.
+    """
+    found = ensembles()
+    by_settings = {name: {*own["dataset"]} for name, own in found.groupby("settings", sort=False)}
+    everywhere, shared = {*found["dataset"]}, set.intersection(*by_settings.values())
+    columns = {"all data sets": everywhere, join_words(sorted(shared)): shared}
+    known = found.dropna(subset="z")
+    rows = []
+    for settings, datasets in by_settings.items():
+        row = {"settings": settings}
+        for title, counted in columns.items():
+            own = known[(known["settings"] == settings) & known["dataset"].isin(counted)]
+            count = f"{(own['z'].abs() <= MAX_Z).sum()} of {len(own)}"
+            row[title] = count if counted <= datasets else MISSING
+        rows.append(row)
+    return to_markdown(rows)
 
 
 def paired_with_wgboost(folder: str, metric: str) -> str:
@@ -421,7 +443,8 @@ def reference_cells() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, tutorial, speed, glossary, deep_ensembles, paired_dropout, renyi_orders,
+        session, tutorial, speed, glossary, deep_ensembles, deep_ensembles_within, paired_dropout,
+        renyi_orders,
         posterior_distances, converged_distances, long_chains, second_sampler, chain_diagnostics,
         toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,

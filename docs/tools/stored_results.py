@@ -90,34 +90,31 @@ def ensembles() -> pd.DataFrame:
     """Return our deep ensembles next to the published ones.
 
     Returns:
-        Columns `rate` (the learning rate), `adversarial` (whether trained so), `dataset`, `metric`,
-        `mean`, `stderr`, `published`, `published_stderr` and `z`, the difference in combined
-        standard errors.
+        Columns `settings` (`0.01, plain, softplus`: learning rate, training and, if it is not the
+        log standard deviation, what gives the variance), `dataset`, `metric`, `mean`, `stderr`,
+        `published`, `published_stderr` and `z`, the difference in combined standard errors. The
+        printed settings are first.
     """
+    folders = sorted(path.name for path in RESULTS.glob("deep_ensembles*"))
+    runs = pd.concat([table(folder) for folder in folders])
+    order = ["likelihood", "method.adversarial", "training.learning_rate"]
+    runs = runs.sort_values(order, ascending=[True, False, False], kind="stable")
+    runs = one_run_each(runs, *order, "dataset")
     rows = []
-    for run in table("deep_ensembles").to_dict("records"):
+    for run in runs.to_dict("records"):
+        parts = [f"{run['training.learning_rate']:g}"]
+        parts += ["adversarial" if run["method.adversarial"] else "plain"]
+        parts += [name for _, _, name in [run["likelihood"].partition("_")] if name]
         for metric in ENSEMBLE_SCORES:
             theirs = published_values()[run["dataset"], metric, DEEP_ENSEMBLE]
-            ours = run[f"{metric}_mean"], run[f"{metric}_stderr"]
-            rows.append(
-                {
-                    "rate": run["training.learning_rate"],
-                    "adversarial": run["method.adversarial"],
-                    "dataset": run["dataset"],
-                    "metric": metric,
-                    **dict(zip(("mean", "stderr"), ours, strict=True)),
-                    "published": theirs.mean,
-                    "published_stderr": theirs.stderr,
-                    "z": z_score(*ours, theirs.mean, theirs.stderr),
-                }
-            )
+            ours, error = run[f"{metric}_mean"], run[f"{metric}_stderr"]
+            rows.append({
+                "settings": ", ".join(parts), "dataset": run["dataset"], "metric": metric,
+                "mean": ours, "stderr": error,
+                "published": theirs.mean, "published_stderr": theirs.stderr,
+                "z": z_score(ours, error, theirs.mean, theirs.stderr),
+            })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def ensembles_within(errors: float, rate: float, adversarial: bool = True) -> str:
-    """Return `8 of 10`: published scores of deep ensembles within so many standard errors."""
-    rows = ensembles().query("rate == @rate and adversarial == @adversarial and z == z")
-    return f"{(rows['z'].abs() <= errors).sum()} of {len(rows)}"
 
 
 def minutes() -> int:
@@ -248,7 +245,7 @@ VALUES = {
     function.__name__: function
     for function in (
         minutes, takes, book_hours, score, published,
-        distance, converged, count, ensembles_within, pbp_authors, paired_within, renyi_within,
+        distance, converged, count, pbp_authors, paired_within, renyi_within,
         published_within, detectable, verdict_counts,
     )
 } | {"len": len, "table": table, "reference": read_reference_results}  # fmt: skip

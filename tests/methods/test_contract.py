@@ -236,7 +236,7 @@ def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
             assert noise.shape == prediction.mean().shape and (noise > 0).all()
             varies = noise.amax(1) > (1 + 1e-9) * noise.amin(1)  # up to rounding
             if fitted.trains_network:
-                predicted = getattr(fitted, "predicts_noise", likelihood == "heteroscedastic")
+                predicted = getattr(fitted, "predicts_noise", likelihood != "gaussian")
                 assert (varies == predicted).all()
             real = torch.ones(3, 6, dtype=torch.bool)
             for score in metrics.METRICS.values():

@@ -27,6 +27,7 @@ from bnnbench.results.published.protocol import (
 )
 from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.published.values import Published, Values, published_values
+from bnnbench.results.settings import ABSENT
 
 VADAM, VPROP, BBVI = "Vadam", "Vprop", "BBVI"
 SLANG = "BBB (SLANG paper baseline)"
@@ -107,6 +108,9 @@ PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 """Deviations of published runs from the protocol, by the paper's name of the method."""
 
+LIKELIHOODS: Mapping[str, str] = {DEEP_ENSEMBLE: "heteroscedastic_softplus"}
+"""The likelihood of a paper whose preset has another one; runs with either are compared."""
+
 KNOWN_SAMPLES = (BBVI, SLANG)
 """Methods whose number of samples per step was published."""
 
@@ -143,6 +147,8 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
     added = ("training.samples",) if method in KNOWN_SAMPLES else ()
     known = relevant_settings(settings, run, added)
     differing = settings_differing_from(run, {**known, **PUBLISHED_SETTINGS.get(method, {})})
+    if differing.get("likelihood") == LIKELIHOODS.get(method, ABSENT):
+        del differing["likelihood"]
     other, fewer = divergence_difference(run), missing_splits(run)
     n_major = len(other) + len(set(differing) - set(MINOR_SETTINGS))
     description = ", ".join([*describe_settings(differing), *other, *fewer])

@@ -160,6 +160,10 @@ def test_every_method_with_known_settings_is_published() -> None:
         ("dataset=protein method=deep_ensemble_easyuq", DEEP_ENSEMBLE_2024, "", True),
         ("dataset=yacht method=deep_ensemble_2017 method.adversarial=false", DEEP_ENSEMBLE,
          "method.adversarial false", False),
+        ("dataset=yacht method=deep_ensemble_2017 likelihood=heteroscedastic_softplus",
+         DEEP_ENSEMBLE, "", True),
+        ("dataset=yacht method=deep_ensemble_2017_softplus", DEEP_ENSEMBLE,
+         "learning rate 0.01, method.adversarial false", False),
     ],
 )  # fmt: skip
 def test_presets_have_the_settings_of_the_published_value(
