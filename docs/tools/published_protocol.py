@@ -60,8 +60,10 @@ def composed_settings(method: str, dataset: str) -> dict[str, Any]:
         read_option("protocol", defaults["protocol"]),
     )
     assert isinstance(config, DictConfig)
-    sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
-    bounds: Any = OmegaConf.to_container(OmegaConf.merge(*(one or {} for one in sections)))
+    bounds: dict[str, Any] = {}
+    for group in ("dataset", "method"):
+        own = OmegaConf.select(config, f"{group}.protocol.bounds") or OmegaConf.create()
+        bounds |= OmegaConf.to_container(own, resolve=True)
     in_units = OmegaConf.select(config, "method.protocol.bounds_original_units") or {}
     return {
         "likelihood": defaults["likelihood"],

@@ -12,7 +12,7 @@ from support.runs import identity_for, metadata_of
 
 import bnnbench
 from bnnbench.results.published.protocol import protocol_differences, protocol_settings
-from bnnbench.results.published.published_settings import published_settings
+from bnnbench.results.published.published_settings import is_bounds, published_settings
 from bnnbench.results.settings import flatten
 
 TOOLS = Path(bnnbench.__file__).parents[1] / "docs" / "tools"
@@ -32,7 +32,7 @@ def test_the_stored_settings_are_those_of_the_yaml_files(monkeypatch: pytest.Mon
     assert FILE.read_text() == as_text(protocol_table()), "run docs/tools/published_protocol.py"
     for method, dataset in product(option_names("method"), list(option_names("dataset"))):
         composed = composed_settings(method, dataset)
-        bounds = {n: tuple(ends) for n, ends in composed.items() if n.startswith("bounds.")}
+        bounds = {n: tuple(ends) for n, ends in composed.items() if is_bounds(n)}
         assert published_settings(method, "", dataset) == {**composed, **bounds}
 
 
