@@ -46,6 +46,10 @@ CASES = {
     ("method=tagi_2024",): ("folds", "fixed", 151),
     ("method=deep_ensemble_2017",): ("authors", "free", 1),
     ("method=renyi_vi_2016",): ("authors", "fixed", 1),
+    ("method=renyi_vi_vrbound",): ("authors", "free", 1),
+    ("method=vprop_khan2018",): ("folds", "free", 151),
+    ("method=vprop_khan2018", "search.objective=per_point"): ("folds", "book", 151),
+    ("method=bbb_slang",): ("folds", "free", 151),
     ("method=vadam", "network.width=7"): ("folds", "free", 151),
     ("method=hmc", *PRECISIONS): ("none", "posterior", 1),
     ("method=map", "search=none", "training.epochs=7", *PRECISIONS): ("none", "posterior", 1),
@@ -62,8 +66,8 @@ def test_tracks_tunings_and_fits() -> None:
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
-    assert len(protocols["free"]) == 3
-    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 5
+    assert len(protocols["free"]) == 5
+    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 7
 
 
 OUR_HETEROSCEDASTIC = "bnnbench.likelihoods.heteroscedastic.Heteroscedastic"
