@@ -224,17 +224,30 @@ void scale_by_softplus(Step step) {
   }
 }
 
-// With the closed form of KL(Normal(loc, scale^2) || Normal(0, 1 / prior)). own: its weight.
-void bbb(Step step, Constants c) {
-  float *const *state = step.state;
-  const float *__restrict loc = state[0], *__restrict scale = step.scale;
+// Adds the gradients of the closed form of KL(Normal(loc, scale^2) || Normal(0, 1 / prior)) for the
+// weights from `first` to `end`.
+void add_divergence(Step step, float weight, float prior, Size first, Size end) {
+  const float *__restrict loc = step.state[0], *__restrict scale = step.scale;
   const float *__restrict slope = step.spare;
   float *__restrict of_loc = step.mean, *__restrict of_rho = step.second;
-  const float weight = c.own[0] * step.kl_weight / step.rows;
-  for (Size i = 0; i < step.n; ++i) {
-    of_loc[i] += weight * step.prior * loc[i];
-    const float of_scale = of_rho[i] + weight * (step.prior * scale[i] - 1 / scale[i]);
+  for (Size i = first; i < end; ++i) {
+    of_loc[i] += weight * prior * loc[i];
+    const float of_scale = of_rho[i] + weight * (prior * scale[i] - 1 / scale[i]);
     of_rho[i] = of_scale * slope[i];
+  }
+}
+
+// own: the weight of the divergence, and the prior precision of biases, 0 for that of the weights.
+void bbb(Step step, Constants c) {
+  float *const *state = step.state, *of_loc = step.mean, *of_rho = step.second;
+  const float weight = c.own[0] * step.kl_weight / step.rows;
+  const float of_bias = c.own[1] > 0 ? c.own[1] : step.prior;
+  Size first = 0;
+  for (const Layer &layer : step.layers) {
+    const Size end = first + layer.weights(), bias = end - layer.out;
+    add_divergence(step, weight, step.prior, first, bias);
+    add_divergence(step, weight, of_bias, bias, end);
+    first = end;
   }
   adam(step, c, of_loc, state[0], state[2], state[3]);
   adam(step, c, of_rho, state[1], state[4], state[5]);

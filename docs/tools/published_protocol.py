@@ -92,8 +92,10 @@ def searched_names(config: DictConfig) -> list[str]:
 
 def search_settings(config: DictConfig, free: Sequence[str]) -> dict[str, Any]:
     """Return the search bounds, and for a grid its values and the number of evaluations."""
-    sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
-    bounds: Any = OmegaConf.to_container(OmegaConf.merge(*(one or {} for one in sections)))
+    bounds: dict[str, Any] = {}
+    for group in ("dataset", "method"):
+        own = OmegaConf.select(config, f"{group}.protocol.bounds") or OmegaConf.create()
+        bounds |= OmegaConf.to_container(own, resolve=True)
     in_units: Any = OmegaConf.select(config, "method.protocol.bounds_original_units") or {}
     found = {f"bounds.{name}": ends for name, ends in bounds.items()}
     found |= {f"bounds_original_units.{n}": [*ends] for n, ends in in_units.items() if ends}

@@ -116,7 +116,7 @@ SETTINGS: dict[tuple[str | None, str | None], str] = {
     **{
         (f"{group}.protocol.{key}", "unknown"): f"+{group}.protocol.{key}=200"
         for group, keys in {
-            "method": ("search", "iterations", "width", "folds", "fixed", "epoch"),
+            "method": ("search", "iterations", "widths", "folds", "fixed", "epoch"),
             "dataset": ("search", "learning_rate"),
             "loss": ("epochs",),
         }.items()

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from bnnbench.checking.small_fits import HYPER, small_task, training_set
 from bnnbench.divergences.kl import KL, kl
-from bnnbench.methods.bbb import BBB
-from bnnbench.methods.shared.contract import Batch
+from bnnbench.methods.bbb import BBB, FLAT_PRECISION
+from bnnbench.methods.shared.contract import Batch, Posterior
 from bnnbench.methods.shared.records import TRACE_SAMPLES
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -60,6 +60,27 @@ def test_updates_match_autograd_and_torchs_adam() -> None:
         optimiser.step()
     torch.testing.assert_close(state["loc"][0], loc.detach())
     torch.testing.assert_close(state["rho"][0], rho.detach())
+
+
+def test_without_a_prior_on_biases_theirs_is_almost_flat() -> None:
+    """The network has layers 2 to 4 and 4 to 1."""
+    biases = torch.tensor([0] * 8 + [1] * 4 + [0] * 4 + [1]).bool()
+    state = {"loc": torch.linspace(-1, 1, 17).double()[None], "rho": torch.zeros(1, 17).double()}
+    counts, alive = torch.full((1, 1), 10.0).double(), torch.zeros(1, dtype=torch.bool)
+    posterior = Posterior(state, make_hyper(), MLP((2, 4, 1)), counts, alive)
+    method = BBB(label="b", divergence=KL(label="kl"), bias_prior=False)
+    precision = torch.where(biases, FLAT_PRECISION, LAMBDA).double()
+    loc, scale = method.moments(posterior)
+    expected = kl(loc, scale, torch.zeros_like(loc), precision.rsqrt()).sum(1)
+    torch.testing.assert_close(method.complexity(posterior, Streams([0], (0,))), expected)
+
+
+@pytest.mark.parametrize("init", ["fan_in", "zero"])
+def test_initial_means(init: str) -> None:
+    method = BBB(label="b", divergence=KL(label="kl"), weight_init=init)
+    state = method.init(linear_task(method, 1))
+    assert state["loc"].any().item() == (init != "zero")
+    assert state["rho"].unique().numel() == 1
 
 
 def test_complexity_is_the_divergence() -> None:

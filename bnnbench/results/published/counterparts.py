@@ -94,6 +94,7 @@ PRESETS: Mapping[str, str] = {
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"search.objective": "joint"} for name in (VADAM, BBVI)},
     VPROP: {"method.search_with": "vadam"},
+    SLANG: {"method.weight_init": "zero", "method.bias_prior": False},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
     DEEP_ENSEMBLE_2024: {"method.adversarial": False, "method.members": 5},
     TAGI: {"method.predicts_noise": False},

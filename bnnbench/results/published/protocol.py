@@ -45,7 +45,11 @@ METHOD_DEFAULTS: Mapping[str, Any] = {
 }
 """Settings of methods with variants: those of the published values."""
 
-OMITTED_DEFAULTS: Mapping[str, Any] = {"method.search_with": "vprop"}
+OMITTED_DEFAULTS: Mapping[str, Any] = {
+    "method.search_with": "vprop",
+    "method.weight_init": "fan_in",
+    "method.bias_prior": True,
+}
 """Values of settings that an identity leaves out if they are the default."""
 
 N_SPLITS, DATASET_N_SPLITS = 20, {"protein": 5}

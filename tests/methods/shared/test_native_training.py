@@ -65,6 +65,7 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "bbb with exponential weights": (BBB, {"divergence": KL, "minibatch_weights": "exponential"}),
     "bbb with a narrow initial posterior": (BBB, {"divergence": KL, "initial_precision": 1e8}),
     "bbb with a wide initial posterior": (BBB, {"divergence": KL, "initial_precision": 1e-3}),
+    "bbb without bias prior": (BBB, {"divergence": KL, "weight_init": "zero", "bias_prior": False}),
     "bbb of two outputs": (BBB, {"divergence": KL, "likelihood": BOTH, "initial_precision": 1e3}),
     "map": (MAP, {}),
     "deep_ensemble": (DeepEnsemble, {"members": 3}),

@@ -107,7 +107,8 @@ def test_the_value_with_the_most_similar_settings_is_used() -> None:
     run = row()
     default = counterpart(run, "rmse")
     assert default is not None and "BBVI" in default.source
-    slang = {"training.epochs": 120, "training.final_epochs": 120, "training.batch_size": 10}
+    slang = {"training.epochs": 120, "training.final_epochs": 120, "training.batch_size": 10,
+             "method.weight_init": "zero", "method.bias_prior": False}  # fmt: skip
     other = {**run, "settings": {**run["settings"], **slang}, "splits": 5}
     closest = counterpart(other, "rmse")
     assert closest is not None and "SLANG" in closest.source
@@ -141,7 +142,8 @@ def test_every_method_with_known_settings_is_published() -> None:
         ("dataset=yacht method=bbb_slang", SLANG, "", True),
         ("dataset=wine method=bbb_slang", SLANG, "", True),
         ("dataset=yacht method=bbb", SLANG, "epochs 40, batch size 32, learning rate 0.01, "
-         "test samples 100, samples 10", False),
+         "test samples 100, search objective per_point, samples 10, method.weight_init fan_in, "
+         "method.bias_prior true", False),
         ("dataset=yacht method=mc_dropout_gal2016", DROPOUT, "", True),
         ("dataset=protein method=mc_dropout_gal2016", DROPOUT, "", True),
         ("dataset=yacht method=mc_dropout_gal2016 training.final_epochs=40", DROPOUT,

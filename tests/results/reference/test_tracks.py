@@ -47,6 +47,10 @@ CASES = {
     ("method=deep_ensemble_2017",): ("authors", "free", 1),
     ("method=deep_ensemble_2017_softplus",): ("authors", "free", 1),
     ("method=renyi_vi_2016",): ("authors", "fixed", 1),
+    ("method=renyi_vi_vrbound",): ("authors", "free", 1),
+    ("method=vprop_khan2018",): ("folds", "free", 151),
+    ("method=vprop_khan2018", "search.objective=per_point"): ("folds", "book", 151),
+    ("method=bbb_slang",): ("folds", "free", 151),
     ("method=vadam", "network.width=7"): ("folds", "free", 151),
     ("method=mc_dropout_2018",): ("held_out", "free", 13),
     ("method=deep_ensemble_easyuq",): ("held_out", "free", 4),
@@ -67,7 +71,7 @@ def test_tracks_tunings_and_fits() -> None:
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
-    assert len(protocols["free"]) == 8
+    assert len(protocols["free"]) == 10
     assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 10
 
 
