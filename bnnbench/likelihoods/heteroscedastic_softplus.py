@@ -23,7 +23,7 @@ class HeteroscedasticSoftplus(Heteroscedastic):
 
     The minimum bounds the precision, so a squared error times the precision, squared again by Adam,
     does not overflow float32. Unlike that of `Heteroscedastic`, the derivative is zero in float32
-    for `o_2 < -89`, so that such a noise can no longer grow.
+    for `o_2 < -86`, so that such a noise can no longer grow.
     """
 
     identity_name = "bnnbench.likelihoods.heteroscedastic_softplus.HeteroscedasticSoftplus"

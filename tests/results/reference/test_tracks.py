@@ -72,7 +72,7 @@ def test_tracks_tunings_and_fits() -> None:
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
     assert len(protocols["free"]) == 10
-    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 10
+    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 12
 
 
 OUR_HETEROSCEDASTIC = "bnnbench.likelihoods.heteroscedastic.Heteroscedastic"
