@@ -6,14 +6,13 @@ The runs are those of `docs/results` and the reference results of the package. `
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 from run_to_run import with_run_to_run
-from stored_results import RESULTS, SCORES, table
+from stored_results import RESULTS, table
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import with_published
@@ -22,9 +21,6 @@ from bnnbench.suites.li_renyi.page import compare_with_published
 
 MAX_Z = 2
 """Published values within this many standard errors count as reproduced."""
-
-PAIRED = "paired_with_published"
-"""The table of differences of single splits, if a folder has one."""
 
 VALUES = ("ours", "stderr", "published", "published_stderr", "z")
 NUMBER = ("source", "dataset", "metric", "order")
@@ -50,8 +46,10 @@ def comparisons() -> pd.DataFrame:
         `better` or `worse`), and the columns of `with_run_to_run`.
     """
     folders = sorted(path.parent for path in RESULTS.rglob("results.csv"))
-    means = [_means(str(folder.relative_to(RESULTS))) for folder in folders]
-    rows = pd.concat([*means, _renyi_orders(), _reference()], ignore_index=True)
+    names = [str(folder.relative_to(RESULTS)) for folder in folders]
+    stored = {name: _by_metric(table(name)) for name in names}
+    means = [runs.assign(folder=name) for name, runs in {**stored, REFERENCE: _shipped()}.items()]
+    rows = pd.concat([*means, _renyi_orders()], ignore_index=True)
     rows = rows.assign(is_reference=rows["folder"] == REFERENCE)
     order = ["differences", "is_reference", "seed"]
     rows = rows[rows["z"].notna()].sort_values(order, kind="stable")
@@ -65,36 +63,24 @@ def comparisons() -> pd.DataFrame:
     return with_run_to_run(rows)
 
 
-def _means(folder: str) -> pd.DataFrame:
-    """Return the means of a folder, or its paired differences if single splits are published."""
-    if (RESULTS / folder / f"{PAIRED}.csv").exists():
-        return _paired(folder)
-    return _by_metric(table(folder)).assign(folder=folder)
-
-
 def _by_metric(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each run and metric with a published value."""
+    """Return a row for each run and metric with a published value.
+
+    Where single splits are published, z is the paired difference in its standard errors.
+    """
     rows = []
     for metric in (name.removesuffix("_z") for name in runs if name.endswith("_z")):
-        columns = {f"{metric}_{name}": name for name in ("mean", "source", "differs", *VALUES)}
+        names = ("mean", "source", "differs", "paired", "paired_stderr", *VALUES)
+        columns = {f"{metric}_{name}": name for name in names}
         own = runs[["seed", "method", "dataset", *runs.columns.intersection(list(columns))]]
         own = own.rename(columns=columns).rename(columns={"mean": "ours"})
+        if "paired" in own:
+            z = own["paired"] / own["paired_stderr"]
+            own["z"] = own["z"].where(own["z"].isna() | z.isna(), z)
         differs = own.pop("differs").astype("string").replace("", pd.NA)
         differences = differs.str.count(", ").add(1).where(differs.notna(), 0)
         rows.append(own.assign(metric=metric, order="", differences=differences))
     return pd.concat(rows) if rows else pd.DataFrame()
-
-
-def _paired(folder: str) -> pd.DataFrame:
-    """Return the means of a folder with the standard errors of paired differences."""
-    runs = table(folder, PAIRED)
-    rows = []
-    for metric in SCORES:
-        own = runs.rename(columns=lambda name, metric=metric: name.removeprefix(f"{metric}_"))
-        own = own.rename(columns={"theirs": "published"})
-        own = own.assign(metric=metric, order="", differences=0, seed=0, published_stderr=math.nan)
-        rows.append(own.assign(z=own["difference"] / own["stderr"], folder=folder))
-    return pd.concat(rows)[["folder", "differences", "seed", "method", *NUMBER, *VALUES]]
 
 
 def _renyi_orders() -> pd.DataFrame:
@@ -104,14 +90,14 @@ def _renyi_orders() -> pd.DataFrame:
     orders = pd.concat([stored.assign(folder="vr_uci"), shipped.assign(folder=REFERENCE)])
     orders = orders.rename(columns={"ours_stderr": "stderr"})
     orders["order"] = [f"order {order:g}" for order in orders["alpha"]]
-    names = {"source": "Li & Turner 2016", "method": "renyi_vi"}
-    return orders.assign(**names, differences=0, seed=0)
+    # Of the two readings of the number of hidden units, that of the paper counts.
+    differences = (orders["method"] != "renyi_vi_2016").astype(int)
+    return orders.assign(source="Li & Turner 2016", differences=differences, seed=0)
 
 
-def _reference() -> pd.DataFrame:
+def _shipped() -> pd.DataFrame:
     """Return the means of the reference results."""
-    runs = with_published(reference_runs(read_reference_results()))
-    return _by_metric(runs).assign(folder=REFERENCE)
+    return _by_metric(with_published(reference_runs(read_reference_results())))
 
 
 def compared() -> int:
