@@ -69,7 +69,7 @@ class FitSettings:
 
     def for_trial(self, values: Values) -> FitSettings:
         """Return the settings of the fits of a search evaluation."""
-        return replace(self.with_batch_size(values), method=self.method.searched_method)
+        return replace(self.with_batch_size(values), method=self.method.search_method)
 
 
 def fit_task(

@@ -368,7 +368,7 @@ class SplitPlan(HasSteps, HasPlan):
         """Estimate the seconds of a group of splits with minibatches of so many rows."""
         networks, searched = (
             max(method.gradients_per_epoch, getattr(method, "n_networks", 1))
-            for method in (self.method, self.method.searched_method)
+            for method in (self.method, self.method.search_method)
         )
         return group_seconds(
             self.network,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bnnbench.environment import set_variables
@@ -98,7 +98,6 @@ def run_search(
         files: the trial log of each split.
     """
     iterations = task.search.iterations
-    fitting = replace(task.fitting, method=task.fitting.method.search_method)
     histories = [TrialLog.read(file) for file in files]
     # All splits resume at the same iteration, in the same stack as in an uninterrupted run.
     start = min(min(len(history) for history in histories), iterations)
@@ -107,7 +106,9 @@ def run_search(
         started = time.perf_counter()
         values = _suggest(task, splits, [log.trials for log in logs], iteration)
         suggested = time.perf_counter()
-        scores = cross_validate(fitting, splits, folds, values, iteration, task.search.objective)
+        scores = cross_validate(
+            task.fitting, splits, folds, values, iteration, task.search.objective
+        )
         seconds = (time.perf_counter() - started) / len(splits)
         for log, value, fold in zip(logs, values, scores, strict=True):
             log.add(make_trial(value, fold, seconds, (suggested - started) / len(splits)))

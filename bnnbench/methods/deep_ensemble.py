@@ -53,7 +53,7 @@ class DeepEnsemble(MAP):
     variants = ({"adversarial": True}, {"weight_init": "glorot"})
 
     @property
-    def searched_method(self) -> DeepEnsemble:
+    def search_method(self) -> DeepEnsemble:
         return replace(self, members=self.searched_members or self.members)
 
     @property

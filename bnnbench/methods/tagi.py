@@ -20,6 +20,7 @@ from torch import Tensor
 
 from bnnbench.constraints import Between, Positive
 from bnnbench.cpp.library import has_native_code
+from bnnbench.identity import optional_identity
 from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
@@ -36,7 +37,7 @@ from bnnbench.native import conditioning
 from bnnbench.nn import MLP
 from bnnbench.portable_math import tensor_exp
 from bnnbench.random_streams import Streams
-from bnnbench.types import Hyper, Prediction
+from bnnbench.types import Hyper, Prediction, TrainingSet
 
 RESET_VARIANCE = 1e-5  # of a weight whose variance would be negative
 
@@ -65,6 +66,9 @@ class TAGI(Method):
             the reference program at commit 8c63560 has it on all layers.
         noise_gain: factor on the initial variance of the weights of the noise output, and on the
             variance with which their means are drawn.
+        with_replacement: whether an epoch of N rows visits N rows drawn with replacement, as in the
+            reference program, and not all rows in random order. That program also ends each epoch
+            with the rows after the last full minibatch.
         repeat_noise_gain: whether to multiply by `noise_gain` once more for each weight, as the
             reference program does, so that all but the first few are almost zero.
     """
@@ -80,10 +84,11 @@ class TAGI(Method):
     output_gain: Positive = 1.0
     noise_gain: Positive = 1.0
     repeat_noise_gain: bool = True
+    with_replacement: bool = optional_identity(False)
     is_stochastic: ClassVar[bool] = False
     portable_prediction = True
     native_code = ("_native_passes", ("_torch_passes",))
-    variants = ({"predicts_noise": True, "noise_gain": 0.1},)
+    variants = ({"predicts_noise": True, "noise_gain": 0.1}, {"with_replacement": True})
 
     @property
     def stack_splits(self) -> bool:
@@ -122,7 +127,8 @@ class TAGI(Method):
         limit, real = max_change(task.batch_size), task.data.real.split(task.batch_size, 1)
         for _ in range(task.epochs):
             before, layers = state, layers_of(task.mlp, (state["loc"], state["var"]))
-            rows = (part.split(task.batch_size, 1) for part in shuffled(task.data, task.streams))
+            visited = drawn if self.with_replacement else shuffled
+            rows = (part.split(task.batch_size, 1) for part in visited(task.data, task.streams))
             for inputs, targets, mask in zip(*rows, real, strict=True):
                 output, tape = forward(layers, inputs)
                 change = self._condition(output, targets, task.hyper)
@@ -147,8 +153,12 @@ class TAGI(Method):
         )
         for _ in range(task.epochs):
             before = {name: value.clone() for name, value in state.items()}
-            keys = task.streams.uniform(1, task.data.inputs.shape[1])[0]
-            native.run_pass(torch.argsort(keys, dim=1, stable=True))
+            if self.with_replacement:
+                order = drawn_rows(task.data, task.streams)
+            else:
+                keys = task.streams.uniform(1, task.data.inputs.shape[1])[0]
+                order = torch.argsort(keys, dim=1, stable=True)
+            native.run_pass(order)
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
         return state, alive
@@ -233,6 +243,19 @@ def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> Moment
     moments = zip(*(forward(layers, chunk)[0] for chunk in chunks), strict=True)
     means, variances = (torch.cat(moment, 1) for moment in moments)
     return means, variances
+
+
+def drawn_rows(data: TrainingSet, streams: Streams) -> Tensor:
+    """Return as many rows of every replica as there are, drawn with replacement, `[R, N]`."""
+    keys = streams.uniform(1, data.inputs.shape[1])[0].expand(data.replicas, -1).double()
+    return (keys * torch.tensor(data.counts, device=keys.device)[:, None]).long()
+
+
+def drawn(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
+    """Return inputs and targets of `drawn_rows`."""
+    rows = drawn_rows(data, streams)
+    inputs = data.inputs.gather(1, rows[:, :, None].expand_as(data.inputs))
+    return inputs, data.targets.gather(1, rows)
 
 
 def max_change(batch_size: int) -> float:

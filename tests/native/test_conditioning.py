@@ -156,6 +156,17 @@ def test_the_same_changes_are_limited(dtype: torch.dtype, predicts_noise: bool) 
     assert_same(ours, theirs)
 
 
+@pytest.mark.parametrize("counts", [[40], [41, 12, 40]])
+def test_rows_drawn_with_replacement(counts: list[int]) -> None:
+    one = problem(3, [7], counts, 10, False, torch.float64, 8)
+    one = replace(one, method=TAGI(label="t", with_replacement=True))
+    streams = Streams(list(range(len(counts))), one.data.groups)
+    rows = tagi.drawn_rows(one.data, streams)
+    assert all(0 <= row.min() and row.max() < n for row, n in zip(rows, counts, strict=True))
+    assert len(rows[0].unique()) < rows.shape[1]
+    assert_same(one.fit(True), one.fit(False))
+
+
 @pytest.mark.parametrize("repeat", [False, True])
 def test_initial_variances_that_underflow(repeat: bool) -> None:
     one = problem(4, [30], [50], 10, True, torch.float32, 2)

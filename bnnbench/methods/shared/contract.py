@@ -208,11 +208,6 @@ class Method(Checked, ABC):
         return False
 
     @property
-    def searched_method(self) -> Method:
-        """The method that a search fits and scores in place of this one, to save time."""
-        return self
-
-    @property
     def uses_batch_size(self) -> bool:
         """Whether `training.batch_size` affects a fit, as far as it is known."""
         compared = self.compared_settings

@@ -97,9 +97,14 @@ PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     SLANG: {"method.weight_init": "zero", "method.bias_prior": False},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
     DEEP_ENSEMBLE_2024: {"method.adversarial": False, "method.members": 5},
-    TAGI: {"method.predicts_noise": False},
-    TAGI_V: {"method.predicts_noise": True, "method.output_gain": 1.0, "method.noise_gain": 1.0},
-    TAGI_V_GAINS: {"method.predicts_noise": True},
+    TAGI: {"method.predicts_noise": False, "method.with_replacement": True},
+    TAGI_V: {
+        "method.predicts_noise": True,
+        "method.output_gain": 1.0,
+        "method.noise_gain": 1.0,
+        "method.with_replacement": True,
+    },
+    TAGI_V_GAINS: {"method.predicts_noise": True, "method.with_replacement": True},
     NGBOOST: {
         "method.estimator": "ngboost.NGBRegressor",
         "method.options.n_estimators": 2000,
