@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import yaml
 
 from bnnbench.config.compose import single_job
-from bnnbench.config.configs import find_options
+from bnnbench.config.configs import find_options, read_option
 from bnnbench.config.overrides import as_override
 from bnnbench.experiment.run_folder import RunFolder
 
@@ -35,6 +37,7 @@ def command_of(folder: RunFolder) -> str:
         name = config[group][key]
         if name in find_options(group):
             words.append(f"{group}={name}")
+    words += _swept(config)
     chosen = single_job(words).resolved()
     words += [
         f"{group}={config[group]['label']}"
@@ -42,6 +45,13 @@ def command_of(folder: RunFolder) -> str:
         if _label(config, group) != _label(chosen, group)
     ]
     return " ".join([*words, *_differences(config, single_job(words).resolved())])
+
+
+def _swept(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the values of the settings, not of groups, that the run's experiment sweeps over."""
+    for name in read_option("experiment", config["experiment"]["label"]).get("sweep", {}):
+        if "." in name:
+            yield as_override(name, reduce(getitem, name.split("."), config))
 
 
 def _label(config: Mapping[str, Any], group: str) -> str:
