@@ -98,7 +98,7 @@ def test_every_difference_has_causes_that_were_tried_and_no_cause_is_left_over()
     rows = comparisons()
     used = set()
     for run in rows[rows["verdict"] != "agrees"].to_dict("records"):
-        assert "(z " in explanation(run) or "seeds:" in explanation(run)
+        assert "(z " in explanation(run) or "seeds: " in explanation(run)
         used |= {tuple(cause.values()) for cause in causes(run)}
     known = table(".", "explanations").fillna("").astype(str)
     assert used == set(known.itertuples(index=False, name=None))

@@ -78,7 +78,8 @@ def _run_to_run(row: dict[str, Any]) -> Iterator[Tried]:
     """Yield the chance of the seed, if several seeds are stored."""
     if pd.notna(row["run_to_run"]):
         errors = format_z(row["run_to_run"])
-        text = f"{row['runs']:.0f} seeds: {errors} run-to-run errors"
+        mean = plus_minus(row["runs_mean"], row["runs_std"] / row["runs"] ** 0.5)
+        text = f"mean of {row['runs']:.0f} seeds: {mean} ({errors} run-to-run errors)"
         yield Tried(text, abs(row["run_to_run"]) <= MAX_Z)
 
 
@@ -103,7 +104,9 @@ def _score(row: dict[str, Any], cause: dict[str, str]) -> tuple[float, float]:
     folder, _, name = cause["table"].rpartition("/")
     runs = table(folder or ".", name)
     conditions = dict(part.split("=") for part in cause["where"].split())
-    conditions |= {n: row[n] for n in ("dataset", "metric") if n in runs}
+    if "alpha" in runs:
+        runs = runs.assign(order=[f"order {order:g}" for order in runs["alpha"]])
+    conditions |= {n: row[n] for n in ("dataset", "metric", "order") if n in runs}
     for column, value in conditions.items():
         runs = runs[runs[column].astype(str) == value]
     metric = row["metric"]
