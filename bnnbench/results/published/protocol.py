@@ -49,6 +49,7 @@ OMITTED_DEFAULTS: Mapping[str, Any] = {
     "method.search_with": "vprop",
     "method.weight_init": "fan_in",
     "method.bias_prior": True,
+    "method.searched_members": None,
 }
 """Values of settings that an identity leaves out if they are the default."""
 
