@@ -12,7 +12,7 @@ from support.tiny_runs import Planner, finished
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import available_inputs, build
-from bnnbench.experiment.folds import validation_parts
+from bnnbench.experiment.folds import rows_before, validation_parts
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SEARCH
@@ -37,6 +37,13 @@ def test_the_last_rows_of_each_training_part_are_held_out(tiny: Planner) -> None
         kept = int(0.8 * len(split.train))
         np.testing.assert_array_equal(rows, split.train[kept:])
         assert int(fitted) == kept
+
+
+@pytest.mark.parametrize(
+    ("fraction", "rows", "expected"), [(0.2, 277, 221), (0.8, 10, 2), (0.9, 10, 1), (0.5, 3, 1)]
+)
+def test_rounding_does_not_hold_out_another_row(fraction: float, rows: int, expected: int) -> None:
+    assert rows_before(fraction, rows) == expected
 
 
 def test_every_combination_has_one_fit_and_the_best_is_fitted(tiny: Planner) -> None:
