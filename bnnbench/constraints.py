@@ -76,8 +76,9 @@ def check_between(
         limit = "at most" if high_included else "less than"
         ends = [f" {edge} {low:g}"] if low > -math.inf else []
         ends += [f" {limit} {high:g}"] if high < math.inf else []
+        number = "finite number" if high == value == math.inf else "number"
         raise UserError(
-            f"{key} must be a number{' and'.join(ends)}, not {shorten(repr(value))}.", key
+            f"{key} must be a {number}{' and'.join(ends)}, not {shorten(repr(value))}.", key
         )
 
 
@@ -237,8 +238,9 @@ class ListOf:
         size = f"{self.minimum} or more values" if self.length is None else f"{self.length} values"
         count = len(value) if isinstance(value, tuple) else -1
         if count < 0 or (count < self.minimum if self.length is None else count != self.length):
+            given = list(value) if isinstance(value, tuple) else value
             raise UserError(
-                f"{key} must be a list of {size}, not {shorten(repr(value))}.", key, "not_a_list"
+                f"{key} must be a list of {size}, not {shorten(repr(given))}.", key, "not_a_list"
             )
         for one in value:
             self.each(key, one)

@@ -60,7 +60,8 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
     Args:
         method: an option of `bnnbench list method`.
         protocol: `auto` (by the number of rows), `book` or `trial`.
-        likelihood: `gaussian`, `heteroscedastic` or `heteroscedastic_softplus`.
+        likelihood: `gaussian`, `heteroscedastic` or `heteroscedastic_softplus`; by default that of
+            the method, which is `gaussian` for all but some presets.
         depth: number of hidden layers.
         width: units of each hidden layer, or a list with one number per layer.
         epochs: passes over the rows, in the search and in the final fit.
@@ -85,7 +86,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         method: str = "vadam",
         *,
         protocol: str = "auto",
-        likelihood: str = "gaussian",
+        likelihood: str | None = None,
         depth: int | None = None,
         width: int | list[int] | None = None,
         epochs: int | None = None,

@@ -110,6 +110,18 @@ def test_the_search_is_that_of_a_split(frame: pd.DataFrame, tmp_path: Path) -> N
         assert run.splits[f"hp.{name}"].item() == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, "heteroscedastic_softplus"), ("gaussian", "gaussian")],
+)
+def test_a_preset_keeps_its_likelihood(
+    frame: pd.DataFrame, given: str | None, expected: str
+) -> None:
+    estimator = BNNRegressor("deep_ensemble_2017_softplus", likelihood=given, epochs=1)
+    model = estimator.fit(frame[["a", "b"]], frame["y"]).model_
+    assert model.fitting.method.likelihood.label == expected
+
+
 def test_missing_values_become_the_training_mean(frame: pd.DataFrame) -> None:
     inputs = frame[["a", "b", "c"]]
     estimator = BNNRegressor("linear").fit(inputs.mask(inputs > 1.5), frame["y"])

@@ -180,6 +180,7 @@ def available_inputs(config: Config, engine: EngineSettings | None = None) -> Co
     """
     groups = deepcopy(config)
     dataset, method = (groups.get(name, {}).pop("protocol", {}) for name in ("dataset", "method"))
+    _add_grid(groups.get("search", {}), method)
     return {
         **groups,
         "device": pick_device(config["device"]["name"], engine or Local()),
@@ -191,6 +192,16 @@ def available_inputs(config: Config, engine: EngineSettings | None = None) -> Co
             **(method.get("fixed_original_units") or {}),
         },
     }
+
+
+def _add_grid(search: Config, protocol: Config) -> None:
+    """Add the lists of a method's protocol that the settings of a grid search do not mention.
+
+    `configs/search/grid.yaml` reads those of our hyper-parameters, not those of a user's method.
+    """
+    for lists, grid in (("values", "grid"), ("values_original_units", "grid_original_units")):
+        if isinstance(search.get(lists), dict):
+            search[lists] = {**(protocol.get(grid) or {}), **search[lists]}
 
 
 def build_run(job: Job, unused_allowed: bool = False) -> Run:

@@ -76,7 +76,7 @@ def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], coun
 
 def rows_before(fraction: float, rows: int) -> int:
     """Return how many rows precede the last fraction of them."""
-    return int((1 - fraction) * rows)
+    return int(round((1 - fraction) * rows, 6))  # (1 - 0.8) * 10 is 1.9999999999999996
 
 
 def validation_parts(

@@ -73,14 +73,14 @@ class Grid(Search):
     def for_method(self, names: Sequence[str], free: Sequence[str]) -> Self:
         """Keep the lists of the hyper-parameters that the method leaves open.
 
+        A preset may declare a precision that another likelihood does not have.
+
         Raises:
-            UserError: if a list is of another name.
+            UserError: if a list is of another name, unless it is a precision.
         """
-        precisions = [name for name in PRECISIONS if name in names]
+        any_units = [*dict.fromkeys((*PRECISIONS, *names, BATCH_SIZE))]
         kept: list[dict[str, tuple[float, ...]]] = []
-        for (key, lists), known in zip(
-            self._by_key(), ((*names, BATCH_SIZE), precisions), strict=True
-        ):
+        for (key, lists), known in zip(self._by_key(), (any_units, PRECISIONS), strict=True):
             declared = _declared(lists)
             for name in declared:
                 if name not in known:

@@ -8,7 +8,7 @@
 - `compare`: `published`, or `ours` if the run shows that the published score belongs to other data
 
 Whether a cause explains a score is not written down: it does if that run lies within two standard
-errors of the score with which it is compared.
+errors of the score with which it is compared, and the difference is at most half of ours.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Tried:
 
     Attributes:
         text: the cause with the score of the run, in Markdown.
-        explains: whether the score is within `MAX_Z` standard errors.
+        explains: whether the score is within `MAX_Z` standard errors, and the difference is at
+            most half of that between ours and the published score.
     """
 
     text: str
@@ -80,7 +81,7 @@ def _run_to_run(row: dict[str, Any]) -> Iterator[Tried]:
         errors = format_z(row["run_to_run"])
         mean = plus_minus(row["runs_mean"], row["runs_std"] / row["runs"] ** 0.5)
         text = f"mean of {row['runs']:.0f} seeds: {mean} ({errors} run-to-run errors)"
-        yield Tried(text, abs(row["run_to_run"]) <= MAX_Z)
+        yield Tried(text, bool(row["is_close"]))
 
 
 def _tried(row: dict[str, Any], cause: dict[str, str]) -> Tried:
@@ -92,7 +93,8 @@ def _tried(row: dict[str, Any], cause: dict[str, str]) -> Tried:
     path = f"{folder}/{name}.csv" if folder else f"{name}.csv"
     against = "" if prefix == "published" else " from ours"
     text = f"[{cause['cause']}]({path}): {plus_minus(mean, stderr)} (z {format_z(z)}{against})"
-    return Tried(text, abs(z) <= MAX_Z)
+    remaining = abs(mean - row[prefix]) / abs(row["ours"] - row["published"])
+    return Tried(text, abs(z) <= MAX_Z and remaining <= 0.5)
 
 
 def _score(row: dict[str, Any], cause: dict[str, str]) -> tuple[float, float]:

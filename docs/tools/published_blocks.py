@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from causes import explanation
 from page_blocks import to_markdown, with_error
-from published_scores import MAX_Z, comparisons
+from published_scores import comparisons
 
 from bnnbench.report.blocks import format_z, plus_minus, with_std
 from bnnbench.results.metrics import BY_KEY
@@ -17,14 +17,14 @@ from bnnbench.results.metrics import BY_KEY
 def publications() -> str:
     """Return the number of scores with each verdict by publication."""
     rows = comparisons()
-    rows = rows.assign(seeds=rows["runs"].notna(), close=rows["run_to_run"].abs() <= MAX_Z)
+    rows = rows.assign(seeds=rows["runs"].notna(), close=rows["is_close"].eq(True))
     names = {"agrees": "agree", "better": "ours better", "worse": "ours worse", "all": "compared"}
     counts = pd.crosstab(rows["publication"], rows["verdict"], margins=True, margins_name="all")
     counts = counts[[*names]].rename(columns=names)
     sums = rows.groupby("publication")[["seeds", "close"]].sum()
     sums.loc["all"] = sums.sum()
     sums = sums.rename(
-        columns={"seeds": "several seeds stored", "close": "within two run-to-run errors"}
+        columns={"seeds": "several seeds stored", "close": "of these within the run-to-run error"}
     )
     counts = counts.join(sums).rename_axis(index="publication", columns=None)
     return to_markdown(counts.reset_index())
@@ -62,6 +62,7 @@ def run_to_run() -> str:
                 "seeds, ours": f"{run['runs']:.0f}",
                 "seeds, theirs": f"{run['published_runs']:.0f}",
                 "run-to-run errors": format_z(run["run_to_run"]),
+                "within 95 %": "yes" if run["is_close"] else "no",
                 "z": format_z(run["z"]),
             }
             for run in rows.to_dict("records")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from stored_results import RESULTS, table
 
 MIN_RUNS = 3
@@ -28,29 +29,32 @@ def with_run_to_run(rows: pd.DataFrame) -> pd.DataFrame:
         rows: of `published_scores.comparisons`.
 
     Returns:
-        Them with `runs` (K), `runs_mean`, `runs_std` (s), `published_runs` (M) and `run_to_run`,
-        our mean over seeds minus the published one in units of that error. Missing where fewer
-        than `MIN_RUNS` seeds are stored.
+        Them with `runs` (K), `runs_mean`, `runs_std` (s), `published_runs` (M), `run_to_run`, our
+        mean over seeds minus the published one in units of that error, and `is_close`, whether it
+        is within the 95 % limit of Student's t, with Welch's degrees of freedom, or K - 1 if
+        `M = 1`. Missing where fewer than `MIN_RUNS` seeds are stored.
     """
     found = pd.DataFrame([_run_to_run(row) for row in rows.to_dict("records")], rows.index)
     return rows.join(found)
 
 
-def _run_to_run(row: dict[str, Any]) -> dict[str, float]:
-    names = ("runs", "runs_mean", "runs_std", "published_runs", "run_to_run")
+def _run_to_run(row: dict[str, Any]) -> dict[str, Any]:
+    names = ("runs", "runs_mean", "runs_std", "published_runs", "run_to_run", "is_close")
     ours = _our_seeds(row)
     if len(ours) < MIN_RUNS:
         return dict.fromkeys(names, np.nan)
     theirs = _their_seeds(row)
-    std = ours.std(ddof=1)
+    std, mean = ours.std(ddof=1), ours.mean()
+    own, dof = std**2 / len(ours), len(ours) - 1
     if len(theirs):
-        variance = theirs.var(ddof=1) / len(theirs)
+        other = theirs.var(ddof=1) / len(theirs)
+        dof = (own + other) ** 2 / (own**2 / dof + other**2 / (len(theirs) - 1))
     else:
-        variance = std**2 + _rounding(row["published"]) ** 2
-    error = np.sqrt(std**2 / len(ours) + variance)
-    published_runs, mean = max(1, len(theirs)), ours.mean()
-    difference = (mean - row["published"]) / error
-    return dict(zip(names, (len(ours), mean, std, published_runs, difference), strict=True))
+        other = std**2 + _rounding(row["published"]) ** 2
+    difference = (mean - row["published"]) / np.sqrt(own + other)
+    is_close = abs(difference) <= stats.t.ppf(0.975, dof)
+    values = len(ours), mean, std, max(1, len(theirs)), difference, is_close
+    return dict(zip(names, values, strict=True))
 
 
 def _our_seeds(row: dict[str, Any]) -> np.ndarray:

@@ -11,8 +11,8 @@ from support.config import compose
 from support.tiny_runs import Planner, finished
 from support.user_errors import raises_user_error
 
-from bnnbench.config.assemble import build
-from bnnbench.experiment.folds import validation_parts
+from bnnbench.config.assemble import available_inputs, build
+from bnnbench.experiment.folds import rows_before, validation_parts
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SEARCH
@@ -37,6 +37,13 @@ def test_the_last_rows_of_each_training_part_are_held_out(tiny: Planner) -> None
         kept = int(0.8 * len(split.train))
         np.testing.assert_array_equal(rows, split.train[kept:])
         assert int(fitted) == kept
+
+
+@pytest.mark.parametrize(
+    ("fraction", "rows", "expected"), [(0.2, 277, 221), (0.8, 10, 2), (0.9, 10, 1), (0.5, 3, 1)]
+)
+def test_rounding_does_not_hold_out_another_row(fraction: float, rows: int, expected: int) -> None:
+    assert rows_before(fraction, rows) == expected
 
 
 def test_every_combination_has_one_fit_and_the_best_is_fitted(tiny: Planner) -> None:
@@ -90,6 +97,7 @@ def test_a_search_may_fit_fewer_members_than_the_final_ensemble(tiny: Planner) -
     [
         ("search.values.drop=[1]", "search.values.drop", "unknown"),
         ("method=mc_dropout search.values.dropout=[1.5]", "method.dropout", None),
+        ("+method.protocol.grid.drop=[1]", "search.values.drop", "unknown"),
         ("method=pbp search.values.batch_size=[1]", "search.values.batch_size", "no_effect"),
         ("search.held_out_fraction=0.999", "search.held_out_fraction", "too_large"),
     ],
@@ -100,6 +108,34 @@ def test_a_grid_that_cannot_be_searched_is_refused(
     given = [f"+{w}" if w.startswith("search.values.drop=") else w for w in words.split()]
     with raises_user_error(setting, code):
         tiny("search=grid", *given)
+
+
+@pytest.mark.parametrize(
+    ("words", "tried"),
+    [
+        # `ratio` stands for a hyper-parameter of a user's method, which grid.yaml does not name
+        ("method.protocol.grid.ratio=[0.1,0.2]", {"ratio": [0.1, 0.2]}),
+        ("method.protocol.grid.ratio=[0.1] +search.values.ratio=[0.3]", {"ratio": [0.3]}),
+        ("method.protocol.grid.dropout=[0.1]", {"dropout": [0.1]}),
+        ("method.protocol.grid.dropout=[0.1] search.values.dropout=null", {}),
+    ],
+)
+def test_a_method_declares_the_grid_of_any_hyper_parameter(
+    words: str, tried: dict[str, list[float]]
+) -> None:
+    config = compose("method=mc_dropout", "search=grid", *f"+{words}".split())
+    values = available_inputs(config)["search"]["values"]
+    assert {name: found for name, found in values.items() if found is not None} == tried
+
+
+@pytest.mark.parametrize("method", ["bbb", "bbb_slang"])
+def test_a_grid_has_the_objective_of_the_method(method: str) -> None:
+    grid, default = (
+        build(compose(f"method={method}", "dataset=yacht", f"search={search}")).experiment
+        for search in ("grid", "bayesian_optimisation")
+    )
+    assert isinstance(grid, SplitExperiment) and isinstance(default, SplitExperiment)
+    assert grid.search.objective == default.search.objective
 
 
 def test_the_last_rows_of_a_table_with_groups_are_not_held_out(tiny: Planner) -> None:

@@ -162,7 +162,7 @@ def test_rows_drawn_with_replacement(counts: list[int]) -> None:
     one = replace(one, method=TAGI(label="t", with_replacement=True))
     streams = Streams(list(range(len(counts))), one.data.groups)
     rows = tagi.drawn_rows(one.data, streams)
-    assert all(0 <= row.min() and row.max() < n for row, n in zip(rows, counts, strict=True))
+    assert all(row.min() >= 0 and row.max() < n for row, n in zip(rows, counts, strict=True))
     assert len(rows[0].unique()) < rows.shape[1]
     assert_same(one.fit(True), one.fit(False))
 

@@ -96,6 +96,13 @@ def test_lists_of_unknown_names_are_refused(group: str, name: str) -> None:
         grid.for_method(NAMES, NAMES)
 
 
+@pytest.mark.parametrize("group", ["values", "values_original_units"])
+def test_a_precision_that_the_likelihood_lacks_is_not_searched(group: str) -> None:
+    grid = Grid(label="grid", **{group: {NOISE: [1, 2]}})  # type: ignore[arg-type]
+    grid = grid.for_method((PRIOR,), (PRIOR,))
+    assert (grid.iterations, grid.values, grid.values_original_units) == (3, {}, {})
+
+
 def test_a_hyper_parameter_without_values_and_bounds_is_refused() -> None:
     with raises_user_error(f"method.{DROPOUT}", "no_bounds"):
         Grid(label="grid").dimension(DROPOUT, BOUNDS, {})

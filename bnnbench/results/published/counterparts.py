@@ -96,7 +96,13 @@ PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     VPROP: {"method.search_with": "vadam"},
     SLANG: {"method.weight_init": "zero", "method.bias_prior": False},
     DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
-    DEEP_ENSEMBLE_2024: {"method.adversarial": False, "method.members": 5},
+    DROPOUT_2018: {"method.weight_init": "glorot", "method.bias_prior": False},
+    DEEP_ENSEMBLE_2024: {
+        "method.adversarial": False,
+        "method.members": 5,
+        "method.searched_members": 1,
+        "method.weight_init": "glorot",
+    },
     TAGI: {"method.predicts_noise": False, "method.with_replacement": True},
     TAGI_V: {
         "method.predicts_noise": True,

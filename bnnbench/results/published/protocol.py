@@ -49,6 +49,7 @@ OMITTED_DEFAULTS: Mapping[str, Any] = {
     "method.search_with": "vprop",
     "method.weight_init": "fan_in",
     "method.bias_prior": True,
+    "method.searched_members": None,
 }
 """Values of settings that an identity leaves out if they are the default."""
 
@@ -178,6 +179,9 @@ def settings_differing_from(
     different = {
         n: settings.get(n, ABSENT) for n in expected if not matches(settings.get(n), expected[n])
     }
+    if "search" not in different:  # the same search, but of further settings or in other units
+        own = {name: value for name, value in settings.items() if is_bounds(name)}
+        different |= {name: value for name, value in own.items() if name not in search_bounds(run)}
     # `final_epochs` equal to `epochs`, and settings of another search, add no information.
     repeated = different.get("training.final_epochs") == different.get("training.epochs")
     return {

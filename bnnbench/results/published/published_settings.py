@@ -90,5 +90,6 @@ def with_components(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 def matches(value: Any, expected: Any) -> bool:
     """Return whether a value equals the expected one up to rounding; `[50]` equals `50`."""
     if isinstance(expected, tuple):
-        return bool(value) and all(map(math.isclose, value, expected))
+        same_length = bool(value) and len(value) == len(expected)
+        return same_length and all(map(math.isclose, value, expected))
     return bool((value[0] if isinstance(value, tuple) and len(value) == 1 else value) == expected)

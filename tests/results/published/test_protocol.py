@@ -102,6 +102,10 @@ def test_the_default_configuration_follows_the_protocol(
         ({"search__objective": "joint"}, "search objective joint"),
         ({"bounds.noise_precision": [1, 1000]}, "bounds of noise precision 1/1000"),
         ({"bounds.noise_precision": [1, 148.4131591025766]}, ""),
+        (
+            {"bounds_original_units.noise_precision": [1, 2]},
+            "bounds of noise precision in original units 1/2",
+        ),
         ({"method__minibatch_weights": "exponential"}, "method.minibatch_weights exponential"),
         ({"method__noise": "gaussian"}, "method.noise gaussian"),
         ({"method__noise_precision": 2.5}, "noise precision 2.5"),
@@ -111,6 +115,20 @@ def test_the_default_configuration_follows_the_protocol(
 )
 def test_differences_are_described(settings: dict[str, Any], expected: str) -> None:
     assert ", ".join(protocol_differences(run(settings=settings))) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"search.values.batch_size": [16]}, "tried batch sizes 16"),
+        ({"search.values.noise_precision": [3]}, "tried noise precisions 3"),
+        ({"search.values.dropout": [0.005, 0.01]}, "tried dropout 0.005/0.01"),
+        ({"search.values.dropout": [0.005, 0.01, 0.05, 0.1]}, ""),
+    ],
+)
+def test_the_values_of_a_grid_are_compared(settings: dict[str, Any], expected: str) -> None:
+    own = run(method="mc_dropout_2018", settings=settings)
+    assert ", ".join(protocol_differences(own)) == expected
 
 
 def test_search_bounds_depend_on_the_data_set() -> None:
