@@ -108,7 +108,8 @@ def _score(row: dict[str, Any], cause: dict[str, str]) -> tuple[float, float]:
     conditions = dict(part.split("=") for part in cause["where"].split())
     if "alpha" in runs:
         runs = runs.assign(order=[f"order {order:g}" for order in runs["alpha"]])
-    conditions |= {n: row[n] for n in ("dataset", "metric", "order") if n in runs}
+        conditions["order"] = row["order"]
+    conditions |= {n: row[n] for n in ("dataset", "metric") if n in runs}
     for column, value in conditions.items():
         runs = runs[runs[column].astype(str) == value]
     metric = row["metric"]

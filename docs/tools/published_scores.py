@@ -48,7 +48,7 @@ def comparisons() -> pd.DataFrame:
     folders = sorted(path.parent for path in RESULTS.rglob("results.csv"))
     names = [str(folder.relative_to(RESULTS)) for folder in folders]
     stored = {name: _by_metric(table(name)) for name in names}
-    means = [runs.assign(folder=name) for name, runs in {**stored, REFERENCE: _shipped()}.items()]
+    means = [runs.assign(folder=name) for name, runs in {**stored, REFERENCE: shipped()}.items()]
     rows = pd.concat([*means, _renyi_orders()], ignore_index=True)
     rows = rows.assign(is_reference=rows["folder"] == REFERENCE)
     order = ["differences", "is_reference", "seed"]
@@ -96,7 +96,7 @@ def _renyi_orders() -> pd.DataFrame:
     return orders.assign(source="Li & Turner 2016", differences=differences, seed=0)
 
 
-def _shipped() -> pd.DataFrame:
+def shipped() -> pd.DataFrame:
     """Return the means of the reference results."""
     return _by_metric(with_published(reference_runs(read_reference_results())))
 
