@@ -473,6 +473,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "modern_wgboost": partial(paired_with_wgboost, "modern_uci", "log_likelihood"),
     "tagi_comparison": partial(comparison, "tagi"),
     "ngboost": partial(comparison, "ngboost"),
+    "ngboost_trees": partial(comparison, "ngboost_trees"),
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,7 @@ def paired_scores() -> str:
     A counterpart has the settings of the run, or unknown ones. Of several runs of a method, the one
     in `docs/results` is shown, then the one in the reference results.
     """
-    rows = pd.DataFrame(_stored_pairs()).drop_duplicates(["dataset", "method", "source"])
+    rows = _pairs()
     metrics = [metric for metric in METRICS if f"{metric.key}_difference" in rows]
     rows = rows.sort_values(["source", "method", "dataset"])
     cells = [
@@ -39,6 +40,26 @@ def paired_scores() -> str:
         for pair in rows.to_dict("records")
     ]
     return pd.DataFrame(cells).to_markdown(index=False, disable_numparse=True)
+
+
+def pairs_within(errors: float, source: str) -> str:
+    """Return `8 of 10`: differences with equal settings within so many standard errors of zero.
+
+    Args:
+        errors: standard errors of the paired difference.
+        source: the first words of the published name, such as `Gal 2018`.
+    """
+    rows = _pairs().query("settings == 'same'")
+    rows = rows[rows["source"].str.startswith(source)]
+    names = [m.key for m in METRICS if f"{m.key}_difference" in rows]
+    z = pd.concat([rows[f"{n}_difference"] / rows[f"{n}_stderr"] for n in names]).dropna()
+    return f"{(z.abs() <= errors).sum()} of {len(z)}"
+
+
+@cache
+def _pairs() -> pd.DataFrame:
+    """Return the first pair of every data set, method and source."""
+    return pd.DataFrame(_stored_pairs()).drop_duplicates(["dataset", "method", "source"])
 
 
 def _cell(pair: dict[Any, Any], metric: Metric) -> str:

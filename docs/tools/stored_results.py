@@ -207,9 +207,17 @@ def paired_within(errors: float) -> int:
     )
 
 
-def renyi_within(errors: float) -> int:
-    """Return how many scores of Rényi's bound lie within so many standard errors."""
-    return int((table("vr_uci", "renyi_orders")["z"].abs() <= errors).sum())
+def renyi_within(errors: float, method: str, *datasets: str) -> str:
+    """Return `8 of 10`: scores of Rényi's bound within so many standard errors.
+
+    Args:
+        errors: in combined standard errors.
+        method: the preset.
+        datasets: all if none is given.
+    """
+    rows = table("vr_uci", "renyi_orders").query("method == @method and z == z")
+    rows = rows[rows["dataset"].isin(datasets or rows["dataset"])]
+    return f"{(rows['z'].abs() <= errors).sum()} of {len(rows)}"
 
 
 def published_within(folder: str, errors: float) -> str:

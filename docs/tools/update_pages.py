@@ -23,6 +23,7 @@ import pandas as pd
 import published_blocks
 import sprinkler_runs
 from downstream import repetitions
+from paired_scores import pairs_within
 from peers import peer_ratios
 from published_scores import compared, verdicts, with_seeds, within_run_to_run, z_spread
 from scores import share_in_band
@@ -35,6 +36,7 @@ BLOCKS = page_blocks.BLOCKS | published_blocks.BLOCKS | image_runs.BLOCKS | spri
 
 INLINE = VALUES | {
     "compared": compared,
+    "pairs_within": pairs_within,
     "verdicts": verdicts,
     "with_seeds": with_seeds,
     "within_run_to_run": within_run_to_run,
