@@ -81,7 +81,8 @@ def _run_to_run(row: dict[str, Any]) -> Iterator[Tried]:
         errors = format_z(row["run_to_run"])
         mean = plus_minus(row["runs_mean"], row["runs_std"] / row["runs"] ** 0.5)
         text = f"mean of {row['runs']:.0f} seeds: {mean} ({errors} run-to-run errors)"
-        yield Tried(text, bool(row["is_close"]))
+        close = bool(row["is_close"]) and _remaining(row, row["runs_mean"], "published") <= 0.5
+        yield Tried(text, close)
 
 
 def _tried(row: dict[str, Any], cause: dict[str, str]) -> Tried:
@@ -93,8 +94,12 @@ def _tried(row: dict[str, Any], cause: dict[str, str]) -> Tried:
     path = f"{folder}/{name}.csv" if folder else f"{name}.csv"
     against = "" if prefix == "published" else " from ours"
     text = f"[{cause['cause']}]({path}): {plus_minus(mean, stderr)} (z {format_z(z)}{against})"
-    remaining = abs(mean - row[prefix]) / abs(row["ours"] - row["published"])
-    return Tried(text, abs(z) <= MAX_Z and remaining <= 0.5)
+    return Tried(text, abs(z) <= MAX_Z and _remaining(row, mean, prefix) <= 0.5)
+
+
+def _remaining(row: dict[str, Any], mean: float, compared: str) -> float:
+    """Return the difference of a mean from `ours` or `published`, as a fraction of ours."""
+    return abs(mean - row[compared]) / abs(row["ours"] - row["published"])
 
 
 def _score(row: dict[str, Any], cause: dict[str, str]) -> tuple[float, float]:

@@ -62,7 +62,7 @@ def run_to_run() -> str:
                 "seeds, ours": f"{run['runs']:.0f}",
                 "seeds, theirs": f"{run['published_runs']:.0f}",
                 "run-to-run errors": format_z(run["run_to_run"]),
-                "within 95 %": "yes" if run["is_close"] else "no",
+                "limit": f"{run['limit']:.1f}",
                 "z": format_z(run["z"]),
             }
             for run in rows.to_dict("records")

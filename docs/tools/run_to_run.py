@@ -30,16 +30,16 @@ def with_run_to_run(rows: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Them with `runs` (K), `runs_mean`, `runs_std` (s), `published_runs` (M), `run_to_run`, our
-        mean over seeds minus the published one in units of that error, and `is_close`, whether it
-        is within the 95 % limit of Student's t, with Welch's degrees of freedom, or K - 1 if
-        `M = 1`. Missing where fewer than `MIN_RUNS` seeds are stored.
+        mean over seeds minus the published one in units of that error, `limit`, the 95 % limit of
+        Student's t with Welch's degrees of freedom, or K - 1 if `M = 1`, and `is_close`, whether
+        the difference is within this limit. Missing where fewer than `MIN_RUNS` seeds are stored.
     """
     found = pd.DataFrame([_run_to_run(row) for row in rows.to_dict("records")], rows.index)
     return rows.join(found)
 
 
 def _run_to_run(row: dict[str, Any]) -> dict[str, Any]:
-    names = ("runs", "runs_mean", "runs_std", "published_runs", "run_to_run", "is_close")
+    names = ("runs", "runs_mean", "runs_std", "published_runs", "run_to_run", "limit", "is_close")
     ours = _our_seeds(row)
     if len(ours) < MIN_RUNS:
         return dict.fromkeys(names, np.nan)
@@ -52,8 +52,9 @@ def _run_to_run(row: dict[str, Any]) -> dict[str, Any]:
     else:
         other = std**2 + _rounding(row["published"]) ** 2
     difference = (mean - row["published"]) / np.sqrt(own + other)
-    is_close = abs(difference) <= stats.t.ppf(0.975, dof)
-    values = len(ours), mean, std, max(1, len(theirs)), difference, is_close
+    limit = stats.t.ppf(0.975, dof)
+    seeds = len(ours), mean, std, max(1, len(theirs))
+    values = *seeds, difference, limit, abs(difference) <= limit
     return dict(zip(names, values, strict=True))
 
 

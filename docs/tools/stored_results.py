@@ -153,6 +153,12 @@ def published(folder: str, dataset: str, method: str, metric: str = "rmse") -> s
     return plus_minus(run[f"{metric}_published"], run[f"{metric}_published_stderr"])
 
 
+def mean_over_seeds(folder: str, dataset: str, method: str, metric: str = "rmse") -> str:
+    """Return the mean over seeds and its standard error."""
+    means = table(folder).query("dataset == @dataset and method == @method")[f"{metric}_mean"]
+    return plus_minus(means.mean(), means.sem())
+
+
 def distance(dataset: str, method: str, column: str = "w1") -> str:
     """Return the mean distance of a method to the HMC chains over splits."""
     rows = table("gold_standard", "distances")
@@ -253,7 +259,7 @@ VALUES = {
     function.__name__: function
     for function in (
         minutes, takes, book_hours, score, published,
-        distance, converged, count, pbp_authors, paired_within, renyi_within,
+        mean_over_seeds, distance, converged, count, pbp_authors, paired_within, renyi_within,
         published_within, detectable, verdict_counts,
     )
 } | {"len": len, "table": table, "reference": read_reference_results}  # fmt: skip
