@@ -62,10 +62,10 @@ def _label(config: Mapping[str, Any], group: str) -> str:
 def _differences(
     config: Mapping[str, Any], chosen: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[str]:
-    """Yield an override for each setting that differs."""
+    """Yield an override for each setting that differs; those that no longer exist are left out."""
     for key, value in config.items():
         name, other = f"{prefix}{key}", chosen.get(key)
-        if name in OF_MACHINE or name in GROUPS:
+        if name in OF_MACHINE or key not in chosen:
             continue
         if isinstance(value, Mapping) and isinstance(other, Mapping):
             yield from _differences(value, other, f"{name}.")
