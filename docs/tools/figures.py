@@ -61,17 +61,18 @@ def agreement() -> Figure:
     scale = scale.where(rows["metric"] == "rmse", 1.0)
     relative = rows[["published", "ours", "published_stderr", "stderr"]].div(scale, axis=0)
     for axes, metric in zip(panels, SCORES, strict=True):
-        own = relative[rows["metric"] == metric]
+        own = relative[rows["metric"].str.startswith(metric)]
         low, high = own["published"].min(), own["published"].max()
         margin = 0.08 * (high - low)
         low, high = low - margin, high + margin
         axes.plot([low, high], [low, high], color="grey", linewidth=0.8, zorder=0)
-        for colour, (source, group) in zip(PALETTE, rows.groupby("publication"), strict=False):
+        for k, (source, group) in enumerate(rows.groupby("publication")):
             points = own.loc[own.index.intersection(group.index)]
             inside = points["ours"].between(low, high)
             x, y, x_error, y_error = points[inside].to_numpy().T
+            colour, marker = PALETTE[k % len(PALETTE)], "osD"[k // len(PALETTE)]
             kwargs = {"markersize": 4, "color": colour}
-            axes.errorbar(x, y, y_error, x_error, "o", elinewidth=0.8, label=source, **kwargs)
+            axes.errorbar(x, y, y_error, x_error, marker, elinewidth=0.8, label=source, **kwargs)
             outside = points[~inside].clip(low + margin / 4, high - margin / 4)
             axes.scatter(
                 *outside[["published", "ours"]].to_numpy().T, 16, colour, marker="^", zorder=3
