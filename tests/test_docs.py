@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -21,11 +22,12 @@ from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from PIL import Image
-from support.config import compose
+from support.config import compose, job_overrides
 from support.runs import make_run
 
 import bnnbench
 from bnnbench.config.assemble import build
+from bnnbench.config.overrides import prepare_overrides
 from bnnbench.experiment.answer_tables import CURVES, Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
@@ -103,6 +105,17 @@ def test_every_difference_has_causes_that_were_tried_and_no_cause_is_left_over()
         used |= {tuple(cause.values()) for cause in causes(run)}
     known = table(".", "explanations").fillna("").astype(str)
     assert used == set(known.itertuples(index=False, name=None))
+
+
+def test_the_commands_that_repeat_seeds_are_valid_sweeps() -> None:
+    page = (DOCS / "results" / "published_scores.md").read_text()
+    commands = re.findall(r"^bnnbench run -m (.*)$", page, re.M)
+    assert len(commands) == 3
+    for command in commands:
+        jobs = job_overrides(*prepare_overrides(command.split(), sweep=True))
+        seeds = Counter(word for job in jobs for word in job if word.startswith("seed="))
+        assert len(seeds) == 5 and len(set(seeds.values())) == 1
+        assert build(compose(*jobs[0])).record.metadata["experiment"].endswith("seeds")
 
 
 @pytest.mark.usefixtures("tools")
