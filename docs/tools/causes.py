@@ -19,13 +19,11 @@ from functools import cache
 from typing import Any
 
 import pandas as pd
+from published_scores import MAX_Z
 from stored_results import table
 
 from bnnbench.report.blocks import format_z, plus_minus
 from bnnbench.results.published.counterparts import z_score
-
-MAX_Z = 2
-"""Scores within this many standard errors agree."""
 
 ROW = ("method", "dataset", "metric")
 """Columns that say for which scores a cause was tried."""
@@ -90,10 +88,9 @@ def _tried(row: dict[str, Any], cause: dict[str, str]) -> Tried:
     prefix = "published" if cause["compare"] == "published" else "ours"
     error = row["published_stderr"] if prefix == "published" else row["stderr"]
     z = z_score(mean, stderr, row[prefix], error)
-    folder, _, name = cause["table"].rpartition("/")
-    path = f"{folder}/{name}.csv" if folder else f"{name}.csv"
     against = "" if prefix == "published" else " from ours"
-    text = f"[{cause['cause']}]({path}): {plus_minus(mean, stderr)} (z {format_z(z)}{against})"
+    link = f"[{cause['cause']}]({cause['table']}.csv)"
+    text = f"{link}: {plus_minus(mean, stderr)} (z {format_z(z)}{against})"
     return Tried(text, abs(z) <= MAX_Z and _remaining(row, mean, prefix) <= 0.5)
 
 
@@ -108,8 +105,7 @@ def _score(row: dict[str, Any], cause: dict[str, str]) -> tuple[float, float]:
     Raises:
         ValueError: if there is not exactly one.
     """
-    folder, _, name = cause["table"].rpartition("/")
-    runs = table(folder or ".", name)
+    runs = table(".", cause["table"])
     conditions = dict(part.split("=") for part in cause["where"].split())
     if "alpha" in runs:
         runs = runs.assign(order=[f"order {order:g}" for order in runs["alpha"]])

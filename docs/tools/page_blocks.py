@@ -20,6 +20,7 @@ from stored_results import (
     converged_runs,
     ensembles,
     one_run_each,
+    reference_results,
     scored,
     splits,
     stored_runs,
@@ -39,7 +40,6 @@ from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.published_settings import published_settings
-from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.tracks import TRACKS
 
 SMALL_MEAN = 0.2
@@ -426,7 +426,7 @@ def run_path() -> str:
 
 def reference_tracks() -> str:
     """Return the tracks of the reference results."""
-    counts = read_reference_results().runs["track"].value_counts()
+    counts = reference_results().runs["track"].value_counts()
     rows = [
         {"track": f"`{name}`", "runs": str(counts.get(name, 0)), "protocol": text}
         for name, text in TRACKS.items()
@@ -436,7 +436,7 @@ def reference_tracks() -> str:
 
 def reference_cells() -> str:
     """Return the number of splits of every method on every data set in the reference results."""
-    cells = cells_of(read_reference_results()).table
+    cells = cells_of(reference_results()).table
     return to_markdown(cells.rename_axis(index="method", columns=None).reset_index())
 
 

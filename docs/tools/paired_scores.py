@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 import pandas as pd
-from stored_results import RESULTS, splits, table
+from stored_results import RESULTS, folders, reference_results, splits, table
 
 from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.results.metrics import METRICS, Metric
 from bnnbench.results.published.comparison import paired_row, with_published
 from bnnbench.results.published.values import published_splits, published_values
-from bnnbench.results.reference.results import read_reference_results, reference_runs
+from bnnbench.results.reference.results import reference_runs
 
 UNKNOWN = "unknown"
 """What a comparison says of settings that were not published."""
@@ -74,11 +74,10 @@ def _cell(pair: dict[Any, Any], metric: Metric) -> str:
 
 def _stored_pairs() -> Iterator[dict[str, Any]]:
     """Yield the rows of `paired_row` of all stored runs, with `settings`: same, or unknown."""
-    for path in sorted(RESULTS.rglob("results.csv")):
-        folder = str(path.parent.relative_to(RESULTS))
-        if any(path.parent.glob("splits_*.csv")):
+    for folder in folders():
+        if any((RESULTS / folder).glob("splits_*.csv")):
             yield from pairs_of(table(folder).set_index("run"), splits(folder))
-    reference = read_reference_results()
+    reference = reference_results()
     for track in reference.runs["track"].unique():
         runs = reference_runs(reference, track)
         yield from pairs_of(with_published(runs, METRICS), runs.splits)

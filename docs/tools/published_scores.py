@@ -12,11 +12,11 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 from run_to_run import with_run_to_run
-from stored_results import RESULTS, table
+from stored_results import folders, reference_results, table
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import with_published
-from bnnbench.results.reference.results import read_reference_results, reference_runs
+from bnnbench.results.reference.results import reference_runs
 from bnnbench.suites.li_renyi.page import compare_with_published
 
 MAX_Z = 2
@@ -45,9 +45,7 @@ def comparisons() -> pd.DataFrame:
         errors, or of a paired difference in its own), `folder`, `publication`, `verdict` (`agrees`,
         `better` or `worse`), and the columns of `with_run_to_run`.
     """
-    folders = sorted(path.parent for path in RESULTS.rglob("results.csv"))
-    names = [str(folder.relative_to(RESULTS)) for folder in folders]
-    stored = {name: _by_metric(table(name)) for name in names}
+    stored = {name: _by_metric(table(name)) for name in folders()}
     means = [runs.assign(folder=name) for name, runs in {**stored, REFERENCE: shipped()}.items()]
     rows = pd.concat([*means, _renyi_orders()], ignore_index=True)
     rows = rows.assign(is_reference=rows["folder"] == REFERENCE)
@@ -86,7 +84,7 @@ def _by_metric(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _renyi_orders() -> pd.DataFrame:
     """Return the scores of Rényi's bound, whose order is part of the method."""
-    shipped = compare_with_published(reference_runs(read_reference_results()))
+    shipped = compare_with_published(reference_runs(reference_results()))
     stored = table("vr_uci", "renyi_orders")
     orders = pd.concat([stored.assign(folder="vr_uci"), shipped.assign(folder=REFERENCE)])
     orders = orders.rename(columns={"ours_stderr": "stderr"})
@@ -98,7 +96,7 @@ def _renyi_orders() -> pd.DataFrame:
 
 def shipped() -> pd.DataFrame:
     """Return the means of the reference results."""
-    return _by_metric(with_published(reference_runs(read_reference_results())))
+    return _by_metric(with_published(reference_runs(reference_results())))
 
 
 def compared() -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from stored_results import RESULTS, table
+from stored_results import folders, table
+
+from bnnbench.experiment.answer_tables import Sample
+from bnnbench.results.mean_tests import MeanTest, welch
+from bnnbench.results.published.values import decimals
 
 MIN_RUNS = 3
 """Fewest seeds from which a standard deviation is computed."""
@@ -43,18 +48,17 @@ def _run_to_run(row: dict[str, Any]) -> dict[str, Any]:
     ours = _our_seeds(row)
     if len(ours) < MIN_RUNS:
         return dict.fromkeys(names, np.nan)
-    theirs = _their_seeds(row)
-    std, mean = ours.std(ddof=1), ours.mean()
-    own, dof = std**2 / len(ours), len(ours) - 1
+    theirs, sample, std = _their_seeds(row), Sample.of(ours), ours.std(ddof=1)
     if len(theirs):
-        other = theirs.var(ddof=1) / len(theirs)
-        dof = (own + other) ** 2 / (own**2 / dof + other**2 / (len(theirs) - 1))
+        test = welch(sample, Sample.of(theirs))
     else:
-        other = std**2 + _rounding(row["published"]) ** 2
-    difference = (mean - row["published"]) / np.sqrt(own + other)
-    limit = stats.t.ppf(0.975, dof)
-    seeds = len(ours), mean, std, max(1, len(theirs))
-    values = *seeds, difference, limit, abs(difference) <= limit
+        error = math.hypot(sample.stderr, std, _rounding(row["published"]))
+        test = MeanTest(sample.mean, error, sample.size - 1)
+    test = replace(test, mean=sample.mean - row["published"])  # as printed
+    low, high = test.interval
+    limit = (high - low) / 2 / test.stderr
+    seeds = sample.size, sample.mean, std, max(1, len(theirs))
+    values = *seeds, test.mean / test.stderr, limit, low <= 0 <= high
     return dict(zip(names, values, strict=True))
 
 
@@ -74,8 +78,8 @@ def _our_seeds(row: dict[str, Any]) -> np.ndarray:
 def _seeds() -> list[pd.DataFrame]:
     """Return the stored runs that differ in their seed only, a table for each configuration."""
     found = []
-    for folder in sorted(path.parent for path in RESULTS.rglob("results.csv")):
-        runs = table(str(folder.relative_to(RESULTS)))
+    for folder in folders():
+        runs = table(folder)
         if "seed" not in runs or "method" not in runs or runs["seed"].nunique() < MIN_RUNS:
             continue
         settings = [n for n in runs if "." in n and not n.startswith(("hp.", "diag."))]
@@ -94,5 +98,4 @@ def _their_seeds(row: dict[str, Any]) -> np.ndarray:
 
 def _rounding(published: float) -> float:
     """Return the standard deviation of the error of rounding to the printed decimals."""
-    decimals = len(f"{published:.10f}".rstrip("0").partition(".")[2])
-    return 10.0**-decimals / np.sqrt(12)
+    return 10.0 ** -decimals(str(published)) / math.sqrt(12)

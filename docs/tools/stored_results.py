@@ -44,6 +44,16 @@ def table(folder: str, name: str = "results") -> pd.DataFrame:
     return pd.read_csv(path if path.exists() else path.with_suffix(".csv.gz"))
 
 
+def folders() -> list[str]:
+    """Return the folders with stored runs, as `table` takes them."""
+    paths = sorted(path.parent for path in RESULTS.rglob("results.csv"))
+    return [str(path.relative_to(RESULTS)) for path in paths]
+
+
+reference_results = cache(read_reference_results)
+"""Returns the reference results of the package, read once."""
+
+
 def splits(folder: str) -> pd.DataFrame:
     """Return every split of every run of a folder, with the column `dataset`."""
     paths = sorted((RESULTS / folder).glob("splits_*.csv"))
@@ -262,5 +272,5 @@ VALUES = {
         mean_over_seeds, distance, converged, count, pbp_authors, paired_within, renyi_within,
         published_within, detectable, verdict_counts,
     )
-} | {"len": len, "table": table, "reference": read_reference_results}  # fmt: skip
+} | {"len": len, "table": table, "reference": reference_results}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

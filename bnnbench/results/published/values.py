@@ -191,7 +191,7 @@ def read_user_published(path: Path) -> pd.DataFrame:
     _check_rows(path, unknown, "error_kind", "has an error without error_kind (stderr or std)")
     missing = has_error & (rows["error_kind"] == "std") & ~(rows["n_splits"] >= 1)
     _check_rows(path, missing, "n_splits", "has a std without n_splits, the number of splits")
-    return with_stderr(rows).assign(decimals=texts["mean"].map(_decimals))
+    return with_stderr(rows).assign(decimals=texts["mean"].map(decimals))
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -235,7 +235,7 @@ def _with_point(thousands: str | None, number: str) -> str:
     return (number.replace(thousands, "") if thousands else number).replace(",", ".")
 
 
-def _decimals(number: str) -> int:
+def decimals(number: str) -> int:
     """Return the number of decimals: three in `0.063` and in `6.3e-2`."""
     exponent = Decimal(number).as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
