@@ -77,7 +77,7 @@ def main(path: Path = GAPS) -> None:
     stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["model", "setting"])
     for unit in UNITS:
         setting = experiment.settings[unit]
-        if (stored[["model", "setting"]] == (setting.approximation, setting.label)).all(1).any():
+        if (setting.approximation, setting.label) in stored.set_index(["model", "setting"]).index:
             continue
         stored = pd.concat([stored, pd.DataFrame(measure(experiment, unit))], ignore_index=True)
         path.parent.mkdir(parents=True, exist_ok=True)
