@@ -378,9 +378,10 @@ def test_only_runs_of_committed_code_are_stored(
 def stored_images(tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder in which runs on images are stored."""
     import figures
+    import image_folders
     import image_runs
 
-    monkeypatch.setattr(image_runs, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(image_folders, "RESULTS", tmp_path / "results")
     for module in (image_runs, figures):
         monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
     (tmp_path / "figures").mkdir()
@@ -391,11 +392,13 @@ PLANAR_RUN = ("K = 0", -75.5, -73.4), ("K = 1", -71.5, -71.4)
 """Setting, our log p(x) and the book's."""
 
 
-def add_planar_run(folder: Path, verdict: str, evidence: str, published: bool = True) -> None:
-    """Store a made-up run with two repetitions."""
+def add_planar_run(
+    folder: Path, verdict: str, evidence: str, published: bool = True, epochs: int = 100
+) -> None:
+    """Store a made-up run with two repetitions; more epochs make it better by 0.01 nats each."""
     folder.mkdir(parents=True)
     metadata = {"experiment": "planar_flows", "images": folder.name, "repetitions": 2}
-    identity = {"evaluated_images": None}
+    identity = {"evaluated_images": None, "epochs": epochs, "repetitions": 2}
     write_record(RunFolder(folder), Record("planar_flows", "abc", metadata, identity))
     answers = pd.DataFrame(
         [Answer("log p(x), test", PLANAR, mean, label, 0.1, published=book)
@@ -407,7 +410,12 @@ def add_planar_run(folder: Path, verdict: str, evidence: str, published: bool = 
     score = {"elbo_train": -80.0, "elbo": -83.0, "rate": 30.0, "distortion": 53.0,
              "active_units": 32, "probe_accuracy": 90.0}  # fmt: skip
     rows = [
-        {"unit": f"flow-{label[-1]}", "repetition": k, "log_p": mean + 0.1 * k, **score}
+        {
+            "unit": f"flow-{label[-1]}",
+            "repetition": k,
+            "log_p": mean + 0.1 * k + (epochs - 100) / 100,
+            **score,
+        }
         for label, mean, _ in PLANAR_RUN
         for k in range(2)
     ]
@@ -427,27 +435,89 @@ def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_imag
     from image_runs import BLOCKS, NOTHING
 
     shown = BLOCKS["planar_flows_results"]()
-    assert "Digits" not in shown and shown.count("bnnbench run experiment=planar_flows") == 2
+    assert "Digits" not in shown and shown.count("bnnbench run experiment=planar_flows") == 3
     assert {BLOCKS["book_table_5_1"](), BLOCKS["planar_flows_claims"]()} == {NOTHING}
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
         stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
     )
     shown = BLOCKS["planar_flows_results"]()
-    mnist, fashion, digits = shown.split("#### ")[1:]
+    mnist, longer, fashion, digits = shown.split("#### ")[1:]
     assert mnist.startswith("MNIST\n\n2 repetitions") and "| -75.50 ± 0.10" in mnist
+    assert "experiment=planar_flows images=mnist" in longer and "experiment.epochs=300" in longer
     assert "figures/planar_flows_mnist_log_p_by_length.png" in mnist
     assert "images=fashion_mnist experiment.repetitions=2" in fashion and "2 hours" in fashion
     assert "figures/planar_flows_digits_log_p_by_length.png" in digits
 
 
+def test_a_variant_is_shown_and_explained_next_to_the_main_run(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
+    assert "300" not in BLOCKS["book_table_5_1"]()
+    add_planar_run(stored_images / "planar_flows_300" / "mnist", "not tested", "", False, 300)
+    table, text = BLOCKS["book_table_5_1"]().split("\n\n", 1)
+    assert table.count("K = 0") == 1
+    assert "After 300 instead of 100 epochs" in text and "is -73.5 instead of -75.5" in text
+    assert "-0.0 instead of -2.0 nats" in text
+    mnist, longer, *_ = BLOCKS["planar_flows_results"]().split("#### ")[1:]
+    assert "figures/planar_flows_300_mnist_elbo_by_epoch.png" in longer
+    assert "planar_flows_300" not in mnist
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "replaces"),
+    [
+        ({"epochs": 100, "repetitions": 9}, "planar_flows", True),
+        ({"epochs": 300, "repetitions": 9}, "planar_flows_300", True),
+        ({"epochs": 99}, "planar_flows", False),
+        ({"epochs": 300, "seed": 1}, "planar_flows_300", False),
+        ({"epochs": 100, "lengths": [0]}, "planar_flows", False),
+        ({"epochs": 100, "twice": 1}, "other", True),
+        ({"epochs": 300, "twice": 1}, None, False),
+    ],
+)
+def test_a_run_replaces_only_a_stored_run_with_its_settings(
+    stored_images: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    name: str | None,
+    replaces: bool,
+) -> None:
+    import image_folders
+
+    other = {"other": image_folders.Variant("planar_flows", "other", {"twice": 1})}
+    monkeypatch.setattr(image_folders, "VARIANTS", {**image_folders.VARIANTS, **other})
+    add_planar_run(stored_images / "planar_flows" / "mnist", "", "")
+    add_planar_run(stored_images / "planar_flows_300" / "mnist", "", "", epochs=300)
+    run = RunFolder(tmp_path / "run")
+    run.root.mkdir()
+    identity = {"evaluated_images": None, **settings}
+    write_record(run, Record("planar_flows", "abc", {"experiment": "planar_flows"}, identity))
+    if name is None:
+        with pytest.raises(UserError):
+            image_folders.name_of("planar_flows", identity)
+        return
+    assert image_folders.name_of("planar_flows", identity) == name
+    target = image_folders.folder_of(name, "mnist")
+    if replaces:
+        image_folders.check_same_settings(run, target)
+    else:
+        with pytest.raises(UserError):
+            image_folders.check_same_settings(run, target)
+
+
 @pytest.mark.usefixtures("tools")
 def test_commands_of_missing_runs_are_valid() -> None:
+    from image_folders import VARIANTS, kind_of, name_of
     from image_runs import COMMANDS
 
-    for (kind, images), (settings, _) in COMMANDS.items():
-        config = compose(f"experiment={kind}", f"images={images}", *settings.split())
-        assert config["experiment"]["label"] == kind and config["images"]["name"] == images
+    assert {name for name, _ in COMMANDS} >= {*VARIANTS}
+    for (name, images), (settings, _) in COMMANDS.items():
+        config = compose(f"experiment={kind_of(name)}", f"images={images}", *settings.split())
+        assert config["images"]["name"] == images
+        assert name_of(config["experiment"]["label"], config["experiment"]) == name
 
 
 def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) -> None:

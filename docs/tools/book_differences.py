@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pandas as pd
+from image_folders import stored
 
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.record import read_record
+from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
+from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.claims import unit_of
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
 from bnnbench.suites.latent_models.semi_supervised.stack import MIXED, PAIRED, SUPERVISED
+
+LONGER = "planar_flows_300"
+"""The variant whose plain VAE is trained for more epochs than the book's."""
 
 
 def of_flows(run: SavedRun, rows: pd.DataFrame) -> str:
@@ -30,7 +36,30 @@ def of_flows(run: SavedRun, rows: pd.DataFrame) -> str:
     scores = run.rows(SCORES, unit="flow-0")
     gap = (scores["elbo_train"] - scores["elbo"]).mean()
     parts.append(f"The ELBO of our plain VAE is {gap:.1f} nats higher on its training images.")
+    if "K = 0" in book.index:
+        parts += of_longer_training(run, rows["images"].iloc[0], book["K = 0"])
     return " ".join(parts)
+
+
+def of_longer_training(run: SavedRun, images: str, book: float) -> Iterator[str]:
+    """Yield a sentence about the plain VAE after more epochs, if such a run is stored.
+
+    Args:
+        run: the main run.
+        images: their name.
+        book: log p(x) of the book's plain VAE.
+    """
+    if (folder := stored(LONGER).get(images)) is None:
+        return
+    runs = run, read_run(folder)
+    before, after = (read_record(one.folder).identity["epochs"] for one in runs)
+    own = [one.values("flow-0", "log_p") for one in runs]
+    short, long = (values.mean() for values in own)
+    yield (
+        f"After {after} instead of {before} epochs, log p(x) of our plain VAE is {long:.1f} "
+        f"instead of {short:.1f} ({quantity(len(own[1]), 'repetition')}); the difference from "
+        f"the book is then {long - book:+.1f} instead of {short - book:+.1f} nats."
+    )
 
 
 def of_classifier(run: SavedRun, rows: pd.DataFrame) -> str:

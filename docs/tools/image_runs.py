@@ -1,14 +1,15 @@
 """Runs on images: what is stored of them, and what pages show of them.
 
-A run is stored in `docs/results/images/EXPERIMENT/IMAGES`, and its figures in `docs/figures`. Pages
-show what is stored, and the command of what is not, so that they need no edit for a further run.
+A run is stored in the folder that `image_folders.py` names, and its figures in `docs/figures`.
+Pages show what is stored, and the command of what is not, so that they need no edit for a further
+run.
 """
 
 from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,19 @@ import pandas as pd
 from book_differences import EXPLANATIONS
 from figures import FIGURES, png
 from figures import store as store_figure
+from image_folders import (
+    TITLES,
+    VARIANTS,
+    check_same_settings,
+    folder_of,
+    kind_of,
+    name_of,
+    stored,
+    variants_of,
+)
 from page_blocks import to_markdown, with_error
 from published_scores import MAX_Z
-from stored_results import NOT_STORED, RESULTS
+from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
@@ -40,9 +51,6 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
 from bnnbench.suites.latent_models.published import published_error
 from bnnbench.types import UserError
 
-TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "digits": "Digits"}
-"""Titles of the sets of images, in the order of the pages."""
-
 SOURCES = ("mnist", "fashion_mnist")
 """Images of the book and the thesis; others are for a quick look."""
 
@@ -50,6 +58,11 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "mnist"): ("experiment.repetitions=1", "45 minutes"),
     ("planar_flows", "mnist"): (
         "experiment.repetitions=2 experiment.training_samples=[5]", "2 hours"
+    ),
+    ("planar_flows_300", "mnist"): (
+        "experiment.lengths=[0] experiment.training_samples=[] experiment.epochs=300 "
+        "experiment.repetitions=1",
+        "30 minutes",
     ),
     ("semi_supervised", "mnist"): (
         "experiment.repetitions=2 experiment.enumerated=[100,6000]", "5 hours"
@@ -76,34 +89,28 @@ CURVE_FORMAT = "%.5g"
 NOTHING = "No such run is stored yet."
 
 
-def page_of(kind: str) -> ExperimentPage:
-    """Return the page of an experiment."""
+def page_of(name: str) -> ExperimentPage:
+    """Return the page of an experiment or a variant."""
+    kind = kind_of(name)
     (module,) = plugins("page", {kind})
     (page,) = (page for page in module.EXPERIMENT_PAGES if page.kind == kind)
     return page
-
-
-def folder_of(kind: str, images: str) -> RunFolder:
-    """Return the folder of a stored run, which has the run's record and tables."""
-    return RunFolder(RESULTS / "images" / kind / images)
-
-
-def stored(kind: str) -> dict[str, RunFolder]:
-    """Return the folders of the stored runs of an experiment, by their images."""
-    folders = {images: folder_of(kind, images) for images in TITLES}
-    return {images: folder for images, folder in folders.items() if folder.record.exists()}
 
 
 def store(run: RunFolder) -> Path:
     """Store the record, tables, verdicts and figures of a run; return their folder.
 
     Verdicts and figures come from the code of today.
+
+    Raises:
+        UserError: if its settings are those of several variants, or not those of the stored run.
     """
-    kind = read_record(run).kind
-    page = page_of(kind)
+    record = read_record(run)
+    name, page = name_of(record.kind, record.identity), page_of(record.kind)
     images = page.data_of(run)
     assert images is not None
-    target = folder_of(kind, images)
+    target = folder_of(name, images)
+    check_same_settings(run, target)
     shutil.rmtree(target.root, ignore_errors=True)
     target.root.mkdir(parents=True)
     for path in (run.record, *map(run.table, (ANSWERS, SCORES))):
@@ -112,16 +119,21 @@ def store(run: RunFolder) -> Path:
     curves.to_csv(target.table(CURVES), index=False, float_format=CURVE_FORMAT)
     shutil.copy(run.environment, target.root / "machine.json")
     claims_data(page.claims(run)).to_csv(target.table(CLAIMS), index=False)
-    for old in FIGURES.glob(f"{kind}_{images}_*.png"):
+    for old in FIGURES.glob(f"{name}_{images}_*.png"):
         old.unlink()
-    for name, draw in page.figures.items():
-        store_figure(io.BytesIO(png(draw(run))), f"{kind}_{images}_{name}")
+    for figure in figure_names(name):
+        store_figure(io.BytesIO(png(page.figures[figure](run))), f"{name}_{images}_{figure}")
     return target.root
 
 
-def checked(kind: str, folder: RunFolder) -> Iterator[Claim]:
+def figure_names(name: str) -> Sequence[str]:
+    """Return the names of the figures that are shown of an experiment or a variant."""
+    return VARIANTS[name].figures if name in VARIANTS else [*page_of(name).figures]
+
+
+def checked(name: str, folder: RunFolder) -> Iterator[Claim]:
     """Check each claim on a stored run, as far as its tables suffice."""
-    page = page_of(kind)
+    page = page_of(name)
     for statement in page.statements:
         text, source, rule = statement
         try:
@@ -138,47 +150,54 @@ def repetitions(folder: RunFolder) -> int:
 def results(kind: str, tables: Callable[[RunFolder], Iterator[str]]) -> str:
     """Return what is stored of an experiment, by images, and how to run what is not.
 
+    Variants follow the main run on the same images.
+
     Args:
         kind: of experiment.
         tables: yields the tables of a stored run.
     """
-    page, runs = page_of(kind), stored(kind)
+    page = page_of(kind)
     parts = [f"*{page.caption}*"]
-    for images, name in TITLES.items():
-        title = name if images in SOURCES else f"{name}, a quick look"
-        if images in runs:
-            notes = " ".join(page.notes(runs[images]))
-            parts += [f"#### {title}", f"{about(kind, images)} {notes}".strip()]
-            parts += [*tables(runs[images]), *figures(kind, images)]
-        elif (kind, images) in COMMANDS:
-            parts += [f"#### {title}", not_run(kind, images)]
+    for images in TITLES:
+        for name in (kind, *variants_of(kind)):
+            title = f"{title_of(name, images)}{'' if images in SOURCES else ', a quick look'}"
+            if images in (runs := stored(name)):
+                notes = " ".join(page.notes(runs[images]))
+                parts += [f"#### {title}", f"{about(name, images)} {notes}".strip()]
+                parts += [*tables(runs[images]), *figures(name, images)]
+            elif (name, images) in COMMANDS:
+                parts += [f"#### {title}", not_run(name, images)]
     return "\n\n".join(parts)
 
 
-def about(kind: str, images: str) -> str:
+def title_of(name: str, images: str) -> str:
+    """Return the images of a run and, for a variant, what differs."""
+    differs = [VARIANTS[name].title] if name in VARIANTS else []
+    return ", ".join([TITLES[images], *differs])
+
+
+def about(name: str, images: str) -> str:
     """Return the number of repetitions of a stored run, with links to its files."""
     files = {"means": "answers.csv", "repetitions": "scores.csv", "settings": "record.json",
              "claims and rules": "claims.csv"}  # fmt: skip
-    links = [f"[{title}](images/{kind}/{images}/{file})" for title, file in files.items()]
-    count = repetitions(folder_of(kind, images))
+    links = [f"[{title}](images/{name}/{images}/{file})" for title, file in files.items()]
+    count = repetitions(folder_of(name, images))
     return f"{count} repetition{'s' * (count > 1)} ({', '.join(links)})."
 
 
-def not_run(kind: str, images: str) -> str:
+def not_run(name: str, images: str) -> str:
     """Return how to make a run that is not stored."""
-    settings, time = COMMANDS[kind, images]
-    command = f"bnnbench run experiment={kind} images={images} {settings}"
+    settings, time = COMMANDS[name, images]
+    command = f"bnnbench run experiment={kind_of(name)} images={images} {settings}"
     return f"Not run yet (about {time} on one core):\n\n```sh\n{command}\n```"
 
 
-def figures(kind: str, images: str, names: Collection[str] = ()) -> Iterator[str]:
+def figures(name: str, images: str, only: Collection[str] = ()) -> Iterator[str]:
     """Yield the figures of a stored run with their captions: all, or those of these names."""
-    for name, caption in page_of(kind).figures.captions.items():
-        if names and name not in names:
-            continue
-        path = f"../figures/{kind}_{images}_{name}.png"
-        title = f"{name.replace('_', ' ')}, {TITLES[images]}"
-        yield f"![{title}]({path})\n\n*{caption}. Images: {TITLES[images]}.*"
+    for figure in only or figure_names(name):
+        path = f"../figures/{name}_{images}_{figure}.png"
+        title, caption = title_of(name, images), page_of(name).figures.captions[figure]
+        yield f"![{figure.replace('_', ' ')}, {title}]({path})\n\n*{caption}. Images: {title}.*"
 
 
 def value(mean: float, error: float) -> str:
