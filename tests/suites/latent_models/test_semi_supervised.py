@@ -13,8 +13,11 @@ from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
+    LABELLED,
     MIXED,
     PAIRED,
+    SUPERVISED,
+    UNLABELLED,
     LabelledBatch,
     SemiSupervisedStack,
     SemiTraining,
@@ -26,12 +29,12 @@ TAU, ALPHA = 0.6, 25.0
 PI = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
 
 
-def make_stack(method: str) -> SemiSupervisedStack:
+def make_stack(method: str, epoch_ends: str = UNLABELLED) -> SemiSupervisedStack:
     random = torch.Generator().manual_seed(0)
     images = torch.rand(12, 6, dtype=torch.float64, generator=random).round()
     labels = torch.eye(3, dtype=torch.float64).repeat(4, 1)
     replicas = [AutoencoderReplica(0, k, SHAPE) for k in range(2)]
-    training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA)
+    training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA, epoch_ends)
     return SemiSupervisedStack(SHAPE, replicas, Data(images, images, labels, labels), training)
 
 
@@ -43,7 +46,7 @@ def streams() -> Streams:
 def test_gradients_equal_those_of_autograd(method: str) -> None:
     stack = make_stack(method)
     rows = torch.tensor([[0, 5, 7, 11], [3, 1, 2, 8]])
-    pairs = None if method == MIXED else stack._paired_rows(1, 1)[0]
+    pairs = next(iter(stack._pairs(1)))
     batch = stack._batch(rows, pairs)
     if method == MIXED:
         batch = LabelledBatch(
@@ -65,6 +68,41 @@ def test_labelled_images_are_balanced_and_nested() -> None:
     object.__setattr__(many.training, "labels", 12)
     more = torch.stack([many._choose_labelled(r) for r in many.replicas])
     assert all(set(a.tolist()) <= set(b.tolist()) for a, b in zip(few._labelled, more, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("method", "epoch_ends", "sizes"),
+    [
+        (PAIRED, UNLABELLED, [8, 8, 8]),
+        (ENUMERATION, UNLABELLED, [8, 8, 8]),
+        (PAIRED, LABELLED, [8, 6]),
+        (ENUMERATION, LABELLED, [8, 6]),
+        (MIXED, UNLABELLED, [4, 4, 4]),
+        (SUPERVISED, UNLABELLED, [4, 2]),
+        (SUPERVISED, LABELLED, [4, 2]),
+    ],
+)
+def test_an_epoch_ends_with_its_minibatches(
+    method: str, epoch_ends: str, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack, trained = make_stack(method, epoch_ends), []
+    monkeypatch.setattr(stack, "_step", lambda batch, streams: trained.append(batch.images))
+    monkeypatch.setattr(stack, "_supervised_step", lambda rows: trained.append(rows[:, None]))
+    for epoch in (1, 2):
+        stack.train_epoch(epoch)
+    assert [batch.shape[2] for batch in trained] == sizes * 2
+    stack.evaluate(2)
+    assert stack.logs[0].curve[0]["step"] == len(trained)
+    first, second = (torch.cat(trained[k : k + len(sizes)], 2) for k in (0, len(sizes)))
+    assert not torch.equal(first, second), "each epoch has an order of its own"
+
+
+def test_an_epoch_that_ends_with_the_labelled_images_uses_each_of_them_once() -> None:
+    stack = make_stack(PAIRED, LABELLED)
+    epochs = [torch.cat([*stack._pairs(epoch)], 1) for epoch in (1, 2)]
+    for rows in epochs:
+        assert torch.equal(rows.sort(1).values, stack._labelled.sort(1).values)
+    assert not torch.equal(*epochs)
 
 
 def draws(temperature: float, count: int = 200_000) -> Tensor:
