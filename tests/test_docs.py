@@ -28,7 +28,7 @@ from support.runs import make_run
 import bnnbench
 from bnnbench.config.assemble import build
 from bnnbench.config.overrides import prepare_overrides
-from bnnbench.experiment.answer_tables import CURVES, Answer
+from bnnbench.experiment.answer_tables import Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
@@ -37,8 +37,9 @@ from bnnbench.results.claims import Claim
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.published.values import published_splits
 from bnnbench.results.run_tables import read_runs
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.suites.latent_models.names import PLANAR
+from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
+from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
+from bnnbench.suites.latent_models.semi_supervised.stack import PAIRED, SUPERVISED
 from bnnbench.types import UserError
 
 PACKAGE = Path(bnnbench.__file__).parent
@@ -525,13 +526,14 @@ def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) ->
 
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(stored_images / "planar_flows" / "digits", "not tested", "", False)
-    table, text = BLOCKS["book_table_5_1"]().split("\n\n")
+    table, intro, tests, text = BLOCKS["book_table_5_1"]().split("\n\n")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
     assert cells == [
-        ["MNIST", PLANAR, "K = 0", "2", "-75.50 ± 0.10", "-73.40 ± 0.20", "-2.1", "-9.4"],
-        ["MNIST", PLANAR, "K = 1", "2", "-71.50 ± 0.10", "-71.40 ± 0.10", "-0.1", "-0.7"],
+        ["MNIST", PLANAR, "K = 0", "2", "-75.50 ± 0.10", "-73.40 ± 0.20", "-2.1", "<0.001"],
+        ["MNIST", PLANAR, "K = 1", "2", "-71.50 ± 0.10", "-71.40 ± 0.10", "-0.1", "0.519"],
     ]
-    assert "1 of 2 within 2 standard errors, differences from -2.1 to -0.1. Open:" in text
+    assert "2 repetitions" in intro
+    assert "1 of 2 do not differ significantly, differences from -2.1 to -0.1" in tests
     assert "gains 2.0 nats there and 4 " in text and "is 3.0 nats higher on" in text
 
 
@@ -550,19 +552,49 @@ def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
     assert "other data" in rows[1]
 
 
-def test_an_early_classifier_explains_the_book_s_accuracy(tools: None, tmp_path: Path) -> None:
-    from book_differences import of_classifier
+def add_accuracies(folder: Path, repetitions: int, paired: float) -> None:
+    """Store a made-up semi-supervised run on MNIST with 100 labels."""
+    folder.mkdir(parents=True)
+    metadata = {"experiment": "semi_supervised", "images": "mnist", "repetitions": repetitions}
+    write_record(RunFolder(folder), Record("semi_supervised", "abc", metadata, {"epochs": 40}))
+    means = {PAIRED: (paired, 68.0), SUPERVISED: (70.0, 20.4)}
+    answers = [
+        Answer(QUANTITIES["accuracy_equal"], APPROXIMATIONS[method], mean, "100 labels",
+               0.5 if repetitions > 1 else math.nan, published=book)
+        for method, (mean, book) in means.items()
+    ]  # fmt: skip
+    pd.DataFrame(answers).to_csv(folder / "answers.csv", index=False)
+    scores = [{"unit": f"{method}-00100", "repetition": 0, "accuracy": mean, "accuracy_equal": mean}
+              for method, (mean, _) in means.items()]  # fmt: skip
+    pd.DataFrame(scores).to_csv(folder / "scores.csv", index=False)
+    curve = {1: 15.0 + repetitions, 2: 30.0 + repetitions, 5: 50.0, 40: 70.0}
+    curves = [{"unit": "supervised-00100", "repetition": 0, "epoch": epoch, "accuracy_test": value}
+              for epoch, value in curve.items()]  # fmt: skip
+    pd.DataFrame(curves).to_csv(folder / "curves.csv", index=False)
 
-    folder = RunFolder(tmp_path)
-    write_record(folder, Record("semi_supervised", "abc", {}, {"epochs": 40}))
-    accuracy = {1: 15.0, 2: 30.0, 40: 74.0, 1000: 74.0}
-    curves = [
-        {"unit": "supervised-00100", "epoch": step, "step": step, "accuracy_test": value}
-        for step, value in accuracy.items()
-    ]
-    run = SavedRun(folder, {CURVES: pd.DataFrame(curves)})
-    rows = pd.DataFrame({"setting": ["100 labels"], "published": [20.4]})
-    assert "20.4 % with 100 labels after 2 of 40 steps" in of_classifier(run, rows)
+
+def test_the_page_says_which_reading_reproduces_the_accuracies(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_accuracies(stored_images / "semi_supervised" / "mnist", 2, 77.0)
+    assert BLOCKS["book_table_5_2"]().count("None reproduces it") == 2
+    add_accuracies(stored_images / "semi_supervised_labelled" / "mnist", 5, 68.5)
+    table, _, _, semi, supervised, early = BLOCKS["book_table_5_2"]().split("\n\n")
+    assert table.count("\n") == 5 and "0.374" in table
+    assert "paired batches (2 repetitions): 9.0;" in semi
+    assert "column: paired batches, epochs over labelled images (5 repetitions) (below" in semi
+    assert "after 1 epoch: 0.4; after 2 epochs: 14.6; after 40 epochs: 49.6" in supervised
+    assert "column: after 1 epoch (below" in supervised
+    cells = [cell.strip() for cell in early.splitlines()[-1].split("|")[1:-1]]
+    assert cells == ["100 labels", "20.4", "20.0", "35.0", "70.0"]
+
+
+def test_a_single_repetition_is_not_tested(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_accuracies(stored_images / "semi_supervised" / "mnist", 1, 77.0)
+    text = BLOCKS["book_table_5_2"]()
+    assert text.count("not tested") == 2 and "power" not in text
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ whose run is stored next to the main one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,12 @@ VARIANTS: Mapping[str, Variant] = {
     "planar_flows_300": Variant(
         "planar_flows", "300 epochs", {"epochs": 300}, figures=("elbo_by_epoch",)
     ),
+    "semi_supervised_labelled": Variant(
+        "semi_supervised",
+        "epochs over labelled images",
+        {"epoch_ends": "labelled"},
+        figures=("accuracy_by_labels",),
+    ),
 }
 """The variants by the name of their folder."""
 
@@ -50,9 +56,14 @@ def kind_of(name: str) -> str:
     return VARIANTS[name].kind if name in VARIANTS else name
 
 
-def variants_of(kind: str) -> list[str]:
-    """Return the names of the variants of an experiment."""
-    return [name for name, variant in VARIANTS.items() if variant.kind == kind]
+def names_of(kind: str) -> list[str]:
+    """Return the names of the folders of an experiment: its own and those of its variants."""
+    return [kind, *(name for name, variant in VARIANTS.items() if variant.kind == kind)]
+
+
+def title_of(name: str, images: str) -> str:
+    """Return the images of a run and, for a variant, what differs."""
+    return ", ".join([TITLES[images], *([VARIANTS[name].title] if name in VARIANTS else [])])
 
 
 def name_of(kind: str, identity: Mapping[str, Any]) -> str:
@@ -61,13 +72,14 @@ def name_of(kind: str, identity: Mapping[str, Any]) -> str:
     Raises:
         UserError: if the run has the settings of several variants.
     """
-    names = [n for n in variants_of(kind) if VARIANTS[n].settings.items() <= identity.items()]
-    if len(names) > 1:
+    main, *variants = names_of(kind)
+    found = [name for name in variants if VARIANTS[name].settings.items() <= identity.items()]
+    if len(found) > 1:
         raise UserError(
-            f"the run has the settings of {' and '.join(names)}; add a variant of its own to "
+            f"the run has the settings of {' and '.join(found)}; add a variant of its own to "
             "docs/tools/image_folders.py, or run it with the settings of one."
         )
-    return names[0] if names else kind
+    return found[0] if found else main
 
 
 def folder_of(name: str, images: str) -> RunFolder:
@@ -79,6 +91,14 @@ def stored(name: str) -> dict[str, RunFolder]:
     """Return the folders of the stored runs of an experiment or a variant, by their images."""
     folders = {images: folder_of(name, images) for images in TITLES}
     return {images: folder for images, folder in folders.items() if folder.record.exists()}
+
+
+def all_stored(kind: str) -> Iterator[tuple[str, str, RunFolder]]:
+    """Yield name, images and folder of the stored runs of an experiment and its variants."""
+    for images in TITLES:
+        for name in names_of(kind):
+            if images in (runs := stored(name)):
+                yield name, images, runs[images]
 
 
 def check_same_settings(run: RunFolder, target: RunFolder) -> None:

@@ -15,21 +15,22 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from book_differences import EXPLANATIONS
+from book_differences import EXPLANATIONS, differences
 from figures import FIGURES, png
 from figures import store as store_figure
 from image_folders import (
     TITLES,
     VARIANTS,
+    all_stored,
     check_same_settings,
     folder_of,
     kind_of,
     name_of,
+    names_of,
     stored,
-    variants_of,
+    title_of,
 )
 from page_blocks import to_markdown, with_error
-from published_scores import MAX_Z
 from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
@@ -39,8 +40,9 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING, format_z, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
+from bnnbench.report.pair_tables import p_value_text
 from bnnbench.results.claims import NOT_TESTED, OTHER_DATA, Claim
-from bnnbench.results.published.counterparts import z_score
+from bnnbench.results.mean_tests import MeanTest, against_value
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
@@ -54,6 +56,12 @@ from bnnbench.types import UserError
 SOURCES = ("mnist", "fashion_mnist")
 """Images of the book and the thesis; others are for a quick look."""
 
+SHORT_EPOCHS = (
+    "experiment.epoch_ends=labelled experiment.batches=[paired] experiment.enumerated=[] "
+    "experiment.supervised_epochs=40 experiment.repetitions=10"
+)
+"""Settings of a run of the semi-supervised model whose epochs end with the labelled images."""
+
 COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "mnist"): ("experiment.repetitions=1", "45 minutes"),
     ("planar_flows", "mnist"): (
@@ -66,6 +74,10 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ),
     ("semi_supervised", "mnist"): (
         "experiment.repetitions=2 experiment.enumerated=[100,6000]", "5 hours"
+    ),
+    ("semi_supervised_labelled", "mnist"): (SHORT_EPOCHS, "20 minutes"),
+    ("semi_supervised_labelled", "fashion_mnist"): (
+        SHORT_EPOCHS, "20 minutes"
     ),
     ("distortion_rate", "mnist"): ("experiment.repetitions=1", "40 minutes"),
     ("planar_flows", "fashion_mnist"): (
@@ -159,7 +171,7 @@ def results(kind: str, tables: Callable[[RunFolder], Iterator[str]]) -> str:
     page = page_of(kind)
     parts = [f"*{page.caption}*"]
     for images in TITLES:
-        for name in (kind, *variants_of(kind)):
+        for name in names_of(kind):
             title = f"{title_of(name, images)}{'' if images in SOURCES else ', a quick look'}"
             if images in (runs := stored(name)):
                 notes = " ".join(page.notes(runs[images]))
@@ -168,12 +180,6 @@ def results(kind: str, tables: Callable[[RunFolder], Iterator[str]]) -> str:
             elif (name, images) in COMMANDS:
                 parts += [f"#### {title}", not_run(name, images)]
     return "\n\n".join(parts)
-
-
-def title_of(name: str, images: str) -> str:
-    """Return the images of a run and, for a variant, what differs."""
-    differs = [VARIANTS[name].title] if name in VARIANTS else []
-    return ", ".join([TITLES[images], *differs])
 
 
 def about(name: str, images: str) -> str:
@@ -243,17 +249,24 @@ def thesis_tables(folder: RunFolder) -> Iterator[str]:
 
 
 def book_rows(kind: str) -> pd.DataFrame:
-    """Return our answers with a value of the book, with `images`, `repetitions`, `error` and `z`.
+    """Return the answers of the main runs and their variants that have a value of the book.
 
-    `error` is the book's, NaN if it prints none; `z` is then in our standard errors.
+    Returns:
+        The answers with `name` and `images` of the folder, `repetitions`, `error`, the book's or
+        NaN if it prints none, and `p` of the t-test over our repetitions against the book's value,
+        NaN for a single repetition. The book's errors are taken for standard errors.
     """
     tables = [pd.DataFrame()]
-    for images, folder in stored(kind).items():
-        rows = read_answers(folder).dropna(subset="published")
-        errors = [published_error(images, label) for label in rows["setting"]]
-        rows = rows.assign(images=images, error=errors, repetitions=repetitions(folder))
-        pairs = rows[["value", "standard_error", "published", "error"]].fillna({"error": 0})
-        tables.append(rows.assign(z=[z_score(*row) for row in pairs.to_numpy()]))
+    for name, images, folder in all_stored(kind):
+        rows, count = read_answers(folder).dropna(subset="published"), repetitions(folder)
+        rows = rows.assign(name=name, images=images, repetitions=count)
+        rows["error"] = [published_error(images, label) for label in rows["setting"]]
+        numbers = rows[["value", "standard_error", "published", "error"]].fillna({"error": 0})
+        rows["p"] = [
+            against_value(MeanTest(ours, stderr, count - 1), book, error).p
+            for ours, stderr, book, error in numbers.to_numpy()
+        ]
+        tables.append(rows)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -264,49 +277,43 @@ def book_table(kind: str) -> str:
         return NOTHING
     cells = [
         {
-            "images": TITLES[row["images"]],
+            "run": title_of(row["name"], row["images"]),
             "model": row["approximation"],
             "setting": row["setting"],
             "repetitions": str(row["repetitions"]),
             "ours": value(row["value"], row["standard_error"]),
             "book": with_error(row["published"], row["error"]),
             "difference": f"{row['value'] - row['published']:+.1f}",
-            "z": format_z(row["z"]),
+            "p": p_value_text(row["p"]),
         }
         for row in rows.to_dict("records")
     ]
-    return "\n\n".join([to_markdown(cells), *differences(kind, rows)])
-
-
-def differences(kind: str, rows: pd.DataFrame) -> Iterator[str]:
-    """Yield a paragraph for each model and set of images, from `book_rows`."""
-    for (images, model), own in rows.groupby(["images", "approximation"], sort=False):
-        far = int((own["z"].abs() > MAX_Z).sum())
-        gaps = own["value"] - own["published"]
-        text = (
-            f"**{TITLES[images]}, {model}**: {len(own) - far} of {len(own)} within {MAX_Z} "
-            f"standard errors, differences from {gaps.min():+.1f} to {gaps.max():+.1f}."
-        )
-        run = page_of(kind).figures.read(folder_of(kind, images))
-        yield f"{text} {EXPLANATIONS[model](run, own)}" if far else text
+    explain = EXPLANATIONS[kind]
+    known = [text for _, own in rows.groupby("images", sort=False) for text in explain(own)]
+    return "\n\n".join([to_markdown(cells), differences(rows), *known])
 
 
 def claims(kind: str) -> str:
-    """Return the verdicts by images; "other data" only for claims that no stored run tests."""
-    runs = stored(kind)
-    if not runs:
+    """Return the verdicts by run; "other data" only for claims that no stored run tests.
+
+    Of a variant, those that are tested.
+    """
+    tables = [
+        pd.read_csv(folder.table(CLAIMS)).assign(name=name, images=images)
+        for name, images, folder in all_stored(kind)
+    ]
+    if not tables:
         return NOTHING
-    rows = pd.concat([
-        pd.read_csv(folder.table(CLAIMS)).assign(images=TITLES[images])
-        for images, folder in runs.items()
-    ])  # fmt: skip
+    rows = pd.concat(tables)
+    rows["run"] = [title_of(*pair) for pair in rows[["name", "images"]].to_numpy()]
+    rows = rows[(rows["name"] == kind) | (rows["verdict"] != NOT_TESTED)]
     other = rows["evidence"].str.startswith(OTHER_DATA)
     tested = rows[~other]
     rest = rows[other & ~rows["text"].isin(tested["text"])].drop_duplicates("text")
     order = {text: k for k, text in enumerate(rows["text"].unique())}
     shown = pd.concat([tested, rest]).sort_values("text", key=lambda text: text.map(order),
                                                   kind="stable")  # fmt: skip
-    columns = {"text": "claim", "source": "source", "images": "images", "verdict": "verdict",
+    columns = {"text": "claim", "source": "source", "run": "images", "verdict": "verdict",
                "evidence": "evidence"}  # fmt: skip
     return to_markdown(shown[[*columns]].rename(columns=columns))
 
