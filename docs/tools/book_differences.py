@@ -37,7 +37,7 @@ def differences(rows: pd.DataFrame) -> str:
 
     A single repetition is not tested.
     """
-    lines = [f"By the two-sided t-test over repetitions (p at least {LEVEL}).{power(rows)}\n"]
+    lines = [f"Two-sided t-tests over repetitions; significant: p below {LEVEL}.{power(rows)}\n"]
     for (name, images, model), own in rows.groupby(["name", "images", "approximation"], sort=False):
         tested, gaps = own["p"].dropna(), own["value"] - own["published"]
         close = f"{(tested >= LEVEL).sum()} of {len(tested)} do not differ significantly"

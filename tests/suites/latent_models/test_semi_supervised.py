@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from support.latent_models import semi_supervised_loss
 from torch import Tensor
 
+from bnnbench.experiment.record import Record, write_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.semi_supervised.page import EXPERIMENT_PAGE
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     LABELLED,
@@ -125,3 +130,12 @@ def test_relaxed_labels_tend_to_one_hot_ones(
     torch.testing.assert_close(shares.double(), PI, atol=0.004, rtol=0)
     torch.testing.assert_close(drawn.mean(1), torch.as_tensor(mean).double(), atol=0.004, rtol=0)
     assert drawn.max(0).values.mean().item() == pytest.approx(largest, abs=0.005)
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, 0), ({"epoch_ends": LABELLED}, 1)])
+def test_the_page_says_that_epochs_end_with_the_labelled_images(
+    settings: dict[str, str], count: int, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path)
+    write_record(folder, Record("semi_supervised", "abc", {}, settings))
+    assert len(EXPERIMENT_PAGE.notes(folder)) == count
