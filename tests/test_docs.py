@@ -28,7 +28,7 @@ from support.runs import make_run
 import bnnbench
 from bnnbench.config.assemble import build
 from bnnbench.config.overrides import prepare_overrides
-from bnnbench.experiment.answer_tables import CURVES, Answer
+from bnnbench.experiment.answer_tables import Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
@@ -37,8 +37,9 @@ from bnnbench.results.claims import Claim
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.published.values import published_splits
 from bnnbench.results.run_tables import read_runs
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.suites.latent_models.names import PLANAR
+from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
+from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
+from bnnbench.suites.latent_models.semi_supervised.stack import PAIRED, SUPERVISED
 from bnnbench.types import UserError
 
 PACKAGE = Path(bnnbench.__file__).parent
@@ -378,9 +379,10 @@ def test_only_runs_of_committed_code_are_stored(
 def stored_images(tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder in which runs on images are stored."""
     import figures
+    import image_folders
     import image_runs
 
-    monkeypatch.setattr(image_runs, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(image_folders, "RESULTS", tmp_path / "results")
     for module in (image_runs, figures):
         monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
     (tmp_path / "figures").mkdir()
@@ -391,11 +393,13 @@ PLANAR_RUN = ("K = 0", -75.5, -73.4), ("K = 1", -71.5, -71.4)
 """Setting, our log p(x) and the book's."""
 
 
-def add_planar_run(folder: Path, verdict: str, evidence: str, published: bool = True) -> None:
-    """Store a made-up run with two repetitions."""
+def add_planar_run(
+    folder: Path, verdict: str, evidence: str, published: bool = True, epochs: int = 100
+) -> None:
+    """Store a made-up run with two repetitions; more epochs make it better by 0.01 nats each."""
     folder.mkdir(parents=True)
     metadata = {"experiment": "planar_flows", "images": folder.name, "repetitions": 2}
-    identity = {"evaluated_images": None}
+    identity = {"evaluated_images": None, "epochs": epochs, "repetitions": 2}
     write_record(RunFolder(folder), Record("planar_flows", "abc", metadata, identity))
     answers = pd.DataFrame(
         [Answer("log p(x), test", PLANAR, mean, label, 0.1, published=book)
@@ -407,7 +411,12 @@ def add_planar_run(folder: Path, verdict: str, evidence: str, published: bool = 
     score = {"elbo_train": -80.0, "elbo": -83.0, "rate": 30.0, "distortion": 53.0,
              "active_units": 32, "probe_accuracy": 90.0}  # fmt: skip
     rows = [
-        {"unit": f"flow-{label[-1]}", "repetition": k, "log_p": mean + 0.1 * k, **score}
+        {
+            "unit": f"flow-{label[-1]}",
+            "repetition": k,
+            "log_p": mean + 0.1 * k + (epochs - 100) / 100,
+            **score,
+        }
         for label, mean, _ in PLANAR_RUN
         for k in range(2)
     ]
@@ -427,27 +436,89 @@ def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_imag
     from image_runs import BLOCKS, NOTHING
 
     shown = BLOCKS["planar_flows_results"]()
-    assert "Digits" not in shown and shown.count("bnnbench run experiment=planar_flows") == 2
+    assert "Digits" not in shown and shown.count("bnnbench run experiment=planar_flows") == 3
     assert {BLOCKS["book_table_5_1"](), BLOCKS["planar_flows_claims"]()} == {NOTHING}
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
         stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
     )
     shown = BLOCKS["planar_flows_results"]()
-    mnist, fashion, digits = shown.split("#### ")[1:]
+    mnist, longer, fashion, digits = shown.split("#### ")[1:]
     assert mnist.startswith("MNIST\n\n2 repetitions") and "| -75.50 ± 0.10" in mnist
+    assert "experiment=planar_flows images=mnist" in longer and "experiment.epochs=300" in longer
     assert "figures/planar_flows_mnist_log_p_by_length.png" in mnist
     assert "images=fashion_mnist experiment.repetitions=2" in fashion and "2 hours" in fashion
     assert "figures/planar_flows_digits_log_p_by_length.png" in digits
 
 
+def test_a_variant_is_shown_and_explained_next_to_the_main_run(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
+    assert "300" not in BLOCKS["book_table_5_1"]()
+    add_planar_run(stored_images / "planar_flows_300" / "mnist", "not tested", "", False, 300)
+    table, text = BLOCKS["book_table_5_1"]().split("\n\n", 1)
+    assert table.count("K = 0") == 1
+    assert "After 300 instead of 100 epochs" in text and "is -73.5 instead of -75.5" in text
+    assert "-0.0 instead of -2.0 nats" in text
+    mnist, longer, *_ = BLOCKS["planar_flows_results"]().split("#### ")[1:]
+    assert "figures/planar_flows_300_mnist_elbo_by_epoch.png" in longer
+    assert "planar_flows_300" not in mnist
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "replaces"),
+    [
+        ({"epochs": 100, "repetitions": 9}, "planar_flows", True),
+        ({"epochs": 300, "repetitions": 9}, "planar_flows_300", True),
+        ({"epochs": 99}, "planar_flows", False),
+        ({"epochs": 300, "seed": 1}, "planar_flows_300", False),
+        ({"epochs": 100, "lengths": [0]}, "planar_flows", False),
+        ({"epochs": 100, "twice": 1}, "other", True),
+        ({"epochs": 300, "twice": 1}, None, False),
+    ],
+)
+def test_a_run_replaces_only_a_stored_run_with_its_settings(
+    stored_images: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    name: str | None,
+    replaces: bool,
+) -> None:
+    import image_folders
+
+    other = {"other": image_folders.Variant("planar_flows", "other", {"twice": 1})}
+    monkeypatch.setattr(image_folders, "VARIANTS", {**image_folders.VARIANTS, **other})
+    add_planar_run(stored_images / "planar_flows" / "mnist", "", "")
+    add_planar_run(stored_images / "planar_flows_300" / "mnist", "", "", epochs=300)
+    run = RunFolder(tmp_path / "run")
+    run.root.mkdir()
+    identity = {"evaluated_images": None, **settings}
+    write_record(run, Record("planar_flows", "abc", {"experiment": "planar_flows"}, identity))
+    if name is None:
+        with pytest.raises(UserError):
+            image_folders.name_of("planar_flows", identity)
+        return
+    assert image_folders.name_of("planar_flows", identity) == name
+    target = image_folders.folder_of(name, "mnist")
+    if replaces:
+        image_folders.check_same_settings(run, target)
+    else:
+        with pytest.raises(UserError):
+            image_folders.check_same_settings(run, target)
+
+
 @pytest.mark.usefixtures("tools")
 def test_commands_of_missing_runs_are_valid() -> None:
+    from image_folders import VARIANTS, kind_of, name_of
     from image_runs import COMMANDS
 
-    for (kind, images), (settings, _) in COMMANDS.items():
-        config = compose(f"experiment={kind}", f"images={images}", *settings.split())
-        assert config["experiment"]["label"] == kind and config["images"]["name"] == images
+    assert {name for name, _ in COMMANDS} >= {*VARIANTS}
+    for (name, images), (settings, _) in COMMANDS.items():
+        config = compose(f"experiment={kind_of(name)}", f"images={images}", *settings.split())
+        assert config["images"]["name"] == images
+        assert name_of(config["experiment"]["label"], config["experiment"]) == name
 
 
 def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) -> None:
@@ -455,13 +526,14 @@ def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) ->
 
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(stored_images / "planar_flows" / "digits", "not tested", "", False)
-    table, text = BLOCKS["book_table_5_1"]().split("\n\n")
+    table, intro, tests, text = BLOCKS["book_table_5_1"]().split("\n\n")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
     assert cells == [
-        ["MNIST", PLANAR, "K = 0", "2", "-75.50 ± 0.10", "-73.40 ± 0.20", "-2.1", "-9.4"],
-        ["MNIST", PLANAR, "K = 1", "2", "-71.50 ± 0.10", "-71.40 ± 0.10", "-0.1", "-0.7"],
+        ["MNIST", PLANAR, "K = 0", "2", "-75.50 ± 0.10", "-73.40 ± 0.20", "-2.1", "<0.001"],
+        ["MNIST", PLANAR, "K = 1", "2", "-71.50 ± 0.10", "-71.40 ± 0.10", "-0.1", "0.519"],
     ]
-    assert "1 of 2 within 2 standard errors, differences from -2.1 to -0.1. Open:" in text
+    assert "2 repetitions" in intro
+    assert "1 of 2 do not differ significantly, differences from -2.1 to -0.1" in tests
     assert "gains 2.0 nats there and 4 " in text and "is 3.0 nats higher on" in text
 
 
@@ -480,19 +552,49 @@ def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
     assert "other data" in rows[1]
 
 
-def test_an_early_classifier_explains_the_book_s_accuracy(tools: None, tmp_path: Path) -> None:
-    from book_differences import of_classifier
+def add_accuracies(folder: Path, repetitions: int, paired: float) -> None:
+    """Store a made-up semi-supervised run on MNIST with 100 labels."""
+    folder.mkdir(parents=True)
+    metadata = {"experiment": "semi_supervised", "images": "mnist", "repetitions": repetitions}
+    write_record(RunFolder(folder), Record("semi_supervised", "abc", metadata, {"epochs": 40}))
+    means = {PAIRED: (paired, 68.0), SUPERVISED: (70.0, 20.4)}
+    answers = [
+        Answer(QUANTITIES["accuracy_equal"], APPROXIMATIONS[method], mean, "100 labels",
+               0.5 if repetitions > 1 else math.nan, published=book)
+        for method, (mean, book) in means.items()
+    ]  # fmt: skip
+    pd.DataFrame(answers).to_csv(folder / "answers.csv", index=False)
+    scores = [{"unit": f"{method}-00100", "repetition": 0, "accuracy": mean, "accuracy_equal": mean}
+              for method, (mean, _) in means.items()]  # fmt: skip
+    pd.DataFrame(scores).to_csv(folder / "scores.csv", index=False)
+    curve = {1: 15.0 + repetitions, 2: 30.0 + repetitions, 5: 50.0, 40: 70.0}
+    curves = [{"unit": "supervised-00100", "repetition": 0, "epoch": epoch, "accuracy_test": value}
+              for epoch, value in curve.items()]  # fmt: skip
+    pd.DataFrame(curves).to_csv(folder / "curves.csv", index=False)
 
-    folder = RunFolder(tmp_path)
-    write_record(folder, Record("semi_supervised", "abc", {}, {"epochs": 40}))
-    accuracy = {1: 15.0, 2: 30.0, 40: 74.0, 1000: 74.0}
-    curves = [
-        {"unit": "supervised-00100", "epoch": step, "step": step, "accuracy_test": value}
-        for step, value in accuracy.items()
-    ]
-    run = SavedRun(folder, {CURVES: pd.DataFrame(curves)})
-    rows = pd.DataFrame({"setting": ["100 labels"], "published": [20.4]})
-    assert "20.4 % with 100 labels after 2 of 40 steps" in of_classifier(run, rows)
+
+def test_the_page_says_which_reading_reproduces_the_accuracies(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_accuracies(stored_images / "semi_supervised" / "mnist", 2, 77.0)
+    assert BLOCKS["book_table_5_2"]().count("None reproduces it") == 2
+    add_accuracies(stored_images / "semi_supervised_labelled" / "mnist", 5, 68.5)
+    table, _, _, semi, supervised, early = BLOCKS["book_table_5_2"]().split("\n\n")
+    assert table.count("\n") == 5 and "0.374" in table
+    assert "paired batches (2 repetitions): 9.0;" in semi
+    assert "column: paired batches, epochs over labelled images (5 repetitions) (below" in semi
+    assert "after 1 epoch: 0.4; after 2 epochs: 14.6; after 40 epochs: 49.6" in supervised
+    assert "column: after 1 epoch (below" in supervised
+    cells = [cell.strip() for cell in early.splitlines()[-1].split("|")[1:-1]]
+    assert cells == ["100 labels", "20.4", "20.0", "35.0", "70.0"]
+
+
+def test_a_single_repetition_is_not_tested(stored_images: Path) -> None:
+    from image_runs import BLOCKS
+
+    add_accuracies(stored_images / "semi_supervised" / "mnist", 1, 77.0)
+    text = BLOCKS["book_table_5_2"]()
+    assert text.count("not tested") == 2 and "power" not in text
 
 
 @pytest.mark.slow

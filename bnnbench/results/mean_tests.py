@@ -91,6 +91,20 @@ def one_sample(sample: Sample) -> MeanTest:
     return MeanTest(sample.mean, sample.stderr, sample.size - 1)
 
 
+def against_value(test: MeanTest, value: float, stderr: float = 0.0) -> MeanTest:
+    """Return the test of a mean against a value, such as a published one.
+
+    Args:
+        test: of the mean against zero.
+        value: subtracted from the mean.
+        stderr: its standard error, which is taken for exact: it has infinitely many degrees of
+            freedom in the Welch-Satterthwaite equation.
+    """
+    error = math.hypot(test.stderr, stderr)
+    freedom = test.freedom * (error / test.stderr) ** 4 if test.stderr else math.inf
+    return MeanTest(test.mean - value, error, freedom)
+
+
 def welch(first: Sample, second: Sample) -> MeanTest:
     """Return Welch's test of the first mean minus the second."""
     variances = np.array([first.stderr, second.stderr]) ** 2

@@ -4,7 +4,7 @@ For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives t
 report, every split of every run by data set, the command that repeats each run, and the environment
 of one run. Large tables are
 rounded and compressed, or left out if they are still too large for git. A run on images gets the
-folder `docs/results/images/EXPERIMENT/IMAGES` instead, and its figures are stored. Run
+folder that `image_folders.py` names instead, and its figures are stored. Run
 `docs/tools/update_pages.py` and `docs/tools/figures.py` next.
 
 Runs of code that was not committed are refused, because nobody could repeat them.
@@ -53,7 +53,8 @@ def gather(experiment: Path, target: Path) -> None:
     Runs on images are stored by `image_runs.store`.
 
     Raises:
-        UserError: if a run is not of committed code; what was stored before stays.
+        UserError: if a run is not of committed code, or is on images and has other settings than
+            the stored one; what was stored before stays.
     """
     runs = read_runs(experiment)
     for folder in runs.folders.values():

@@ -1,25 +1,37 @@
 """Runs on images: what is stored of them, and what pages show of them.
 
-A run is stored in `docs/results/images/EXPERIMENT/IMAGES`, and its figures in `docs/figures`. Pages
-show what is stored, and the command of what is not, so that they need no edit for a further run.
+A run is stored in the folder that `image_folders.py` names, and its figures in `docs/figures`.
+Pages show what is stored, and the command of what is not, so that they need no edit for a further
+run.
 """
 
 from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from book_differences import EXPLANATIONS
+from book_differences import EXPLANATIONS, differences
 from figures import FIGURES, png
 from figures import store as store_figure
+from image_folders import (
+    TITLES,
+    VARIANTS,
+    all_stored,
+    check_same_settings,
+    folder_of,
+    kind_of,
+    name_of,
+    names_of,
+    stored,
+    title_of,
+)
 from page_blocks import to_markdown, with_error
-from published_scores import MAX_Z
-from stored_results import NOT_STORED, RESULTS
+from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
@@ -28,8 +40,9 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING, format_z, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
+from bnnbench.report.pair_tables import p_value_text
 from bnnbench.results.claims import NOT_TESTED, OTHER_DATA, Claim
-from bnnbench.results.published.counterparts import z_score
+from bnnbench.results.mean_tests import MeanTest, against_value
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
@@ -40,19 +53,31 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
 from bnnbench.suites.latent_models.published import published_error
 from bnnbench.types import UserError
 
-TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "digits": "Digits"}
-"""Titles of the sets of images, in the order of the pages."""
-
 SOURCES = ("mnist", "fashion_mnist")
 """Images of the book and the thesis; others are for a quick look."""
+
+SHORT_EPOCHS = (
+    "experiment.epoch_ends=labelled experiment.batches=[paired] experiment.enumerated=[] "
+    "experiment.supervised_epochs=40 experiment.repetitions=10"
+)
+"""Settings of a run of the semi-supervised model whose epochs end with the labelled images."""
 
 COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("latent_sizes", "mnist"): ("experiment.repetitions=1", "45 minutes"),
     ("planar_flows", "mnist"): (
         "experiment.repetitions=2 experiment.training_samples=[5]", "2 hours"
     ),
+    ("planar_flows_300", "mnist"): (
+        "experiment.lengths=[0] experiment.training_samples=[] experiment.epochs=300 "
+        "experiment.repetitions=1",
+        "30 minutes",
+    ),
     ("semi_supervised", "mnist"): (
         "experiment.repetitions=2 experiment.enumerated=[100,6000]", "5 hours"
+    ),
+    ("semi_supervised_labelled", "mnist"): (SHORT_EPOCHS, "20 minutes"),
+    ("semi_supervised_labelled", "fashion_mnist"): (
+        SHORT_EPOCHS, "20 minutes"
     ),
     ("distortion_rate", "mnist"): ("experiment.repetitions=1", "40 minutes"),
     ("planar_flows", "fashion_mnist"): (
@@ -76,34 +101,28 @@ CURVE_FORMAT = "%.5g"
 NOTHING = "No such run is stored yet."
 
 
-def page_of(kind: str) -> ExperimentPage:
-    """Return the page of an experiment."""
+def page_of(name: str) -> ExperimentPage:
+    """Return the page of an experiment or a variant."""
+    kind = kind_of(name)
     (module,) = plugins("page", {kind})
     (page,) = (page for page in module.EXPERIMENT_PAGES if page.kind == kind)
     return page
-
-
-def folder_of(kind: str, images: str) -> RunFolder:
-    """Return the folder of a stored run, which has the run's record and tables."""
-    return RunFolder(RESULTS / "images" / kind / images)
-
-
-def stored(kind: str) -> dict[str, RunFolder]:
-    """Return the folders of the stored runs of an experiment, by their images."""
-    folders = {images: folder_of(kind, images) for images in TITLES}
-    return {images: folder for images, folder in folders.items() if folder.record.exists()}
 
 
 def store(run: RunFolder) -> Path:
     """Store the record, tables, verdicts and figures of a run; return their folder.
 
     Verdicts and figures come from the code of today.
+
+    Raises:
+        UserError: if its settings are those of several variants, or not those of the stored run.
     """
-    kind = read_record(run).kind
-    page = page_of(kind)
+    record = read_record(run)
+    name, page = name_of(record.kind, record.identity), page_of(record.kind)
     images = page.data_of(run)
     assert images is not None
-    target = folder_of(kind, images)
+    target = folder_of(name, images)
+    check_same_settings(run, target)
     shutil.rmtree(target.root, ignore_errors=True)
     target.root.mkdir(parents=True)
     for path in (run.record, *map(run.table, (ANSWERS, SCORES))):
@@ -112,16 +131,21 @@ def store(run: RunFolder) -> Path:
     curves.to_csv(target.table(CURVES), index=False, float_format=CURVE_FORMAT)
     shutil.copy(run.environment, target.root / "machine.json")
     claims_data(page.claims(run)).to_csv(target.table(CLAIMS), index=False)
-    for old in FIGURES.glob(f"{kind}_{images}_*.png"):
+    for old in FIGURES.glob(f"{name}_{images}_*.png"):
         old.unlink()
-    for name, draw in page.figures.items():
-        store_figure(io.BytesIO(png(draw(run))), f"{kind}_{images}_{name}")
+    for figure in figure_names(name):
+        store_figure(io.BytesIO(png(page.figures[figure](run))), f"{name}_{images}_{figure}")
     return target.root
 
 
-def checked(kind: str, folder: RunFolder) -> Iterator[Claim]:
+def figure_names(name: str) -> Sequence[str]:
+    """Return the names of the figures that are shown of an experiment or a variant."""
+    return VARIANTS[name].figures if name in VARIANTS else [*page_of(name).figures]
+
+
+def checked(name: str, folder: RunFolder) -> Iterator[Claim]:
     """Check each claim on a stored run, as far as its tables suffice."""
-    page = page_of(kind)
+    page = page_of(name)
     for statement in page.statements:
         text, source, rule = statement
         try:
@@ -138,47 +162,48 @@ def repetitions(folder: RunFolder) -> int:
 def results(kind: str, tables: Callable[[RunFolder], Iterator[str]]) -> str:
     """Return what is stored of an experiment, by images, and how to run what is not.
 
+    Variants follow the main run on the same images.
+
     Args:
         kind: of experiment.
         tables: yields the tables of a stored run.
     """
-    page, runs = page_of(kind), stored(kind)
+    page = page_of(kind)
     parts = [f"*{page.caption}*"]
-    for images, name in TITLES.items():
-        title = name if images in SOURCES else f"{name}, a quick look"
-        if images in runs:
-            notes = " ".join(page.notes(runs[images]))
-            parts += [f"#### {title}", f"{about(kind, images)} {notes}".strip()]
-            parts += [*tables(runs[images]), *figures(kind, images)]
-        elif (kind, images) in COMMANDS:
-            parts += [f"#### {title}", not_run(kind, images)]
+    for images in TITLES:
+        for name in names_of(kind):
+            title = f"{title_of(name, images)}{'' if images in SOURCES else ', a quick look'}"
+            if images in (runs := stored(name)):
+                notes = " ".join(page.notes(runs[images]))
+                parts += [f"#### {title}", f"{about(name, images)} {notes}".strip()]
+                parts += [*tables(runs[images]), *figures(name, images)]
+            elif (name, images) in COMMANDS:
+                parts += [f"#### {title}", not_run(name, images)]
     return "\n\n".join(parts)
 
 
-def about(kind: str, images: str) -> str:
+def about(name: str, images: str) -> str:
     """Return the number of repetitions of a stored run, with links to its files."""
     files = {"means": "answers.csv", "repetitions": "scores.csv", "settings": "record.json",
              "claims and rules": "claims.csv"}  # fmt: skip
-    links = [f"[{title}](images/{kind}/{images}/{file})" for title, file in files.items()]
-    count = repetitions(folder_of(kind, images))
+    links = [f"[{title}](images/{name}/{images}/{file})" for title, file in files.items()]
+    count = repetitions(folder_of(name, images))
     return f"{count} repetition{'s' * (count > 1)} ({', '.join(links)})."
 
 
-def not_run(kind: str, images: str) -> str:
+def not_run(name: str, images: str) -> str:
     """Return how to make a run that is not stored."""
-    settings, time = COMMANDS[kind, images]
-    command = f"bnnbench run experiment={kind} images={images} {settings}"
+    settings, time = COMMANDS[name, images]
+    command = f"bnnbench run experiment={kind_of(name)} images={images} {settings}"
     return f"Not run yet (about {time} on one core):\n\n```sh\n{command}\n```"
 
 
-def figures(kind: str, images: str, names: Collection[str] = ()) -> Iterator[str]:
+def figures(name: str, images: str, only: Collection[str] = ()) -> Iterator[str]:
     """Yield the figures of a stored run with their captions: all, or those of these names."""
-    for name, caption in page_of(kind).figures.captions.items():
-        if names and name not in names:
-            continue
-        path = f"../figures/{kind}_{images}_{name}.png"
-        title = f"{name.replace('_', ' ')}, {TITLES[images]}"
-        yield f"![{title}]({path})\n\n*{caption}. Images: {TITLES[images]}.*"
+    for figure in only or figure_names(name):
+        path = f"../figures/{name}_{images}_{figure}.png"
+        title, caption = title_of(name, images), page_of(name).figures.captions[figure]
+        yield f"![{figure.replace('_', ' ')}, {title}]({path})\n\n*{caption}. Images: {title}.*"
 
 
 def value(mean: float, error: float) -> str:
@@ -224,17 +249,24 @@ def thesis_tables(folder: RunFolder) -> Iterator[str]:
 
 
 def book_rows(kind: str) -> pd.DataFrame:
-    """Return our answers with a value of the book, with `images`, `repetitions`, `error` and `z`.
+    """Return the answers of the main runs and their variants that have a value of the book.
 
-    `error` is the book's, NaN if it prints none; `z` is then in our standard errors.
+    Returns:
+        The answers with `name` and `images` of the folder, `repetitions`, `error`, the book's or
+        NaN if it prints none, and `p` of the t-test over our repetitions against the book's value,
+        NaN for a single repetition. The book's errors are taken for standard errors.
     """
     tables = [pd.DataFrame()]
-    for images, folder in stored(kind).items():
-        rows = read_answers(folder).dropna(subset="published")
-        errors = [published_error(images, label) for label in rows["setting"]]
-        rows = rows.assign(images=images, error=errors, repetitions=repetitions(folder))
-        pairs = rows[["value", "standard_error", "published", "error"]].fillna({"error": 0})
-        tables.append(rows.assign(z=[z_score(*row) for row in pairs.to_numpy()]))
+    for name, images, folder in all_stored(kind):
+        rows, count = read_answers(folder).dropna(subset="published"), repetitions(folder)
+        rows = rows.assign(name=name, images=images, repetitions=count)
+        rows["error"] = [published_error(images, label) for label in rows["setting"]]
+        numbers = rows[["value", "standard_error", "published", "error"]].fillna({"error": 0})
+        rows["p"] = [
+            against_value(MeanTest(ours, stderr, count - 1), book, error).p
+            for ours, stderr, book, error in numbers.to_numpy()
+        ]
+        tables.append(rows)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -245,49 +277,43 @@ def book_table(kind: str) -> str:
         return NOTHING
     cells = [
         {
-            "images": TITLES[row["images"]],
+            "run": title_of(row["name"], row["images"]),
             "model": row["approximation"],
             "setting": row["setting"],
             "repetitions": str(row["repetitions"]),
             "ours": value(row["value"], row["standard_error"]),
             "book": with_error(row["published"], row["error"]),
             "difference": f"{row['value'] - row['published']:+.1f}",
-            "z": format_z(row["z"]),
+            "p": p_value_text(row["p"]),
         }
         for row in rows.to_dict("records")
     ]
-    return "\n\n".join([to_markdown(cells), *differences(kind, rows)])
-
-
-def differences(kind: str, rows: pd.DataFrame) -> Iterator[str]:
-    """Yield a paragraph for each model and set of images, from `book_rows`."""
-    for (images, model), own in rows.groupby(["images", "approximation"], sort=False):
-        far = int((own["z"].abs() > MAX_Z).sum())
-        gaps = own["value"] - own["published"]
-        text = (
-            f"**{TITLES[images]}, {model}**: {len(own) - far} of {len(own)} within {MAX_Z} "
-            f"standard errors, differences from {gaps.min():+.1f} to {gaps.max():+.1f}."
-        )
-        run = page_of(kind).figures.read(folder_of(kind, images))
-        yield f"{text} {EXPLANATIONS[model](run, own)}" if far else text
+    explain = EXPLANATIONS[kind]
+    known = [text for _, own in rows.groupby("images", sort=False) for text in explain(own)]
+    return "\n\n".join([to_markdown(cells), differences(rows), *known])
 
 
 def claims(kind: str) -> str:
-    """Return the verdicts by images; "other data" only for claims that no stored run tests."""
-    runs = stored(kind)
-    if not runs:
+    """Return the verdicts by run; "other data" only for claims that no stored run tests.
+
+    Of a variant, those that are tested.
+    """
+    tables = [
+        pd.read_csv(folder.table(CLAIMS)).assign(name=name, images=images)
+        for name, images, folder in all_stored(kind)
+    ]
+    if not tables:
         return NOTHING
-    rows = pd.concat([
-        pd.read_csv(folder.table(CLAIMS)).assign(images=TITLES[images])
-        for images, folder in runs.items()
-    ])  # fmt: skip
+    rows = pd.concat(tables)
+    rows["run"] = [title_of(*pair) for pair in rows[["name", "images"]].to_numpy()]
+    rows = rows[(rows["name"] == kind) | (rows["verdict"] != NOT_TESTED)]
     other = rows["evidence"].str.startswith(OTHER_DATA)
     tested = rows[~other]
     rest = rows[other & ~rows["text"].isin(tested["text"])].drop_duplicates("text")
     order = {text: k for k, text in enumerate(rows["text"].unique())}
     shown = pd.concat([tested, rest]).sort_values("text", key=lambda text: text.map(order),
                                                   kind="stable")  # fmt: skip
-    columns = {"text": "claim", "source": "source", "images": "images", "verdict": "verdict",
+    columns = {"text": "claim", "source": "source", "run": "images", "verdict": "verdict",
                "evidence": "evidence"}  # fmt: skip
     return to_markdown(shown[[*columns]].rename(columns=columns))
 

@@ -12,7 +12,7 @@ import pandas as pd
 from stored_results import folders, table
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.mean_tests import MeanTest, welch
+from bnnbench.results.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.published.values import decimals
 
 MIN_RUNS = 3
@@ -36,8 +36,9 @@ def with_run_to_run(rows: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Them with `runs` (K), `runs_mean`, `runs_std` (s), `published_runs` (M), `run_to_run`, our
         mean over seeds minus the published one in units of that error, `limit`, the 95 % limit of
-        Student's t with Welch's degrees of freedom, or K - 1 if `M = 1`, and `is_close`, whether
-        the difference is within this limit. Missing where fewer than `MIN_RUNS` seeds are stored.
+        Student's t with Welch's degrees of freedom (the error of rounding is known), and
+        `is_close`, whether the difference is within this limit. Missing where fewer than
+        `MIN_RUNS` seeds are stored.
     """
     found = pd.DataFrame([_run_to_run(row) for row in rows.to_dict("records")], rows.index)
     return rows.join(found)
@@ -51,10 +52,10 @@ def _run_to_run(row: dict[str, Any]) -> dict[str, Any]:
     theirs, sample, std = _their_seeds(row), Sample.of(ours), ours.std(ddof=1)
     if len(theirs):
         test = welch(sample, Sample.of(theirs))
+        test = replace(test, mean=sample.mean - row["published"])  # as printed
     else:
-        error = math.hypot(sample.stderr, std, _rounding(row["published"]))
-        test = MeanTest(sample.mean, error, sample.size - 1)
-    test = replace(test, mean=sample.mean - row["published"])  # as printed
+        test = MeanTest(sample.mean, math.hypot(sample.stderr, std), sample.size - 1)
+        test = against_value(test, row["published"], _rounding(row["published"]))
     low, high = test.interval
     limit = (high - low) / 2 / test.stderr
     seeds = sample.size, sample.mean, std, max(1, len(theirs))

@@ -15,6 +15,7 @@ from pathlib import Path
 import image_runs
 import pandas as pd
 import sprinkler_runs
+from image_folders import VARIANTS, stored
 from stored_results import NOT_STORED, RESULTS, stored_runs, table
 
 from bnnbench.report.claims_table import claims_data
@@ -82,9 +83,9 @@ def claims() -> Iterator[tuple[str, list[Claim]]]:
     for name, (source, statements, select) in TABLES.items():
         folder, _, _ = (path := f"downstream/{name}").rpartition("/")
         yield path, check_claims(statements, select(table(folder, source)))
-    for kind in image_runs.KINDS:
-        for images, folder in image_runs.stored(kind).items():
-            yield f"images/{kind}/{images}/{CLAIMS}", [*image_runs.checked(kind, folder)]
+    for name in (*image_runs.KINDS, *VARIANTS):
+        for images, folder in stored(name).items():
+            yield f"images/{name}/{images}/{CLAIMS}", [*image_runs.checked(name, folder)]
     for folder in sprinkler_runs.stored(sprinkler_runs.CLAIMS):
         yield f"{folder}/{sprinkler_runs.CLAIMS}", sprinkler_runs.checked(folder)
 

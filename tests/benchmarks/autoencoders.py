@@ -17,6 +17,7 @@ from bnnbench.suites.latent_models.networks import Shape, initial_weights
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     MIXED,
+    UNLABELLED,
     SemiSupervisedStack,
     SemiTraining,
 )
@@ -121,10 +122,10 @@ def semi_supervised(method: str) -> dict[str, Workload]:
     images = (torch.rand(SEMI_ROWS, shape.pixels) < 0.3).float()
     labels = torch.eye(shape.labels).repeat(SEMI_ROWS // shape.labels, 1)
     replicas = [AutoencoderReplica(0, k, shape) for k in range(REPLICAS)]
-    training = SemiTraining(method, 100, COLUMNS, 3e-3, 0.6, 25.0)
+    training = SemiTraining(method, 100, COLUMNS, 3e-3, 0.6, 25.0, UNLABELLED)
     stack = SemiSupervisedStack(shape, replicas, Data(images, images, labels, labels), training)
     rows = torch.randint(SEMI_ROWS, (REPLICAS, COLUMNS))
-    pairs = stack._paired_rows(1, 1)[0] if method == ENUMERATION else None
+    pairs = next(iter(stack._pairs(1)))
     streams = streams_for(replicas, images.device, "noise")
     flat = stack.weights.flat.clone().requires_grad_()
     adam = Adam(flat.data)

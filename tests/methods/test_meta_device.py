@@ -31,9 +31,11 @@ from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack as Sprinkl
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
+    LABELLED,
     MIXED,
     PAIRED,
     SUPERVISED,
+    UNLABELLED,
     SemiSupervisedStack,
     SemiTraining,
 )
@@ -168,9 +170,9 @@ def autoencoders(samples: int) -> Autoencoders:
     )
 
 
-def classifiers(method: str) -> SemiSupervisedStack:
+def classifiers(method: str, epoch_ends: str = UNLABELLED) -> SemiSupervisedStack:
     """Return semi-supervised autoencoders."""
-    training = SemiTraining(method, 6, 4, 1e-3, 0.6, 25.0)
+    training = SemiTraining(method, 6, 4, 1e-3, 0.6, 25.0, epoch_ends)
     return SemiSupervisedStack(SHAPE, MEMBERS, IMAGES, training)
 
 
@@ -179,6 +181,7 @@ def classifiers(method: str) -> SemiSupervisedStack:
     [
         *(partial(autoencoders, samples) for samples in (1, 3)),
         *(partial(classifiers, method) for method in (MIXED, PAIRED, ENUMERATION, SUPERVISED)),
+        partial(classifiers, PAIRED, LABELLED),
     ],
 )
 def test_an_epoch_of_latent_models_stays_on_its_device(

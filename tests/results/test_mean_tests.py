@@ -15,6 +15,7 @@ from bnnbench.results.mean_tests import (
     LEVEL,
     MeanTest,
     SpreadTest,
+    against_value,
     all_positive,
     are_within,
     check_positive,
@@ -41,6 +42,22 @@ def test_tests_of_samples_agree_with_scipy() -> None:
         expected = ttest_1samp(first[:9] - second, limit).pvalue
         assert paired.p_against(limit) == pytest.approx(expected)
     assert paired.p_against(-math.inf) == 0 == paired.p_against(math.inf)
+
+
+@pytest.mark.parametrize("stderr", [0.0, 0.3, 1e6])
+@pytest.mark.parametrize("values", [[1.0, 2.0, 4.0], [1.0, 1.5], [2.0, 2.0], [1.0]])
+def test_a_value_with_a_known_error_is_a_sample_without_end(
+    values: list[float], stderr: float
+) -> None:
+    sample, size = Sample.of(np.array(values)), 10**9
+    found = against_value(one_sample(sample), 3.0, stderr)
+    expected = welch(sample, Sample(3.0, stderr * math.sqrt(size - 1), size))
+    assert found.p == pytest.approx(expected.p, nan_ok=True)
+    assert (found.mean, found.stderr) == pytest.approx(
+        (expected.mean, expected.stderr), nan_ok=True
+    )
+    if stderr == 0 and sample.std > 0:
+        assert found.p == pytest.approx(ttest_1samp(values, 3.0).pvalue)
 
 
 def test_without_a_known_variance_nothing_is_shown() -> None:

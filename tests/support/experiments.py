@@ -253,6 +253,7 @@ CASES: Mapping[str, Case] = {
             "experiment.labels=[15]": "not_a_multiple",
             "experiment.enumerated=[5]": "not_a_multiple",
             "experiment.supervised_epochs=10": "too_small",
+            "experiment.epoch_ends=labelled": "no_effect",
         },
     ),
     "noise_precision": Case(

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from support.latent_models import semi_supervised_loss
 from torch import Tensor
 
+from bnnbench.experiment.record import Record, write_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.semi_supervised.page import EXPERIMENT_PAGE
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
+    LABELLED,
     MIXED,
     PAIRED,
+    SUPERVISED,
+    UNLABELLED,
     LabelledBatch,
     SemiSupervisedStack,
     SemiTraining,
@@ -26,12 +34,12 @@ TAU, ALPHA = 0.6, 25.0
 PI = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
 
 
-def make_stack(method: str) -> SemiSupervisedStack:
+def make_stack(method: str, epoch_ends: str = UNLABELLED) -> SemiSupervisedStack:
     random = torch.Generator().manual_seed(0)
     images = torch.rand(12, 6, dtype=torch.float64, generator=random).round()
     labels = torch.eye(3, dtype=torch.float64).repeat(4, 1)
     replicas = [AutoencoderReplica(0, k, SHAPE) for k in range(2)]
-    training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA)
+    training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA, epoch_ends)
     return SemiSupervisedStack(SHAPE, replicas, Data(images, images, labels, labels), training)
 
 
@@ -43,7 +51,7 @@ def streams() -> Streams:
 def test_gradients_equal_those_of_autograd(method: str) -> None:
     stack = make_stack(method)
     rows = torch.tensor([[0, 5, 7, 11], [3, 1, 2, 8]])
-    pairs = None if method == MIXED else stack._paired_rows(1, 1)[0]
+    pairs = next(iter(stack._pairs(1)))
     batch = stack._batch(rows, pairs)
     if method == MIXED:
         batch = LabelledBatch(
@@ -67,6 +75,41 @@ def test_labelled_images_are_balanced_and_nested() -> None:
     assert all(set(a.tolist()) <= set(b.tolist()) for a, b in zip(few._labelled, more, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("method", "epoch_ends", "sizes"),
+    [
+        (PAIRED, UNLABELLED, [8, 8, 8]),
+        (ENUMERATION, UNLABELLED, [8, 8, 8]),
+        (PAIRED, LABELLED, [8, 6]),
+        (ENUMERATION, LABELLED, [8, 6]),
+        (MIXED, UNLABELLED, [4, 4, 4]),
+        (SUPERVISED, UNLABELLED, [4, 2]),
+        (SUPERVISED, LABELLED, [4, 2]),
+    ],
+)
+def test_an_epoch_ends_with_its_minibatches(
+    method: str, epoch_ends: str, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack, trained = make_stack(method, epoch_ends), []
+    monkeypatch.setattr(stack, "_step", lambda batch, streams: trained.append(batch.images))
+    monkeypatch.setattr(stack, "_supervised_step", lambda rows: trained.append(rows[:, None]))
+    for epoch in (1, 2):
+        stack.train_epoch(epoch)
+    assert [batch.shape[2] for batch in trained] == sizes * 2
+    stack.evaluate(2)
+    assert stack.logs[0].curve[0]["step"] == len(trained)
+    first, second = (torch.cat(trained[k : k + len(sizes)], 2) for k in (0, len(sizes)))
+    assert not torch.equal(first, second), "each epoch has an order of its own"
+
+
+def test_an_epoch_that_ends_with_the_labelled_images_uses_each_of_them_once() -> None:
+    stack = make_stack(PAIRED, LABELLED)
+    epochs = [torch.cat([*stack._pairs(epoch)], 1) for epoch in (1, 2)]
+    for rows in epochs:
+        assert torch.equal(rows.sort(1).values, stack._labelled.sort(1).values)
+    assert not torch.equal(*epochs)
+
+
 def draws(temperature: float, count: int = 200_000) -> Tensor:
     """Draws of the Concrete distribution with probabilities PI, `[3, count]`."""
     uniform = torch.rand(
@@ -87,3 +130,12 @@ def test_relaxed_labels_tend_to_one_hot_ones(
     torch.testing.assert_close(shares.double(), PI, atol=0.004, rtol=0)
     torch.testing.assert_close(drawn.mean(1), torch.as_tensor(mean).double(), atol=0.004, rtol=0)
     assert drawn.max(0).values.mean().item() == pytest.approx(largest, abs=0.005)
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, 0), ({"epoch_ends": LABELLED}, 1)])
+def test_the_page_says_that_epochs_end_with_the_labelled_images(
+    settings: dict[str, str], count: int, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path)
+    write_record(folder, Record("semi_supervised", "abc", {}, settings))
+    assert len(EXPERIMENT_PAGE.notes(folder)) == count

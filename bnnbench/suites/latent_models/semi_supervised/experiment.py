@@ -13,13 +13,16 @@ from bnnbench.constraints import Between, ListOf, OneOf, Positive, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.image_experiment import FORWARD, count_weights
 from bnnbench.experiment.unit_store import Arrays
+from bnnbench.identity import optional_identity
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, ModelSetting
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
+    LABELLED,
     MIXED,
     PAIRED,
     SUPERVISED,
+    UNLABELLED,
     SemiSupervisedStack,
     SemiTraining,
 )
@@ -69,6 +72,8 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
             without labels comes with one of labelled images.
         enumerated: numbers of labels that are also trained by enumeration of the labels; None for
             the largest.
+        epoch_ends: of paired batches and enumeration. `unlabelled`: an epoch is a pass through all
+            images, whose labels are not used; `labelled`: it is a pass through the labelled images.
         latents: number of latent variables; None for 8 on digits and 32 otherwise.
         temperature: of the relaxation.
         weight: of log q(y|x) of labelled images.
@@ -82,6 +87,7 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
     enumerated: Annotated[
         tuple[int, ...] | None, ListOf(Whole(), order="increasing", minimum=0)
     ] = None
+    epoch_ends: Annotated[str, OneOf(UNLABELLED, LABELLED)] = optional_identity(UNLABELLED)
     latents: Annotated[int | None, Whole(1, 1000)] = None
     temperature: Annotated[float, Between(0, 100)]
     weight: Positive
@@ -113,6 +119,13 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
                         f"experiment.{name}",
                         "not_a_multiple",
                     )
+        if self.epoch_ends == LABELLED and MIXED in self.batches:
+            raise UserError(
+                f"experiment.epoch_ends={LABELLED} needs minibatches of labelled images, which "
+                f"{MIXED} batches do not have; set experiment.batches=[{PAIRED}].",
+                "experiment.epoch_ends",
+                "no_effect",
+            )
         assert self.epochs is not None
         if self.supervised_epochs < self.epochs:
             raise UserError(
@@ -149,11 +162,13 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
         setting: ModelSetting,
     ) -> SemiSupervisedStack:
         assert isinstance(setting, SemiSetting)
-        training = SemiTraining(
+        return SemiSupervisedStack(shape, replicas, data, self._training(setting))
+
+    def _training(self, setting: SemiSetting) -> SemiTraining:
+        return SemiTraining(
             setting.method, setting.labels, self.batch_size, self.learning_rate, self.temperature,
-            self.weight,
+            self.weight, self.epoch_ends,
         )  # fmt: skip
-        return SemiSupervisedStack(shape, replicas, data, training)
 
     def total_steps(self, unit: str) -> int:
         supervised = self.settings[unit].method == SUPERVISED
@@ -163,7 +178,8 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
         setting, images = self.settings[unit], load_images(self.images)
         chains = encoder, _, classifier = setting.shape.chains
         every, of_class = count_weights(chains), count_weights([classifier])
-        columns, pairs = len(images.train), 0.0
+        steps, pairs = self._training(setting).steps_per_epoch(len(images.train)), 0.0
+        columns = min(len(images.train), steps * self.batch_size)
         if setting.method in (PAIRED, ENUMERATION):
             pairs = columns * min(1, setting.labels / self.batch_size)
         epoch = every * (columns + pairs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_run import SavedRun, images_of, run_reader
@@ -14,6 +16,7 @@ from bnnbench.suites.latent_models.semi_supervised.claims import claims
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
+    LABELLED,
     MIXED,
     PAIRED,
     SUPERVISED,
@@ -82,6 +85,16 @@ def accuracy_by_epoch(run: SavedRun) -> Figure:
     return figure
 
 
+def epoch_notes(folder: RunFolder) -> list[str]:
+    """Return a sentence if epochs end with the labelled minibatches."""
+    if read_record(folder).identity.get("epoch_ends") != LABELLED:
+        return []
+    return [
+        "Epochs end with the last labelled minibatch: all models take ceil(labels / batch size) "
+        "steps in each, and most images without labels are not used in it."
+    ]
+
+
 EXPERIMENT_PAGE = ExperimentPage(
     kind=SemiSupervised.kind,
     title="Semi-supervised learning",
@@ -93,6 +106,7 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    notes=epoch_notes,
     data_of=images_of(BINARISATION),
     differences=differences,
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import torch
 from torch import Tensor
@@ -27,6 +28,9 @@ MIXED, PAIRED, ENUMERATION, SUPERVISED = "mixed", "paired", "enumeration", "supe
 """One shuffled set of all images; minibatches of images with and without labels; the same with a
 sum over labels in place of the relaxation; the classifier alone."""
 
+UNLABELLED, LABELLED = "unlabelled", "labelled"
+"""Minibatches with which an epoch ends: those without labels, or the labelled ones."""
+
 
 @dataclass(frozen=True)
 class SemiTraining:
@@ -39,6 +43,11 @@ class SemiTraining:
         learning_rate: of Adam.
         temperature: of the relaxation.
         weight: of log q(y|x) of labelled images, alpha in (5.38).
+        epoch_ends: with pairs, `unlabelled`: an epoch is a pass through all images, whose labels
+            are not used, each minibatch with labelled images drawn with replacement; `labelled`: it
+            is a pass through the labelled images, each minibatch with the next images of a new
+            order of all, most of which the epoch does not use. The latter is what
+            `zip(labelled_loader, unlabelled_loader)` does in PyTorch.
     """
 
     method: str
@@ -47,6 +56,12 @@ class SemiTraining:
     learning_rate: float
     temperature: float
     weight: float
+    epoch_ends: str
+
+    def steps_per_epoch(self, images: int) -> int:
+        """Return the number of minibatches in an epoch, given the number of training images."""
+        is_labelled = self.method == SUPERVISED or self.epoch_ends == LABELLED
+        return math.ceil((self.labels if is_labelled else images) / self.batch_size)
 
 
 class Classifier:
@@ -127,31 +142,30 @@ class SemiSupervisedStack(ReplicaStack):
         device, size = self.data.train.device, self.training.batch_size
         streams = streams_for(self.replicas, device, "noise", epoch)
         count = self._labelled.shape[1] if self._supervised else len(self.data.train)
-        pairs = self._paired_rows(epoch, math.ceil(count / size))
-        for step, rows in enumerate(minibatches(self.replicas, count, size, epoch, device)):
+        batches = minibatches(self.replicas, count, size, epoch, device)
+        for rows, pairs in zip(batches, self._pairs(epoch), strict=False):
             if self._supervised:
                 self._supervised_step(self._labelled.gather(1, rows))
             else:
-                self._step(self._batch(rows, pairs[step] if len(pairs) else None), streams)
+                self._step(self._batch(rows, pairs), streams)
             self._update(self.training.learning_rate)
 
-    def _paired_rows(self, epoch: int, steps: int) -> Tensor:
-        """Return rows of labelled images with replacement, `[steps, R, B]`; empty if not paired."""
+    def _pairs(self, epoch: int) -> Iterable[Tensor | None]:
+        """Return the labelled rows `[R, B]` of each minibatch of an epoch; None if not paired."""
         if self.training.method not in (PAIRED, ENUMERATION):
-            return self._labelled[:0]
-        count = self._labelled.shape[1]
-        size = steps, min(count, self.training.batch_size)
-        drawn = [
-            torch.randint(
-                count,
-                size,
-                generator=torch.Generator().manual_seed(r.seed_for("pairs", epoch)),
-                device="cpu",
-            )
-            for r in self.replicas
-        ]
-        positions = torch.stack(drawn, 1).to(self._labelled.device)
-        return self._labelled.expand(steps, -1, -1).gather(2, positions)
+            return repeat(None)
+        count, size = self._labelled.shape[1], self.training.batch_size
+        steps = self.training.steps_per_epoch(len(self.data.train))
+        drawn = []
+        for replica in self.replicas:
+            random = torch.Generator().manual_seed(replica.seed_for("pairs", epoch))
+            if self.training.epoch_ends == LABELLED:
+                drawn.append(torch.randperm(count, generator=random, device="cpu"))
+            else:
+                shape = steps, min(count, size)
+                drawn.append(torch.randint(count, shape, generator=random, device="cpu").flatten())
+        positions = torch.stack(drawn).to(self._labelled.device)
+        return self._labelled.gather(1, positions).split(min(count, size), 1)
 
     def _batch(self, rows: Tensor, pairs: Tensor | None) -> LabelledBatch:
         """Return the minibatch of rows `[R, B]`, whose labels are not used if there are pairs."""
@@ -251,8 +265,7 @@ class SemiSupervisedStack(ReplicaStack):
 
     def evaluate(self, epoch: int) -> None:
         """Add the accuracy on test images to the curves."""
-        rows = len(self._labelled[0]) if self._supervised else len(self.data.train)
-        steps = epoch * math.ceil(rows / self.training.batch_size)
+        steps = epoch * self.training.steps_per_epoch(len(self.data.train))
         for log, accuracy in zip(self.logs, self.accuracy(), strict=True):
             log.curve.append({"epoch": epoch, "step": steps, "accuracy_test": accuracy})
 
