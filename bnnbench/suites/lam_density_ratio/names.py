@@ -20,7 +20,9 @@ REPETITIONS = "repetitions"
 OK = "ok"
 NOT_FINITE = "not finite"
 STUCK = "stuck"
-"""Values of the column `status`."""
+DIVERGED = "diverged"
+"""Values of the column `status`; a repetition failed unless it is `OK`."""
+
 
 SAMPLES = "samples"
 """Array `samples` `[repetition, x, n, 2]`, float32: final draws of q."""
