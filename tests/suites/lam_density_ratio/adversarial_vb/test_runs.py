@@ -84,7 +84,7 @@ def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> N
     blocks = list(tables_section(read_runs(folder.root.parent), Style()))
     files = {one.name: one.table for one in blocks if isinstance(one, DataFile)}
     low, high = files["density_ratio_table_10_1"], files["density_ratio_table_10_2"]
-    assert (len(low), len(high)) == (8, 6) and low["z"].isna().all()
+    assert (len(low), len(high)) == (8, 6) and low["p"].isna().all()
     row = low.set_index("configuration").loc["GAN, T"]
     assert (row["thesis_mean"], row["thesis_std"], row["repetitions"]) == (0.10683, 0.00199, 2)
     assert "images digits, width 0.03" in next(b.text for b in blocks if isinstance(b, Paragraph))
