@@ -17,7 +17,7 @@ import pandas as pd
 from book_differences import EXPLANATIONS
 from figures import FIGURES, png
 from figures import store as store_figure
-from page_blocks import to_markdown, with_error
+from page_blocks import against_thesis, to_markdown, with_error
 from published_scores import MAX_Z
 from stored_results import NOT_STORED, RESULTS
 
@@ -211,16 +211,7 @@ def thesis_tables(folder: RunFolder) -> Iterator[str]:
     for number, latents in TABLES.items():
         rows = comparison_rows(evidence, latents, bool(differ))
         yield f"Table {number}, {latents} latent variables, mean absolute error:"
-        yield to_markdown([
-            {
-                "configuration": row["configuration"],
-                "finished": f"{row['repetitions'] - row['failed']} of {row['repetitions']}",
-                "ours": plus_minus(row["mean"], row["stderr"]),
-                "thesis": with_error(row["thesis_mean"], row["thesis_stderr"]),
-                "z": format_z(row["z"]),
-            }
-            for row in rows
-        ])  # fmt: skip
+        yield against_thesis(rows)
 
 
 def book_rows(kind: str) -> pd.DataFrame:

@@ -85,8 +85,7 @@ def claims() -> Iterator[tuple[str, list[Claim]]]:
     for kind in image_runs.KINDS:
         for images, folder in image_runs.stored(kind).items():
             yield f"images/{kind}/{images}/{CLAIMS}", [*image_runs.checked(kind, folder)]
-    for folder in sprinkler_runs.stored(sprinkler_runs.CLAIMS):
-        yield f"{folder}/{sprinkler_runs.CLAIMS}", sprinkler_runs.checked(folder)
+    yield f"{sprinkler_runs.FOLDER}/{sprinkler_runs.CLAIMS}", sprinkler_runs.checked()
 
 
 def or_stored(found: Iterable[Claim], before: pd.DataFrame) -> list[Claim]:
