@@ -98,7 +98,8 @@ def nelbo(run: SavedRun) -> Figure:
 
 @figures(
     "Images (first row), their reconstructions (second row) and mean images of latent variables "
-    "drawn from the prior (others), of the first repetition that did not fail"
+    "drawn from the prior (others), of the first repetition that did not fail; if all failed, of "
+    "the first one, and the title says how many failed and why"
 )
 def avb_samples(run: SavedRun) -> Figure:
     arrays = run.arrays(IMAGES)
@@ -107,11 +108,7 @@ def avb_samples(run: SavedRun) -> Figure:
     for k, (one, (setting, rows)) in enumerate(zip(axes, groups, strict=True)):
         title, status = _title(*setting), rows["status"].tolist()
         if OK not in status:
-            failures = describe_failures(status).replace(", ", "\n")
-            one.text(0.5, 0.5, failures, ha="center", va="center")
-            one.set_title(title, fontsize="small")
-            one.set(xticks=[], yticks=[])
-            continue
+            title += f"\n{describe_failures(status)}"
         parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
         show_images(one, np.concatenate(parts), IMAGE_COLUMNS, title)
         side = np.sqrt(parts[0].shape[1])
