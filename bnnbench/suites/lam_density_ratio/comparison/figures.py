@@ -127,8 +127,7 @@ def posteriors_to_show(evidence: SprinklerEvidence) -> dict[str, tuple[Sprinkler
     """Return the repetitions whose average KL is closest to those of Fig. 5.4 (a) and (b).
 
     Returns:
-        Run and repetition by name of the row, a configuration and its average KL; a single row if
-        both are the same repetition.
+        Run and repetition by name of the row, a configuration and its average KL.
     """
     rows = [
         (float(row["average_kl"]), run, int(row["repetition"]))
