@@ -24,6 +24,7 @@ from markdown_it.token import Token
 from PIL import Image
 from support.config import compose, job_overrides
 from support.runs import make_run
+from support.sprinkler_runs import finished_run
 
 import bnnbench
 from bnnbench.config.assemble import build
@@ -37,6 +38,8 @@ from bnnbench.results.claims import Claim
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.published.values import published_splits
 from bnnbench.results.run_tables import read_runs
+from bnnbench.suites.lam_density_ratio.comparison.claims import claims as sprinkler_claims
+from bnnbench.suites.lam_density_ratio.names import DIVERGED, OK
 from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
 from bnnbench.suites.latent_models.semi_supervised.stack import PAIRED, SUPERVISED
@@ -626,27 +629,68 @@ def test_a_run_on_images_is_stored_with_its_figures(
     assert "1 repetition (" in image_runs.BLOCKS["planar_flows_results"]()
 
 
+@pytest.fixture
+def stored_sprinkler(tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the stored table of sprinkler runs, next to which runs are stored."""
+    import gather_results
+    import sprinkler_runs
+
+    path = tmp_path / sprinkler_runs.FOLDER / f"{sprinkler_runs.RUNS}.csv"
+    path.parent.mkdir()
+    path.write_bytes((DOCS / "results" / path.relative_to(tmp_path)).read_bytes())
+    monkeypatch.setattr(sprinkler_runs, "RESULTS", tmp_path)
+    monkeypatch.setattr(sprinkler_runs, "table", lambda *_: pd.read_csv(path))
+    monkeypatch.setattr(gather_results, "check_committed", lambda folder: None)
+    return path
+
+
+GAN_D = ("contrast=prior", "schedule=undertrained", "divergence=gan", "estimator=class_probability")
+
+STABLE = ("contrast=joint", "schedule=optimal", "divergence=gan", "numerics=stable")
+
+
+@pytest.mark.parametrize(
+    ("settings", "number", "row", "replaced", "is_shown"),
+    [
+        (GAN_D, "9.1", "prior, GAN, D", 1, True),
+        ((*GAN_D, "samples=50"), "9.1", "prior, GAN, D", 0, False),
+        (STABLE, "8.2", "joint, GAN, r", 0, True),
+    ],
+)
+def test_a_gathered_sprinkler_run_replaces_the_row_of_its_settings(
+    stored_sprinkler: Path, tmp_path: Path, settings: tuple[str, ...], number: str, row: str,
+    replaced: int, is_shown: bool,
+) -> None:  # fmt: skip
+    import gather_results
+    import sprinkler_runs
+
+    before = stored_sprinkler.read_text().splitlines()
+    for ends, status in (([1.5, 1.5], [OK, OK]), ([1.3, 1.4, 2185.0], [OK, OK, DIVERGED])):
+        outputs = tmp_path / f"outputs{len(ends)}"
+        finished_run(outputs, *settings, ends=ends, status=status)
+        gather_results.gather(outputs / "sprinkler", tmp_path / "unused")
+    after = stored_sprinkler.read_text().splitlines()
+    assert len(after) == len(before) + 1 - replaced
+    (changed,) = {*after} - {*before}
+    assert "1 of 3 diverged" in changed and len({*before} - {*after}) == replaced
+    (run,) = sprinkler_runs.gathered_runs()
+    assert run.sample().size == 2 and run.finished_curves["repetition"].nunique() == 2
+    rows = sprinkler_runs.thesis_table(number).splitlines()
+    (shown,) = (line for line in rows if row in line)
+    assert ("1 of 3 diverged" in shown and "1.350" in shown) == is_shown
+    assert ("1.3000, 1.4000" in sprinkler_runs.optimal_joint()) == (settings == STABLE)
+    assert len(sprinkler_runs.checked()) == len(sprinkler_claims)
+
+
 def test_a_missing_table_of_the_thesis_names_its_command(
-    tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    stored_sprinkler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sprinkler_runs
 
-    first, later = (tmp_path / name for name in sprinkler_runs.FOLDERS)
-    later.mkdir(parents=True)
-    claims = pd.DataFrame({"text": ["C1", "C9"], "source": "8.3", "evidence": ["old", "missing"],
-                           "verdict": ["confirmed", "not tested"]})  # fmt: skip
-    claims.to_csv(first / "density_ratio_claims.csv", index=False)
-    monkeypatch.setattr(sprinkler_runs, "RESULTS", tmp_path)
-    monkeypatch.setattr(
-        sprinkler_runs, "table", lambda folder, name: pd.read_csv(tmp_path / folder / f"{name}.csv")
-    )
-    assert "experiment.contrast=joint" in sprinkler_runs.thesis_table("8_2")
-    assert "missing" in sprinkler_runs.claims()
-    claims.assign(evidence=["new", "tested"], verdict="confirmed").to_csv(
-        later / "density_ratio_claims.csv", index=False
-    )
-    shown = sprinkler_runs.claims()
-    assert "old" in shown and "tested" in shown and not {"new", "missing"} & {*shown.split()}
+    rows = pd.read_csv(stored_sprinkler)
+    is_missing = rows["configuration"].str.startswith("optimal, joint")
+    monkeypatch.setattr(sprinkler_runs, "table", lambda *_: rows[~is_missing])
+    assert sprinkler_runs.optimal_joint() == sprinkler_runs.NOT_RUN
 
 
 @pytest.mark.usefixtures("tools")

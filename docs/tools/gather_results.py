@@ -4,7 +4,9 @@ For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives t
 report, every split of every run by data set, the command that repeats each run, and the environment
 of one run. Large tables are
 rounded and compressed, or left out if they are still too large for git. A run on images gets the
-folder that `image_folders.py` names instead, and its figures are stored. Run
+folder that `image_folders.py` names instead, and its figures are stored. A run on the sprinkler
+gets a folder below `docs/results/lam_density_ratio/sprinkler`, and its row in
+`density_ratio_runs.csv` replaces that of the same settings. Run
 `docs/tools/update_pages.py` and `docs/tools/figures.py` next.
 
 Runs of code that was not committed are refused, because nobody could repeat them.
@@ -24,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import image_runs
 import pandas as pd
+import sprinkler_runs
 from run_commands import COMMANDS, command_of
 from stored_results import RESULTS
 
@@ -35,6 +38,7 @@ from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
 from bnnbench.report.section_names import ALL
 from bnnbench.results.run_tables import Runs, read_runs
+from bnnbench.suites.lam_density_ratio.names import KIND as SPRINKLER
 from bnnbench.types import UserError
 
 SCORE_FORMAT = "%.7g"
@@ -50,7 +54,8 @@ MAX_BYTES = 500_000
 def gather(experiment: Path, target: Path) -> None:
     """Store the tables of one experiment's report, or of each run if it has no report.
 
-    Runs on images are stored by `image_runs.store`.
+    Runs on images are stored by `image_runs.store`, those on the sprinkler by
+    `sprinkler_runs.store`.
 
     Raises:
         UserError: if a run is not of committed code, or is on images and has other settings than
@@ -59,10 +64,13 @@ def gather(experiment: Path, target: Path) -> None:
     runs = read_runs(experiment)
     for folder in runs.folders.values():
         check_committed(folder)
-    on_images = {kind for kind, rows in runs.tables.items() if "images" in rows}
-    for run in (run for kind in on_images for run in runs.tables[kind].index):
-        print(image_runs.store(runs.folders[run]))
-    if rest := without(runs, on_images):
+    stores = {kind: image_runs.store for kind, rows in runs.tables.items() if "images" in rows}
+    if SPRINKLER in runs.tables:
+        stores[SPRINKLER] = sprinkler_runs.store
+    for kind, store in stores.items():
+        for run in runs.tables[kind].index:
+            print(store(runs.folders[run]))
+    if rest := without(runs, stores):
         store_report(rest, target)
         print(target)
 

@@ -30,14 +30,14 @@ from image_folders import (
     stored,
     title_of,
 )
-from page_blocks import to_markdown, with_error
+from page_blocks import against_thesis, to_markdown, with_error
 from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.blocks import MISSING, format_z, plus_minus
+from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.pair_tables import p_value_text
@@ -236,16 +236,7 @@ def thesis_tables(folder: RunFolder) -> Iterator[str]:
     for number, latents in TABLES.items():
         rows = comparison_rows(evidence, latents, bool(differ))
         yield f"Table {number}, {latents} latent variables, mean absolute error:"
-        yield to_markdown([
-            {
-                "configuration": row["configuration"],
-                "finished": f"{row['repetitions'] - row['failed']} of {row['repetitions']}",
-                "ours": plus_minus(row["mean"], row["stderr"]),
-                "thesis": with_error(row["thesis_mean"], row["thesis_stderr"]),
-                "z": format_z(row["z"]),
-            }
-            for row in rows
-        ])  # fmt: skip
+        yield against_thesis(rows)
 
 
 def book_rows(kind: str) -> pd.DataFrame:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from downstream import overview
@@ -31,7 +32,15 @@ from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
 from bnnbench.notes import join_words, with_interval
-from bnnbench.report.blocks import MISSING, format_std, format_z, plus_minus, with_std
+from bnnbench.report.blocks import (
+    MISSING,
+    format_number,
+    format_std,
+    format_z,
+    plus_minus,
+    with_std,
+)
+from bnnbench.report.pair_tables import p_value_text
 from bnnbench.report.renderers import markdown
 from bnnbench.results.chain_convergence import unconverged_splits
 from bnnbench.results.claims import NOT_TESTED, VERDICTS
@@ -86,6 +95,22 @@ def with_error(mean: float, stderr: float) -> str:
     if pd.isna(mean):
         return MISSING
     return plus_minus(mean, stderr) if pd.notna(stderr) else f"{mean:g}"
+
+
+def against_thesis(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return our means next to those of the density-ratio thesis, with Welch's p."""
+    return to_markdown([
+        {
+            "configuration": row["configuration"],
+            "repetitions": str(row["repetitions"]),
+            "failed": row["failures"] or MISSING,
+            "ours": plus_minus(row["mean"], row["stderr"]),
+            "thesis": with_error(row["thesis_mean"], row["thesis_stderr"]),
+            "difference": format_number(row["difference"], "+.4f"),
+            "p": p_value_text(row["p"]),
+        }
+        for row in rows
+    ])  # fmt: skip
 
 
 def scores_by_dataset(folder: str, metric: str) -> str:

@@ -2,73 +2,129 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-from page_blocks import to_markdown, verdict_table, with_error
+from page_blocks import against_thesis, verdict_table
 from stored_results import NOT_STORED, RESULTS, table
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.blocks import format_z
-from bnnbench.results.claims import NOT_TESTED, Claim, NotTestable
+from bnnbench.results.claims import Claim, NotTestable
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
-from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerRun, evidence_of
-from bnnbench.suites.lam_density_ratio.comparison.tables import SCORES
+from bnnbench.suites.lam_density_ratio.comparison.evidence import (
+    SprinklerEvidence,
+    SprinklerRun,
+    evidence_of,
+    read_sprinkler,
+)
+from bnnbench.suites.lam_density_ratio.comparison.tables import (
+    ONE_RUN,
+    SCORES,
+    comparison_rows,
+    run_row,
+)
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     SCHEDULE_OF_SETTING,
+    ThesisCell,
     thesis_settings,
 )
 
-FOLDERS = ("lam_density_ratio", "lam_density_ratio/sprinkler")
-"""Where runs are stored: the first ones, and those of Table 8.2, which take hours."""
+FOLDER = "lam_density_ratio"
+
+GATHERED = f"{FOLDER}/{names.KIND}"
+"""Where gathered runs are stored, each with its record, repetitions and curves."""
 
 CLAIMS, RUNS = "density_ratio_claims", "density_ratio_runs"
 
-OPTIMAL = (
-    "bnnbench run -m experiment=sprinkler experiment.contrast=joint experiment.schedule=optimal "
-    "experiment.repetitions=10 experiment."
+NUMBERS = "%.5g"
+"""Format of single scores and curves."""
+
+OPTIMAL = "experiment=sprinkler experiment.contrast=joint experiment.schedule=optimal experiment."
+
+COMMANDS = f"""\
+bnnbench run -m {OPTIMAL}repetitions=10 experiment.numerics=stable \
+experiment.divergence=kl_posterior_prior,gan experiment.estimator=log_ratio
+bnnbench run {OPTIMAL}repetitions=10 experiment.estimator=relu_ratio"""
+"""The runs of Table 8.2, and of the ReLU ratio with the joint contrast."""
+
+STABLE = (
+    "Our runs have `experiment.numerics=stable`, a form of the losses without saturation that D, r "
+    "and T share. The thesis's programs have the published losses. The two are equal but for "
+    "rounding and a constant of 1e-18 in logarithms, so these runs say nothing on failures of D, r "
+    "or T in single precision."
 )
 
-SETTINGS = (
-    "divergence=kl_posterior_prior,gan experiment.estimator=class_probability,ratio,log_ratio",
-    "estimator=relu_ratio",
-)
-"""Settings of the runs of Table 8.2."""
-
-COMMANDS = "\n".join(f"{OPTIMAL}{settings}" for settings in SETTINGS)
-
-NOT_RUN = {"8_2": f"Not run yet (about 2.7 hours on one core):\n\n```sh\n{COMMANDS}\n```"}
-"""How to make tables that may be missing."""
+NOT_RUN = f"Not run yet (about 1.5 hours on one core):\n\n```sh\n{COMMANDS}\n```"
 
 
-def stored(name: str) -> list[str]:
-    """Return the folders that have a table."""
-    return [folder for folder in FOLDERS if (RESULTS / folder / f"{name}.csv").exists()]
+def store(run: RunFolder) -> Path:
+    """Store a run in place of that of the same settings, and return its folder."""
+    row, path = run_row(read_sprinkler(run)), RESULTS / FOLDER / f"{RUNS}.csv"
+    rows = pd.read_csv(path)
+    is_same = rows.apply(lambda other: settings_of(other) == settings_of(row), axis=1)
+    for old in gathered_runs():
+        if old.digest in [*rows.loc[is_same, "run"], row["run"]]:
+            shutil.rmtree(old.folder.root)
+    target = RunFolder((RESULTS / GATHERED).joinpath(*run.root.parts[-2:]))
+    target.root.mkdir(parents=True)
+    shutil.copy(run.record, target.record)
+    shutil.copy(run.environment, target.root / "machine.json")
+    for name in (names.REPETITIONS, names.CURVES):
+        if run.table(name).exists():  # there are no curves if all repetitions failed early
+            values = pd.read_csv(run.table(name))
+            values.to_csv(target.table(name), index=False, float_format=NUMBERS)
+    rows = pd.concat([rows[~is_same], pd.DataFrame([row])])
+    rows.sort_values("configuration", kind="stable").to_csv(path, index=False)
+    return target.root
+
+
+def settings_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings of a row of `RUNS`, without the number of repetitions."""
+    keys = ("configuration", "numerics", "observations", "seed")
+    return (*(str(row[key]) for key in keys), *deviating_settings(row))
+
+
+def deviating_settings(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings in which a row of `RUNS` differs from the thesis."""
+    differ = "" if pd.isna(row["settings_differ"]) else str(row["settings_differ"])
+    return tuple(text for text in differ.split(", ") if text and not text.endswith("repetitions"))
+
+
+def gathered_runs() -> list[SprinklerRun]:
+    """Return the runs whose repetitions and curves are stored."""
+    records = sorted((RESULTS / GATHERED).rglob(RunFolder(Path()).record.name))
+    return [read_sprinkler(RunFolder(path.parent)) for path in records]
+
+
+def evidence() -> SprinklerEvidence:
+    """Return all stored runs; of those that were not gathered again, means and spreads only."""
+    gathered = gathered_runs()
+    known, rows = {run.digest for run in gathered}, table(FOLDER, RUNS).to_dict("records")
+    return evidence_of([*gathered, *(stored_run(row) for row in rows if row["run"] not in known)])
 
 
 def thesis_table(number: str) -> str:
     """Return a table of the thesis next to ours, or how to make it."""
-    name = f"density_ratio_table_{number}"
-    if not stored(name):
-        return NOT_RUN[number]
-    return to_markdown(
-        [
-            {
-                "configuration": run["configuration"],
-                "repetitions": f"{run['repetitions']:g}",
-                "failed": f"{run['failed']:g}",
-                "ours": with_error(run["mean"], run["stderr"]),
-                "thesis": with_error(run["thesis_mean"], run["thesis_stderr"]),
-                "z": format_z(run["z"]),
-            }
-            for run in table(stored(name)[0], name).to_dict("records")
-        ]
-    )
+    rows = [*comparison_rows(found := evidence(), number)]
+    return against_thesis(rows) if found.tables[number] else NOT_RUN
+
+
+def optimal_joint() -> str:
+    """Return Table 8.2 next to our stable runs, and the single scores of each."""
+    found, scores = evidence(), []
+    for divergence, name in names.DIVERGENCES.items():
+        cell = ThesisCell("optimal", "joint", divergence, "log_ratio")
+        if (run := found.runs.get(cell)) and run.is_stable:
+            values = ", ".join(f"{score:.4f}" for score in sorted(run.finished["average_kl"]))
+            scores.insert(0, f"- {name}, {ONE_RUN}. Average KL of each repetition: {values}.")
+    return "\n\n".join([thesis_table("8.2"), *([STABLE, "\n".join(scores)] if scores else [])])
 
 
 @dataclass(frozen=True)
@@ -86,7 +142,7 @@ class StoredRun(SprinklerRun):
     @property
     def deviating_settings(self) -> tuple[str, ...]:
         """Settings that differ from the thesis, except the number of repetitions."""
-        return tuple(text for text in self.settings_differ if not text.endswith("repetitions"))
+        return self.settings_differ
 
     def sample(self, column: str = "average_kl") -> Sample:
         """Return the stored mean and spread of a score."""
@@ -112,37 +168,31 @@ def stored_run(row: Mapping[str, object]) -> StoredRun:
         "schedule": SCHEDULE_OF_SETTING[setting], "observations": row["observations"],
         "numerics": row["numerics"], "iterations": iterations,
     }  # fmt: skip
-    size, failed, stuck = (int(str(row[name])) for name in ("repetitions", "failed", "stuck"))
-    status = [names.STUCK] * stuck + [names.NOT_FINITE] * (failed - stuck)
+    size, failed = int(str(row["repetitions"])), int(str(row["failed"]))
+    failures = "" if pd.isna(row["failures"]) else str(row["failures"])
+    kinds_of_failure = (part.split(" ", 3) for part in failures.split(", ") if part)
+    status = [kind for count, _, _, kind in kinds_of_failure for _ in range(int(count))]
     samples = {
         name: Sample(float(str(row[name])), float(str(row[f"{name}_std"])), size - failed)
         for name in SCORES
     }
-    differ = "" if pd.isna(row["settings_differ"]) else str(row["settings_differ"])
     return StoredRun(
         str(row["run"]), metadata, RunFolder(Path()),
         pd.DataFrame({"status": [*status, *[names.OK] * (size - failed)]}), pd.DataFrame(), samples,
-        tuple(filter(None, differ.split(", "))),
+        deviating_settings(row),
     )  # fmt: skip
 
 
-def checked(folder: str) -> list[Claim]:
-    """Check the claims on stored means and spreads."""
-    runs = [stored_run(row) for row in table(folder, RUNS).to_dict("records")]
-    return checked_claims(evidence_of(runs))
-
-
-def claims() -> str:
-    """Return the verdicts, each from the first stored runs that test the claim."""
-    rows, *others = (table(folder, CLAIMS).set_index("text") for folder in stored(CLAIMS))
-    for further in others:
-        untested = rows.index[rows["verdict"] == NOT_TESTED]
-        rows = rows.copy()
-        rows.update(further.reindex(index=untested, columns=rows.columns))
-    return verdict_table(rows.reset_index())
+def checked() -> list[Claim]:
+    """Check the claims on the stored runs."""
+    return checked_claims(evidence())
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    f"lam_table_{number}": partial(thesis_table, number) for number in ("8_1", "8_2", "9_1", "9_2")
-} | {"lam_claims": claims}
+    "lam_table_8_1": partial(thesis_table, "8.1"),
+    "lam_table_8_2": optimal_joint,
+    "lam_table_9_1": partial(thesis_table, "9.1"),
+    "lam_table_9_2": partial(thesis_table, "9.2"),
+    "lam_claims": lambda: verdict_table(table(FOLDER, CLAIMS)),
+}
 """The blocks by the name of their marks."""

@@ -86,8 +86,7 @@ def claims() -> Iterator[tuple[str, list[Claim]]]:
     for name in (*image_runs.KINDS, *VARIANTS):
         for images, folder in stored(name).items():
             yield f"images/{name}/{images}/{CLAIMS}", [*image_runs.checked(name, folder)]
-    for folder in sprinkler_runs.stored(sprinkler_runs.CLAIMS):
-        yield f"{folder}/{sprinkler_runs.CLAIMS}", sprinkler_runs.checked(folder)
+    yield f"{sprinkler_runs.FOLDER}/{sprinkler_runs.CLAIMS}", sprinkler_runs.checked()
 
 
 def or_stored(found: Iterable[Claim], before: pd.DataFrame) -> list[Claim]:

@@ -31,11 +31,13 @@ from stored_results import VALUES, table
 from stored_verdicts import write_verdicts
 
 from bnnbench.results.slowdown import MEASURED
+from bnnbench.suites.lam_density_ratio.adversaries import DIVERGED_FACTOR
 
 BLOCKS = page_blocks.BLOCKS | published_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
 
 INLINE = VALUES | {
     "compared": compared,
+    "diverged_factor": DIVERGED_FACTOR,
     "pairs_within": pairs_within,
     "verdicts": verdicts,
     "with_seeds": with_seeds,

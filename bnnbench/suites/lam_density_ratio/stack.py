@@ -82,6 +82,7 @@ class DensityRatioStack(Adversaries):
     """
 
     networks = ("generator", "estimator")
+    score = "average_kl"
 
     def __init__(self, problem: Problem, replicas: Sequence[Replica]) -> None:
         like = torch.empty(0, device=problem.device, dtype=problem.dtype)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.sprinkler import objective, problem, replicas
 
-from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
+from bnnbench.suites.lam_density_ratio.names import DIVERGED, NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
 from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack
 
@@ -113,6 +113,35 @@ def test_good_minibatches_long_ago_do_not_count() -> None:
         stack._detect_failures(torch.full((count, 2), value), None)
     assert {log.status for log in stack.logs} == {STUCK}
     assert len(stack.logs[0].stuck) == 500
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((8.0, 1.4), OK),
+        ((8.0, 99.0, 1.4), OK),  # recovered
+        ((8.0, 8.5), OK),  # a run of a few iterations
+        ((8.0, 13.0), DIVERGED),
+        ((8.0, 1.4, 2185.0), DIVERGED),
+        ((8.0, float("inf")), DIVERGED),
+        ((8.0, float("nan")), DIVERGED),
+    ],
+)
+def test_a_pair_that_ends_worse_than_it_began_has_diverged(
+    scores: tuple[float, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = len(scores) - 1
+    stack = pair(iterations=last, evaluate_every=1)
+
+    def evaluate(iteration: int) -> dict[str, torch.Tensor]:
+        return {stack.score: torch.tensor([scores[iteration], 8.0])}
+
+    monkeypatch.setattr(stack, "evaluate", evaluate)
+    train(stack, last)
+    judged, healthy = stack.logs
+    assert judged.status == expected and healthy.status == OK
+    assert judged.failed_at == (None if expected == OK else last)
+    assert stack.active[:, 0].tolist() == [expected == OK, 1]
 
 
 def test_rates_decay_to_zero_after_the_given_fraction() -> None:

@@ -136,7 +136,8 @@ class AdversarialVB(ImageExperiment[ImageStack]):
                 for k, log in zip(own, logs, strict=True)
             ]
             answers = self._answers(setting, pd.DataFrame(rows))
-            pictures = {name: one[None] for name, one in stack.pictures(own[0]).items()}
+            shown = next((k for k in own if stack.logs[k].status == OK), own[0])
+            pictures = {name: one[None] for name, one in stack.pictures(shown).items()}
             tables = repetition_tables(unit, answers, rows, [log.curve for log in logs])
             yield tables, {names.IMAGES: pictures}
 

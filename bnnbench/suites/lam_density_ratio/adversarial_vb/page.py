@@ -34,7 +34,7 @@ from bnnbench.suites.lam_density_ratio.figures import (
     limits,
     note_hidden_range,
 )
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK, describe_failures
 
 IMAGE_COLUMNS = 10
 
@@ -98,14 +98,18 @@ def nelbo(run: SavedRun) -> Figure:
 
 @figures(
     "Images (first row), their reconstructions (second row) and mean images of latent variables "
-    "drawn from the prior (others), first repetition of each configuration, blank if it failed"
+    "drawn from the prior (others), of the first repetition that did not fail; if all failed, of "
+    "the first one, and the title says how many failed and why"
 )
 def avb_samples(run: SavedRun) -> Figure:
-    arrays, rows = run.arrays(IMAGES), run[SCORES].drop_duplicates("unit")
-    figure, axes = small_multiples(len(rows), 4, (2.4, 1.65), (0.2, 0.2))
-    for k, (one, row) in enumerate(zip(axes, rows.to_dict("records"), strict=True)):
+    arrays = run.arrays(IMAGES)
+    groups = run[SCORES].groupby([*EstimatorSetting._fields], sort=False)
+    figure, axes = small_multiples(len(groups), 4, (2.4, 1.65), (0.2, 0.2))
+    for k, (one, (setting, rows)) in enumerate(zip(axes, groups, strict=True)):
+        title, status = _title(*setting), rows["status"].tolist()
+        if OK not in status:
+            title += f"\n{describe_failures(status)}"
         parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
-        title = _title(*(row[name] for name in EstimatorSetting._fields))
         show_images(one, np.concatenate(parts), IMAGE_COLUMNS, title)
         side = np.sqrt(parts[0].shape[1])
         one.axhline(2 * side - 0.5, color=PALETTE[5], linewidth=1.5)

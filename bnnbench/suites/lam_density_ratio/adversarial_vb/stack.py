@@ -91,6 +91,7 @@ class ImageStack(Adversaries):
     """
 
     networks = ("encoder", "decoder", "estimator")
+    score = "mae"
 
     def __init__(
         self, sizes: Networks, replicas: Sequence[Replica], images: Tensor, schedule: Schedule

@@ -19,22 +19,27 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     EstimatorSetting,
     differing_settings,
 )
-from bnnbench.suites.lam_density_ratio.comparison.tables import COMPARISON, blocks_of, comparison
-from bnnbench.suites.lam_density_ratio.names import OK
+from bnnbench.suites.lam_density_ratio.comparison.tables import (
+    COMPARISON,
+    P_STATEMENT,
+    blocks_of,
+    comparison,
+)
+from bnnbench.suites.lam_density_ratio.names import OK, describe_failures
 
 TABLES = {"10.1": 2, "10.2": 10}
 """Number of latent variables of each table."""
 
 COLUMNS = columns(
     {"Configuration": "{configuration}"},
-    {"Repetitions": "{repetitions}", "Failed": "{failed}", **COMPARISON},
+    {"Repetitions": "{repetitions}", "Failed": "{failures}", **COMPARISON},
 )
 
 STATEMENT = (
     "Mean absolute error of reconstructions after the last iteration. Ours: mean ± standard error "
-    "over the repetitions that did not fail, and the standard deviation with divisor n. z: the "
-    "difference divided by the combined standard error, if no setting but the number of "
-    "repetitions differs. Settings that differ: {}."
+    "over the repetitions that did not fail, and the standard deviation with divisor n. "
+    f"{P_STATEMENT} "
+    "Settings that differ: {}."
 )
 
 
@@ -67,6 +72,7 @@ def comparison_rows(
             "configuration": setting.label,
             "repetitions": len(rows),
             "failed": int((rows["status"] != OK).sum()),
+            "failures": describe_failures(rows["status"].tolist()),
             **comparison(ours, PUBLISHED.get(setting, Sample()), comparable=not settings_differ),
         }
 

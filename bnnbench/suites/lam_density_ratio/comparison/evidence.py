@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,11 @@ class SprinklerRun:
         return ThesisCell(setting, *(str(self.metadata[key]) for key in keys))
 
     @property
+    def is_stable(self) -> bool:
+        """Whether the run has the form of the losses that D, r and T share."""
+        return bool(self.metadata["numerics"] == "stable")
+
+    @property
     def published(self) -> Sample | None:
         """The thesis's mean and spread of the average KL, if it has this configuration."""
         return thesis.published_values().get(self.cell) if self.cell else None
@@ -97,6 +102,11 @@ class SprinklerRun:
     def stuck(self) -> int:
         """Number of repetitions that got stuck at a ratio of zero."""
         return int((self.repetitions["status"] == names.STUCK).sum())
+
+    @property
+    def failures(self) -> str:
+        """Numbers of failed repetitions by kind: `1 of 30 diverged`."""
+        return names.describe_failures(self.repetitions["status"].tolist())
 
     def sample(self, column: str = "average_kl") -> Sample:
         """Return mean and spread of a column over the repetitions that did not fail."""
@@ -169,6 +179,17 @@ class SprinklerEvidence:
         """Return a row of a table, by default of chapter 8 or 9; its size is 0 if it is missing."""
         number = table or thesis.TABLE_NUMBERS[cell.setting, cell.contrast]
         return self.tables.get(number, {}).get(cell, Sample())
+
+    def shared_run(self, cell: ThesisCell) -> SprinklerRun | None:
+        """Return the stable run that stands for a configuration without a run of its own, if any.
+
+        D, r and T are one function of the network's last sum (9.1.2), so that with stable numerics
+        the three are one algorithm, which is run as T.
+        """
+        if cell in self.runs or cell.estimator not in names.ESTIMATORS:
+            return None
+        run = self.runs.get(replace(cell, estimator="log_ratio"))
+        return run if run and run.is_stable else None
 
     def has_enough(self, *cells: ThesisCell, table: str = "") -> bool:
         """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""

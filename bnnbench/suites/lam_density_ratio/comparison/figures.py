@@ -79,7 +79,7 @@ def figure_blocks(evidence: SprinklerEvidence) -> Iterator[FigureBlock]:
     """Yield every figure with at least one line."""
     posteriors = posteriors_to_show(evidence)
     if posteriors:
-        names = ", ".join(posteriors)
+        names = ", ".join(posteriors).replace("\n", ", ")
         yield FigureBlock(
             "density_ratio_fig_5_1_5_4",
             f"Figs. 5.1 and 5.4: contours of the posterior, one column per observation x. {names}: "
@@ -127,7 +127,7 @@ def posteriors_to_show(evidence: SprinklerEvidence) -> dict[str, tuple[Sprinkler
     """Return the repetitions whose average KL is closest to those of Fig. 5.4 (a) and (b).
 
     Returns:
-        Run and repetition by name of the row; a single row if both have the same name.
+        Run and repetition by name of the row, a configuration and its average KL.
     """
     rows = [
         (float(row["average_kl"]), run, int(row["repetition"]))
@@ -138,7 +138,7 @@ def posteriors_to_show(evidence: SprinklerEvidence) -> dict[str, tuple[Sprinkler
     for letter, level in zip("ab", (GOOD, POOR), strict=True):
         if rows:
             value, run, repetition = min(rows, key=lambda row: abs(row[0] - level))
-            closest[f"({letter}) average KL {value:.4f}"] = (run, repetition)
+            closest[f"({letter}) {run.name}\naverage KL {value:.4f}"] = (run, repetition)
     return closest
 
 

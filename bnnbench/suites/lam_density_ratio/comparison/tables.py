@@ -19,11 +19,10 @@ from bnnbench.report.blocks import (
     Row,
     columns,
     fill,
-    format_z,
     with_stderr,
 )
+from bnnbench.report.pair_tables import p_value_text
 from bnnbench.results.mean_tests import welch
-from bnnbench.results.published.counterparts import z_score
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     EXACT_KL,
@@ -32,20 +31,28 @@ from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     printed_tables,
 )
 
+P_STATEMENT = (
+    "p: Welch's two-sided t-test of the difference, uncorrected, with 30 repetitions of the "
+    "thesis. It is shown only if no setting except the number of repetitions differs and at least "
+    "two repetitions finished."
+)
+
 STATEMENT = (
     "Final average KL in nats; lower is better. Ours: mean ± standard error over the repetitions "
-    "that did not fail, and the standard deviation with divisor n, as in the thesis. z is the "
-    "difference divided by the combined standard error (the thesis's from its standard deviation "
-    "and 30 repetitions). It is shown only if no setting except the number of repetitions differs."
+    "that did not fail, and the standard deviation with divisor n, as in the thesis. Difference: "
+    f"ours minus the thesis's. {P_STATEMENT}"
 )
 
 RUN_STATEMENT = (
     "Average KL: as computed in the thesis. KL: of q from the exact posterior, by nearest "
-    f"neighbours, nats; exact draws score {EXACT_KL}. The median is robust to repetitions that "
-    "diverge without failing."
+    f"neighbours, nats; exact draws score {EXACT_KL}. All are over the repetitions that did not "
+    "fail."
 )
 
 AUTHOR = "github.com/Lammyy/IHateMaths, Sprinkler/part 2"
+
+ONE_RUN = "D, r and T: one run, by the lemma"
+"""Marks a run with stable numerics, which stands for every estimator of its divergence."""
 
 SCORES = ("average_kl", "kl")
 """Scores in the table of all runs."""
@@ -56,7 +63,7 @@ COMPARISON: Mapping[str, Cell] = {
     "Thesis": "{thesis_mean:.4f}",
     "Thesis std": "{thesis_std:.4f}",
     "Difference": "{difference:+.4f}",
-    "z": lambda row: format_z(row["z"]),
+    "p": lambda row: p_value_text(row["p"]),
 }
 """Cells with the numbers of `comparison`."""
 
@@ -70,13 +77,16 @@ def finished(row: Row) -> str:
 DIFFERENCES: Mapping[str, Cell] = {"Differs from the thesis in": "{settings_differ}"}
 
 TABLE = columns(
-    {"Configuration": "{configuration}"}, {"Repetitions": finished, **COMPARISON}, DIFFERENCES
+    {"Configuration": "{configuration}"},
+    {"Repetitions": finished, "Failed": "{failures}", **COMPARISON},
+    DIFFERENCES,
 )
 
 RUNS = columns(
     {name.capitalize(): f"{{{name}}}" for name in ("configuration", "numerics", "observations")},
     {
         "Repetitions": finished,
+        "Failed": "{failures}",
         "Average KL": with_stderr("average_kl"),
         "Median average KL": "{average_kl_median:.4f}",
         "KL": with_stderr("kl"),
@@ -104,14 +114,16 @@ def table_blocks(evidence: SprinklerEvidence) -> Iterator[Block]:
 def comparison_rows(evidence: SprinklerEvidence, number: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of one table, with the thesis's and our values at full precision."""
     for cell, theirs in printed_tables()[number].items():
-        run = evidence.runs.get(cell)
+        run = evidence.runs.get(cell) or evidence.shared_run(cell)
+        differences = [*run.deviations, *([ONE_RUN] if run.is_stable else [])] if run else []
         yield {
             "configuration": cell.name,
-            "settings_differ": ", ".join(run.deviations) if run else "",
+            "settings_differ": ", ".join(differences),
             "repetitions": len(run.repetitions) if run else 0,
             "failed": run.failed if run else 0,
+            "failures": run.failures if run else "",
             **comparison(
-                evidence.tables.get(number, {}).get(cell, Sample()),
+                run.sample() if run else Sample(),
                 theirs,
                 comparable=run is not None and not run.deviating_settings,
             ),
@@ -119,13 +131,13 @@ def comparison_rows(evidence: SprinklerEvidence, number: str) -> Iterator[dict[s
 
 
 def comparison(ours: Sample, theirs: Sample, comparable: bool) -> dict[str, float]:
-    """Return both samples, their difference and, if they are comparable, its z by column."""
-    z = z_score(ours.mean, ours.stderr, theirs.mean, theirs.stderr)
+    """Return both samples, their difference and, if they are comparable, its p by column."""
+    tested = comparable and min(ours.size, theirs.size) > 1
     return {
         f"{prefix}{key}": getattr(sample, key)
         for prefix, sample in (("", ours), ("thesis_", theirs))
         for key in ("mean", "std", "stderr")
-    } | {"difference": ours.mean - theirs.mean, "z": z if comparable else math.nan}
+    } | {"difference": ours.mean - theirs.mean, "p": welch(ours, theirs).p if tested else math.nan}
 
 
 def author_blocks(evidence: SprinklerEvidence, number: str) -> Iterator[Block]:
@@ -159,7 +171,7 @@ def run_row(run: SprinklerRun) -> dict[str, Any]:
         **{name: run.metadata[name] for name in ("numerics", "observations", "seed")},
         "repetitions": len(run.repetitions),
         "failed": run.failed,
-        "stuck": run.stuck,
+        "failures": run.failures,
         "settings_differ": ", ".join(run.deviations),
     }
     for name in (*SCORES, "seconds"):

@@ -30,11 +30,15 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     ImageEvidence,
     evidence_of,
+    read_run,
     thesis_evidence,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.experiment import AdversarialVB
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import SCHEDULES
-from bnnbench.suites.lam_density_ratio.adversarial_vb.page import EXPERIMENT_PAGE
+from bnnbench.suites.lam_density_ratio.adversarial_vb.page import (
+    EXPERIMENT_PAGE,
+    avb_samples,
+)
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
 
@@ -80,11 +84,32 @@ def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
     assert "no density" in notes and "images digits, width 0.03, batch size 8" in notes
 
 
+@pytest.mark.parametrize(
+    ("status", "shown"), [(["ok", "ok"], 0), (["stuck", "ok"], 1), (["stuck", "diverged"], None)]
+)
+def test_a_panel_shows_a_repetition_that_did_not_fail(
+    folder: RunFolder, tmp_path: Path, status: list[str], shown: int | None
+) -> None:
+    experiment = make_run(tmp_path).experiment
+    assert isinstance(experiment, AdversarialVB)
+    unit = next(iter(experiment.settings))
+    stack = experiment.make_stack([unit])
+    for log, one in zip(stack.logs, status, strict=True):
+        log.status = one
+    ((tables, arrays),) = experiment.results(stack, {unit: range(2)})
+    (pictures,) = arrays.values()
+    expected = stack.pictures(shown or 0)
+    assert all((pictures[name][0] == one).all() for name, one in expected.items())
+    run = replace(read_run(folder), tables={SCORES: pd.DataFrame(tables[SCORES])})
+    (panel,) = avb_samples(run).axes
+    assert ("1 of 2 diverged, 1 of 2 stuck" in panel.get_title()) == (shown is None)
+
+
 def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> None:
     blocks = list(tables_section(read_runs(folder.root.parent), Style()))
     files = {one.name: one.table for one in blocks if isinstance(one, DataFile)}
     low, high = files["density_ratio_table_10_1"], files["density_ratio_table_10_2"]
-    assert (len(low), len(high)) == (8, 6) and low["z"].isna().all()
+    assert (len(low), len(high)) == (8, 6) and low["p"].isna().all()
     row = low.set_index("configuration").loc["GAN, T"]
     assert (row["thesis_mean"], row["thesis_std"], row["repetitions"]) == (0.10683, 0.00199, 2)
     assert "images digits, width 0.03" in next(b.text for b in blocks if isinstance(b, Paragraph))

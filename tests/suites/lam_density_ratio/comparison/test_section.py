@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from support.blocks import blocks, data_files
 from support.sprinkler_runs import finished_run
 
@@ -19,6 +20,8 @@ from bnnbench.report.report_writer import write_report
 from bnnbench.report.run_page import FigureFunctions
 from bnnbench.results.run_tables import Runs, read_runs
 from bnnbench.suites.lam_density_ratio.comparison.section import section
+from bnnbench.suites.lam_density_ratio.comparison.tables import ONE_RUN
+from bnnbench.suites.lam_density_ratio.names import DIVERGED, NOT_FINITE, OK, STUCK
 
 THIRTY = tuple(1.36 + 0.01 * np.sin(np.arange(30)))
 
@@ -42,28 +45,60 @@ def test_there_is_no_section_without_sprinkler_runs(tmp_path: Path) -> None:
     assert not blocks(section, Runs(tmp_path, {}, pd.DataFrame(), {}))
 
 
-def test_a_run_as_published_has_a_z_and_no_mark(tmp_path: Path) -> None:
+def test_a_run_as_published_has_a_test_and_no_mark(tmp_path: Path) -> None:
     finished_run(tmp_path, UNDERTRAINED, T, ends=THIRTY)
     found, tables = section_and_tables(tmp_path)
     assert isinstance(found[0], Heading) and found[0].level == 2
     row, error = row_of(tables, "9_1", "prior, reverse KL, T"), np.std(THIRTY) / np.sqrt(29)
     assert row["stderr"] == pytest.approx(error)
-    z = (np.mean(THIRTY) - 1.3641) / np.hypot(error, 0.0141 / np.sqrt(29))
-    assert row["z"] == pytest.approx(z) and row["settings_differ"] == ""
+    theirs = 1.3641, 0.0141 * np.sqrt(30 / 29), 30
+    test = stats.ttest_ind_from_stats(np.mean(THIRTY), np.std(THIRTY, ddof=1), 30, *theirs, False)
+    assert row["p"] == pytest.approx(test.pvalue) and row["settings_differ"] == ""
     others = tables["density_ratio_table_9_1"]["mean"]
     assert others.notna().sum() == 1 and len(others) == 6
 
 
-def test_deviating_settings_are_marked_and_have_no_z(tmp_path: Path) -> None:
+def test_deviating_settings_are_marked_and_have_no_test(tmp_path: Path) -> None:
     finished_run(tmp_path, OPTIMAL, T, ends=THIRTY)
     finished_run(tmp_path, QUICK, D, ends=THIRTY[:5])
     found, tables = section_and_tables(tmp_path)
     text, row = markdown.page(found), row_of(tables, "8_1", "prior, reverse KL, T")
-    assert "iterations 4000" in row["settings_differ"] and pd.isna(row["z"])
+    assert "iterations 4000" in row["settings_differ"] and pd.isna(row["p"])
     assert row["settings_differ"] in text
-    # Fewer repetitions increase the standard error, which z takes into account.
+    # Fewer repetitions increase the standard error, which the test takes into account.
     assert "5 of 30 repetitions" in text
-    assert np.isfinite(row_of(tables, "9_1", "prior, reverse KL, D")["z"])
+    assert np.isfinite(row_of(tables, "9_1", "prior, reverse KL, D")["p"])
+
+
+@pytest.mark.parametrize(
+    ("status", "failures", "is_tested"),
+    [
+        ([OK, OK, DIVERGED], "1 of 3 diverged", True),
+        ([OK, DIVERGED, NOT_FINITE], "1 of 3 diverged, 1 of 3 not finite", False),
+        ([STUCK] * 3, "3 of 3 stuck", False),
+    ],
+)
+def test_failed_repetitions_are_counted_by_kind_and_not_averaged(
+    tmp_path: Path, status: list[str], failures: str, is_tested: bool
+) -> None:
+    ends = [1.36 + 0.01 * k if one == OK else 2185.0 for k, one in enumerate(status)]
+    finished_run(tmp_path, UNDERTRAINED, T, ends=ends, status=status)
+    found, tables = section_and_tables(tmp_path)
+    row, run = row_of(tables, "9_1", "prior, reverse KL, T"), tables["density_ratio_runs"].loc[0]
+    assert row["failures"] == run["failures"] == failures and failures in markdown.page(found)
+    assert not row["mean"] > 1.4 and not run["average_kl_median"] > 1.4
+    assert np.isfinite(row["p"]) == is_tested
+
+
+def test_a_stable_run_stands_in_three_rows(tmp_path: Path) -> None:
+    finished_run(
+        tmp_path, OPTIMAL, T, "contrast=joint", "divergence=gan", "numerics=stable", ends=THIRTY[:3]
+    )
+    _, tables = section_and_tables(tmp_path)
+    rows = tables["density_ratio_table_8_2"].set_index("configuration")
+    ours = rows[rows["repetitions"] == 3]
+    assert list(ours.index) == [f"joint, GAN, {symbol}" for symbol in "DrT"]
+    assert ours["mean"].nunique() == 1 and ours["settings_differ"].str.contains(ONE_RUN).all()
 
 
 @pytest.mark.slow
