@@ -17,7 +17,7 @@ from bnnbench.suites.latent_models.semi_supervised.stack import MIXED, PAIRED, S
 
 
 def of_flows(run: SavedRun, rows: pd.DataFrame) -> str:
-    """Explain differences of log p(x) by the number of planar steps (Table 5.1)."""
+    """Explain differences of bounds of log p(x) by the number of planar steps (Table 5.1)."""
     book = rows.set_index("setting")["published"]
     parts = ["Open: the book gives neither the number of latent variables nor the initial weights."]
     if {"K = 0", "K = 1"} <= {*book.index}:
