@@ -43,6 +43,7 @@ BLOCKS = (
 )
 
 INLINE = VALUES | {
+    "bound_draws": gap_blocks.DRAWS,
     "compared": compared,
     "pairs_within": pairs_within,
     "verdicts": verdicts,

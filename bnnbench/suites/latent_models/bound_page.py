@@ -13,9 +13,9 @@ from bnnbench.suites.latent_models.names import BINARISATION, with_draws
 from bnnbench.suites.latent_models.saved_run import differences, draws_of, subset_notes
 
 BOUNDS = (
-    "Mean ± standard error over repetitions, nats per test image. Bounds are importance-weighted "
-    "(as of an IWAE), with the named number of draws of q(z|x) for each image; the ELBO has one. "
-    "Each is a lower bound of log p(x) in expectation, whose gap the run does not measure: to see "
+    "Mean ± standard error over repetitions, nats per test image. Bounds are importance-weighted, "
+    "as the objective of an IWAE, with the named number of draws of q(z|x) for each image; the "
+    "ELBO has one. Each is a lower bound of log p(x) in expectation, whose gap the run does not measure: to see "
     "it, compare two runs with experiment.evaluated_images=100, one of them with "
     "experiment.importance_samples=32768."
 )

@@ -60,7 +60,7 @@ def distortion_rate(run: SavedRun) -> Figure:
         axes.annotate(name, (rate, distortion), textcoords="offset points", xytext=(6, 5),
                       fontsize="small", color=BLUE)  # fmt: skip
     axes.set(ylim=(bottom, top))
-    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="numbers: beta")
+    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="blue numbers: beta")
     return figure
 
 
