@@ -40,7 +40,7 @@ from bnnbench.results.published.values import published_splits
 from bnnbench.results.run_tables import read_runs
 from bnnbench.suites.lam_density_ratio.comparison.claims import claims as sprinkler_claims
 from bnnbench.suites.lam_density_ratio.names import DIVERGED, OK
-from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES
+from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES, quantities
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
 from bnnbench.suites.latent_models.semi_supervised.stack import PAIRED, SUPERVISED
 from bnnbench.types import UserError
@@ -382,10 +382,12 @@ def test_only_runs_of_committed_code_are_stored(
 def stored_images(tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder in which runs on images are stored."""
     import figures
+    import gap_blocks
     import image_folders
     import image_runs
 
-    monkeypatch.setattr(image_folders, "RESULTS", tmp_path / "results")
+    for reader in (image_folders, gap_blocks):
+        monkeypatch.setattr(reader, "RESULTS", tmp_path / "results")
     for module in (image_runs, figures):
         monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
     (tmp_path / "figures").mkdir()
@@ -402,10 +404,12 @@ def add_planar_run(
     """Store a made-up run with two repetitions; more epochs make it better by 0.01 nats each."""
     folder.mkdir(parents=True)
     metadata = {"experiment": "planar_flows", "images": folder.name, "repetitions": 2}
-    identity = {"evaluated_images": None, "epochs": epochs, "repetitions": 2}
+    identity = {
+        "evaluated_images": None, "importance_samples": 1024, "epochs": epochs, "repetitions": 2
+    }  # fmt: skip
     write_record(RunFolder(folder), Record("planar_flows", "abc", metadata, identity))
     answers = pd.DataFrame(
-        [Answer("log p(x), test", PLANAR, mean, label, 0.1, published=book)
+        [Answer(quantities(1024)["log_p"], PLANAR, mean, label, 0.1, published=book)
          for label, mean, book in PLANAR_RUN]
     )  # fmt: skip
     if not published:
@@ -440,7 +444,8 @@ def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_imag
 
     shown = BLOCKS["planar_flows_results"]()
     assert "Digits" not in shown and shown.count("bnnbench run experiment=planar_flows") == 3
-    assert {BLOCKS["book_table_5_1"](), BLOCKS["planar_flows_claims"]()} == {NOTHING}
+    for block in ("book_table_5_1", "planar_flows_claims"):
+        assert BLOCKS[block]().startswith(NOTHING)
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
         stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
@@ -529,7 +534,7 @@ def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) ->
 
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(stored_images / "planar_flows" / "digits", "not tested", "", False)
-    table, intro, tests, text = BLOCKS["book_table_5_1"]().split("\n\n")
+    table, intro, tests, text, bounds = BLOCKS["book_table_5_1"]().split("\n\n")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
     assert cells == [
         ["MNIST", PLANAR, "K = 0", "2", "-75.50 ± 0.10", "-73.40 ± 0.20", "-2.1", "<0.001"],
@@ -537,7 +542,43 @@ def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) ->
     ]
     assert "2 repetitions" in intro
     assert "1 of 2 do not differ significantly, differences from -2.1 to -0.1" in tests
+    assert bounds.startswith("We compare bounds of log p(x) with 1,024 draws.")
     assert "gains 2.0 nats there and 4 " in text and "is 3.0 nats higher on" in text
+
+
+@pytest.mark.parametrize(
+    ("gaps", "shown"),
+    [
+        ({}, ["not measured yet: `python docs/tools/bound_gap.py`"]),
+        ({"K = 0": 0.84}, ["0.8 nats below", "100 test images, 1 model)", "less than 0.8 nats"]),
+        ({"K = 0": 0.84, "K = 32": 1.22}, ["0.8 to 1.2 nats below", "less than 1.2 nats"]),
+    ],
+)
+def test_differences_of_models_stand_next_to_the_gap_of_the_bound(
+    gaps: dict[str, float], shown: list[str], stored_images: Path
+) -> None:
+    from gap_blocks import bound_gap
+    from image_runs import BLOCKS
+
+    if gaps:
+        rows = [
+            {"model": PLANAR, "setting": setting, "images": 100, "draws": draws,
+             "bound": -74.0 - left, "gap": left, "gap_error": left / 10, "epochs": 100,
+             "repetition": 0}
+            for setting, gap in gaps.items()
+            for draws, left in ((1024, gap), (32768, 0.0))
+        ]  # fmt: skip
+        path = stored_images / "bound_gap" / "mnist.csv"
+        path.parent.mkdir(parents=True)
+        pd.DataFrame(rows).to_csv(path, index=False)
+        table = bound_gap().split("\n\n")[0]
+        cells = [[cell.strip() for cell in row.split("|")[3:-1]] for row in table.splitlines()[2:]]
+        assert cells[0] == ["0", "-74.84", "-74.00", "0.840 ± 0.084"]
+    add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
+    blocks = ("planar_flows_results", "planar_flows_claims", "book_table_5_1")
+    for text in map(BLOCKS.__getitem__, blocks):
+        assert "bounds of log p(x) with 1,024 draws" in text()
+        assert all(part in text() for part in shown)
 
 
 def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
@@ -549,7 +590,8 @@ def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
     add_planar_run(
         stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
     )
-    rows = BLOCKS["planar_flows_claims"]().splitlines()[2:]
+    table, _ = BLOCKS["planar_flows_claims"]().split("\n\n")
+    rows = table.splitlines()[2:]
     assert [row.split("|")[1].strip() for row in rows] == ["Flows help", "Fashion is hard"]
     assert "MNIST" in rows[0] and "confirmed" in rows[0]
     assert "other data" in rows[1]

@@ -66,7 +66,7 @@ def power(rows: pd.DataFrame) -> str:
 
 
 def of_flows(rows: pd.DataFrame) -> Iterator[str]:
-    """Explain differences of log p(x) by the number of planar steps (Table 5.1)."""
+    """Explain differences of bounds of log p(x) by the number of planar steps (Table 5.1)."""
     images = rows["images"].iloc[0]
     run, book = read_run(stored("planar_flows")[images]), rows.set_index("setting")["published"]
     parts = [

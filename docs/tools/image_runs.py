@@ -18,6 +18,7 @@ import pandas as pd
 from book_differences import EXPLANATIONS, differences
 from figures import FIGURES, png
 from figures import store as store_figure
+from gap_blocks import gap_sentence, with_gap
 from image_folders import (
     TITLES,
     VARIANTS,
@@ -50,6 +51,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
     comparison_rows,
     deviations,
 )
+from bnnbench.suites.latent_models.names import MNIST, quantities
 from bnnbench.suites.latent_models.published import published_error
 from bnnbench.types import UserError
 
@@ -211,21 +213,25 @@ def value(mean: float, error: float) -> str:
     return plus_minus(mean, error) if error > 0 else f"{mean:.5g}"
 
 
-def answers(*quantities: str) -> Callable[[RunFolder], Iterator[str]]:
-    """Return a function that yields a table of some quantities, by approximation and setting."""
+def answers(*columns: str) -> Callable[[RunFolder], Iterator[str]]:
+    """Return a function that yields a table of some scores, by approximation and setting."""
 
     def tables(folder: RunFolder) -> Iterator[str]:
-        found = read_answers(folder)
-        found = found[found["quantity"].isin(quantities)]
+        found, record = read_answers(folder), read_record(folder)
+        names = quantities(record.identity.get("importance_samples"))
+        shown = [names[column] for column in columns]
+        found = found[found["quantity"].isin(shown)]
         cells = [value(*pair) for pair in found[["value", "standard_error"]].to_numpy()]
         keys = ["approximation", "setting"]
         wide = found.assign(cell=cells).pivot(index=keys, columns="quantity", values="cell")
         first = {name: k for k, name in enumerate(found["approximation"].unique())}
         rows = found[keys].drop_duplicates()
         rows = rows.sort_values("approximation", key=lambda name: name.map(first), kind="stable")
-        wide = wide.reindex(index=pd.MultiIndex.from_frame(rows), columns=[*quantities])
+        wide = wide.reindex(index=pd.MultiIndex.from_frame(rows), columns=shown)
         wide = wide.astype(object).fillna(MISSING).rename_axis(columns=None)
         yield to_markdown(wide.reset_index())
+        if "log_p" in columns and record.metadata["images"] == MNIST:
+            yield gap_sentence()
 
     return tables
 
@@ -314,26 +320,30 @@ def exhibit(kind: str, name: str) -> str:
     return next(text for images in stored(kind) for text in figures(kind, images, [name]))
 
 
-QUANTITIES = {
-    "latent_sizes": ("log p(x), test", "ELBO, test", "rate, test", "active units"),
-    "distortion_rate": ("rate, test", "distortion, test", "ELBO, test", "log p(x), test"),
-    "planar_flows": ("log p(x), test", "IWAE_5 bound, test", "ELBO, test"),
-    "semi_supervised": ("accuracy, test [%]", "bound of unlabelled images, test"),
+SHOWN = {
+    "latent_sizes": ("log_p", "elbo", "rate", "active_units"),
+    "distortion_rate": ("rate", "distortion", "elbo", "log_p"),
+    "planar_flows": ("log_p", "iwae_5", "elbo"),
+    "semi_supervised": ("accuracy", "unlabelled_bound"),
 }
-"""What the tables of an experiment show."""
+"""Scores that the tables of an experiment show."""
 
-KINDS = (*QUANTITIES, "adversarial_vb")
+KINDS = (*SHOWN, "adversarial_vb")
 """The experiments on images."""
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    **{f"{kind}_results": partial(results, kind, answers(*q)) for kind, q in QUANTITIES.items()},
-    **{f"{kind}_claims": partial(claims, kind) for kind in KINDS},
+    **{f"{kind}_results": partial(results, kind, answers(*c)) for kind, c in SHOWN.items()},
+    **{
+        f"{kind}_claims": with_gap(check) if "log_p" in SHOWN.get(kind, ()) else check
+        for kind in KINDS
+        if (check := partial(claims, kind))
+    },
     "adversarial_vb_results": partial(results, "adversarial_vb", thesis_tables),
-    "book_table_5_1": partial(book_table, "planar_flows"),
+    "book_table_5_1": with_gap(partial(book_table, "planar_flows")),
     "book_table_5_2": partial(book_table, "semi_supervised"),
     **{
         f"{kind}_{name}": partial(exhibit, kind, name)
-        for kind in QUANTITIES
+        for kind in SHOWN
         for name in page_of(kind).figures.captions
     },
 }

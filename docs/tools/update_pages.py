@@ -5,7 +5,8 @@ slowdowns without native code, which a message names. Two kinds of marks are fil
 in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
-  `page_blocks.py`, `published_blocks.py`, `image_runs.py` or `sprinkler_runs.py`;
+  `page_blocks.py`, `published_blocks.py`, `image_runs.py`, `gap_blocks.py` or
+  `sprinkler_runs.py`;
 - `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `INLINE`.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import gap_blocks
 import image_runs
 import page_blocks
 import pandas as pd
@@ -33,9 +35,16 @@ from stored_verdicts import write_verdicts
 from bnnbench.results.slowdown import MEASURED
 from bnnbench.suites.lam_density_ratio.adversaries import DIVERGED_FACTOR
 
-BLOCKS = page_blocks.BLOCKS | published_blocks.BLOCKS | image_runs.BLOCKS | sprinkler_runs.BLOCKS
+BLOCKS = (
+    page_blocks.BLOCKS
+    | published_blocks.BLOCKS
+    | image_runs.BLOCKS
+    | gap_blocks.BLOCKS
+    | sprinkler_runs.BLOCKS
+)
 
 INLINE = VALUES | {
+    "bound_draws": gap_blocks.DRAWS,
     "compared": compared,
     "diverged_factor": DIVERGED_FACTOR,
     "pairs_within": pairs_within,

@@ -1,4 +1,4 @@
-"""What the experiments with autoencoders share: training, and estimates of log p(x)."""
+"""What the experiments with autoencoders share: training, and bounds of log p(x)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PLANAR_STEP = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class AutoencoderExperiment(LatentModelExperiment[AutoencoderStack]):
-    """Trains variational autoencoders and estimates log p(x) of test images.
+    """Trains variational autoencoders and computes bounds of log p(x) of test images.
 
     Attributes:
-        importance_samples: draws of q(z|x) for each image.
-        evaluated_images: size of the random subset of the test images whose log p(x) is estimated,
-            the same for all models of a run; None for all.
+        importance_samples: draws of q(z|x) for each image in the bound of log p(x).
+        evaluated_images: size of the random subset of the test images on which bounds of log p(x)
+            are computed, the same for all models of a run; None for all.
     """
 
     importance_samples: Annotated[int, Whole(2, 100_000)]
@@ -48,8 +48,12 @@ class AutoencoderExperiment(LatentModelExperiment[AutoencoderStack]):
         training = self.batch_size, self.learning_rate, setting.samples
         return AutoencoderStack(shape, replicas, data, *training)
 
+    @property
+    def draws(self) -> int:
+        return self.importance_samples
+
     def evaluated_rows(self, images: int) -> slice | list[int]:
-        """Return which of the test images log p(x) is estimated on, in increasing order."""
+        """Return which test images bounds of log p(x) are computed on, in increasing order."""
         if self.evaluated_images is None or self.evaluated_images >= images:
             return slice(None)
         random = np.random.default_rng(derive_seed(self.seed, "evaluated images"))

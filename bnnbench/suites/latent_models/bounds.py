@@ -24,7 +24,7 @@ def importance_weighted_bound(log_weights: Tensor, samples: int) -> Tensor:
     Args:
         log_weights: `log p(x, z) - log q(z|x)`, `[R, T, B]`.
         samples: size of a group; the last T mod samples weights are not used. With 1 the result
-            is the ELBO, with T the estimate of log p(x).
+            is the ELBO.
 
     Returns:
         `[R, B]`.
@@ -35,7 +35,7 @@ def importance_weighted_bound(log_weights: Tensor, samples: int) -> Tensor:
 
 
 def all_bounds(log_weights: Tensor) -> dict[str, Tensor]:
-    """Return the ELBO, the bounds of `BOUND_SIZES` and log p(x), `[R, B]` each."""
+    """Return the ELBO and the bounds with `BOUND_SIZES` and with all samples, `[R, B]` each."""
     samples = log_weights.shape[1]
     sizes = {"elbo": 1, **{f"iwae_{k}": k for k in BOUND_SIZES if k < samples}, "log_p": samples}
     return {name: importance_weighted_bound(log_weights, k) for name, k in sizes.items()}

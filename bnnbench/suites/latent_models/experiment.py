@@ -17,7 +17,7 @@ from bnnbench.data.images.base import load_images
 from bnnbench.experiment.answer_tables import Answer, mean_answer, repetition_tables
 from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.unit_store import Arrays, UnitResults
-from bnnbench.suites.latent_models.names import QUANTITIES
+from bnnbench.suites.latent_models.names import quantities
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import HIDDEN, published_value
 from bnnbench.suites.latent_models.training import (
@@ -123,6 +123,11 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
             A row of scores for each replica, and arrays by file.
         """
 
+    @property
+    def draws(self) -> int | None:
+        """Number of draws for each image in the bounds of log p(x); None if there are none."""
+        return None
+
     def stack_key(self, unit: str) -> Hashable:
         return self.settings[unit].can_stack
 
@@ -166,7 +171,7 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
                 quantity, name, scores[column], label,
                 published_value(self, name, label, column),
             )
-            for column, quantity in QUANTITIES.items()
+            for column, quantity in quantities(self.draws).items()
             if column in scores and scores[column].notna().all()
         ]  # fmt: skip
 

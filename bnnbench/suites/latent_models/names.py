@@ -6,12 +6,12 @@ IMAGES, CODES = "images", "codes"
 """Arrays of figures, with a row per setting."""
 
 QUANTITIES = {
-    "log_p": "log p(x), test",
-    "log_p_given_label": "log p(x|y), test",
+    "log_p": "bound of log p(x) with {draws} draws, test",
+    "log_p_given_label": "bound of log p(x|y) with {draws} draws, test",
     "elbo": "ELBO, test",
     "elbo_train": "ELBO, training",
-    "iwae_5": "IWAE_5 bound, test",
-    "iwae_50": "IWAE_50 bound, test",
+    "iwae_5": "bound with 5 draws, test",
+    "iwae_50": "bound with 50 draws, test",
     "rate": "rate, test",
     "distortion": "distortion, test",
     "active_units": "active units",
@@ -20,7 +20,30 @@ QUANTITIES = {
     "accuracy_equal": "accuracy after as many epochs as the semi-supervised model, test [%]",
     "unlabelled_bound": "bound of unlabelled images, test",
 }
-"""Quantities of `answers.csv` by column of the scores."""
+"""Quantities of `answers.csv` by column of the scores; `quantities` fills in the draws."""
+
+DRAWS = "{draws}"
+"""Stands for the number of draws of a run in texts."""
+
+BOUND = f"the bound of log p(x) with {DRAWS} draws"
+"""What rules compare."""
+
+
+def quantities(draws: int | None) -> dict[str, str]:
+    """Return the quantities of `answers.csv` by column of the scores.
+
+    Args:
+        draws: number of draws for each image in the bounds of log p(x); None if there are none.
+    """
+    if draws is None:
+        return {column: text for column, text in QUANTITIES.items() if DRAWS not in text}
+    return {column: with_draws(text, draws) for column, text in QUANTITIES.items()}
+
+
+def with_draws(text: str, draws: int) -> str:
+    """Return a text with a number of draws for `DRAWS`."""
+    return text.replace(DRAWS, f"{draws:,}")
+
 
 VAE, CVAE, BETA_VAE, IWAE, PLANAR = "VAE", "CVAE", "beta-VAE", "IWAE", "planar flow"
 """Models."""

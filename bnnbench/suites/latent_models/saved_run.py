@@ -17,6 +17,11 @@ read_run = run_reader({
 """Reads a run of autoencoders."""
 
 
+def draws_of(folder: RunFolder) -> int:
+    """Return a run's number of draws for each image in the bound of log p(x)."""
+    return int(read_record(folder).identity["importance_samples"])
+
+
 def differences(folder: RunFolder) -> str:
     """Say how the training of a run differs from the book's."""
     record = read_record(folder)
@@ -38,6 +43,6 @@ def subset_notes(folder: RunFolder) -> list[str]:
     if images is None:
         return []
     return [
-        f"log p(x), its bounds, rate and distortion are means over {images:,} test images, or all "
-        "if there are fewer: a random subset, the same for all models."
+        f"Bounds, rate and distortion are means over {images:,} test images, or all if there are "
+        "fewer: a random subset, the same for all models."
     ]

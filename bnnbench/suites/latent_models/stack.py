@@ -30,8 +30,8 @@ SHOWN = 10
 """Test images whose reconstructions are shown."""
 
 OTHER_LABELS = 8
-"""log p(x|y) is estimated from this fraction of the draws if y is not the label of x; these terms
-add little to log p(x)."""
+"""The bound of log p(x|y) has one of this many draws if y is not the label of x; these terms add
+little to log p(x)."""
 
 TRAIN_ROWS = 10_000
 """Maximum number of training images on which curves and codes are computed."""
@@ -172,10 +172,10 @@ class AutoencoderStack(ReplicaStack):
     def importance_sampling(
         self, images: Tensor, labels: Tensor, samples: int
     ) -> dict[str, np.ndarray]:
-        """Estimate bounds and log p(x) of each image from `samples` draws of q(z|x).
+        """Compute bounds of log p(x) of each image from `samples` draws of q(z|x).
 
         For conditional replicas the bounds are those of log p(x|y) at the true label y, and
-        `log p(x) = log mean_y p(x|y)` is a sum over all labels.
+        `log_p`, that of `log p(x) = log mean_y p(x|y)`, is a sum over all labels.
 
         Args:
             images: `[N, D]`.

@@ -111,8 +111,7 @@ def avb_samples(run: SavedRun) -> Figure:
             title += f"\n{describe_failures(status)}"
         parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
         show_images(one, np.concatenate(parts), IMAGE_COLUMNS, title)
-        side = np.sqrt(parts[0].shape[1])
-        one.axhline(2 * side - 0.5, color=PALETTE[5], linewidth=1.5)
+        one.axhline(2, color=PALETTE[5], linewidth=1.5)
     return figure
 
 

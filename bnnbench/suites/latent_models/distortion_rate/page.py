@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from bnnbench.experiment.answer_tables import SCORES
-from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import SavedRun, images_of
+from bnnbench.results.saved_run import SavedRun
+from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
     beta_of,
@@ -16,8 +18,8 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
     claims,
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
-from bnnbench.suites.latent_models.names import BINARISATION
-from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
+from bnnbench.suites.latent_models.names import quantities
+from bnnbench.suites.latent_models.saved_run import draws_of, read_run
 
 AXES = ["rate", "distortion"]
 
@@ -58,46 +60,43 @@ def distortion_rate(run: SavedRun) -> Figure:
         axes.annotate(name, (rate, distortion), textcoords="offset points", xytext=(6, 5),
                       fontsize="small", color=BLUE)  # fmt: skip
     axes.set(ylim=(bottom, top))
-    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="numbers: beta")
+    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="blue numbers: beta")
     return figure
 
 
 @figures(
-    "log p(x) and ELBO of test images, active units, and accuracy of a linear classifier of the "
-    "codes, by beta. Dots: repetitions; lines: means"
+    "Bound of log p(x) and ELBO of test images, active units, and accuracy of a linear classifier "
+    "of the codes, by beta. Dots: repetitions; lines: means"
 )
 def by_factor(run: SavedRun) -> Figure:
-    figure, panels = new_figure(10.5, 3.4, 3)
+    figure, panels = new_figure(9, 3.2, 3)
     means, scores = by_beta(run), run[SCORES]
     beta = scores["unit"].map(beta_of)
+    bound = quantities(draws_of(run.folder))["log_p"].removesuffix(", test")
     columns = {
-        "nats": {"log_p": ("log p(x)", BLUE), "elbo": ("ELBO", ORANGE)},
+        "nats": {"log_p": (bound, BLUE), "elbo": ("ELBO", ORANGE)},
         "active units": {"active_units": ("active units", PALETTE[2])},
-        "accuracy of a linear probe [%]": {"probe_accuracy": ("probe", PALETTE[3])},
+        "accuracy [%]": {"probe_accuracy": ("probe", PALETTE[3])},
     }
     for axes, (label, lines) in zip(panels, columns.items(), strict=True):
         for column, (name, colour) in lines.items():
             axes.plot(beta, scores[column], "o", color=colour, markersize=3)
             axes.plot(means.index, means[column], color=colour, label=name, linewidth=1.2)
         axes.set(xscale="log", xlabel="beta", ylabel=label)
-        axes.set_xticks(means.index, [f"{one:g}" for one in means.index])
+        axes.set_xticks(means.index, [f"{one:g}" for one in means.index], fontsize="small")
         axes.minorticks_off()
+    panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     legend(figure, panels[0])
     return figure
 
 
-EXPERIMENT_PAGE = ExperimentPage(
+EXPERIMENT_PAGE = BoundPage(
     kind=DistortionRate.kind,
     title="Distortion against rate",
     caption=(
-        "Mean ± standard error over repetitions, nats per test image. ELBO and IWAE bounds are "
-        "those of log p(x), with factor 1 of the rate. log p(x): importance sampling with q(z|x) "
-        "as proposal, a lower bound in expectation whose gap grows where q is far from the "
-        "posterior, as for beta far from 1."
+        f"{BOUNDS} The gap grows where q(z|x) is far from the posterior, as for beta far from 1. "
+        "All bounds are computed with factor 1 of the rate."
     ),
     figures=figures,
     statements=claims,
-    data_of=images_of(BINARISATION),
-    differences=differences,
-    notes=subset_notes,
 )

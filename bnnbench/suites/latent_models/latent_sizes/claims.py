@@ -16,6 +16,7 @@ from bnnbench.suites.latent_models.bounds import linear_probe
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import (
     BOOK,
+    BOUND,
     CODES,
     FASHION_MNIST,
     IMAGES_OF_BOOK,
@@ -35,7 +36,7 @@ LEARNED = 0.9
 """Fraction of what is learned that counts as most of it."""
 
 SAME = 0.02
-"""Fraction of an ELBO or of log p(x) that does not count as a difference: about the thickness of a
+"""Fraction of a bound of log p(x) that does not count as a difference: about the thickness of a
 curve in Fig. 5.9."""
 
 GARMENTS = (2, 4, 6)
@@ -130,8 +131,8 @@ def labels_do_not_help_bound(run: SavedRun) -> CheckResult:
     "Labels do not improve the model: CVAE about VAE in log p(x)",
     source=f"{BOOK}, 5.6.3",
     data=IMAGES_OF_BOOK,
-    rule="for every number of latents from 8 on, log p(x) of both, by a sum over labels for the "
-    f"CVAE, differs by less than {SAME:.0%} {EQUAL}",
+    rule=f"for every number of latents from 8 on, {BOUND}, for the CVAE by a sum over labels, "
+    f"differs by less than {SAME:.0%} between the models {EQUAL}",
 )
 def labels_do_not_help_evidence(run: SavedRun) -> CheckResult:
     return check_margin(_compare_models(run, "log_p"), SAME)

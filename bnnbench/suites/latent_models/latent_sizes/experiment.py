@@ -24,6 +24,9 @@ MODELS = {"vae": VAE, "cvae": CVAE}
 SAMPLED, PATHS, PATH_STEPS, GRID = 40, 4, 10, 20
 """Sampled images; interpolations and their images; rows and columns of the manifold."""
 
+QUARTERS = 2
+"""The manifold of a conditional model shows the first four classes, in two rows and columns."""
+
 SHOWN_CODES = 2000
 """Maximum number of test images whose codes are saved."""
 
@@ -78,19 +81,35 @@ class LatentSizes(AutoencoderExperiment):
         fractions = np.linspace(0, 1, PATH_STEPS)[:, None]
         paths = (ends[0] + fractions * (ends[1] - ends[0])).reshape(-1, d)
         of_path = each[torch.arange(PATHS, device="cpu") % classes].repeat_interleave(PATH_STEPS, 0)
-        quantiles = norm.ppf((np.arange(GRID) + 0.5) / GRID)
-        grid = np.stack(np.meshgrid(quantiles, quantiles[::-1]), -1).reshape(-1, 2)
-        plane = np.zeros((len(grid), d))
-        plane[:, :2] = grid[:, :d]
+        points, classes_of_points = percentile_plane(QUARTERS if setting.shape.labels else 1)
+        plane = np.zeros((len(points), d))
+        plane[:, :2] = points[:, :d]
         snapshots = (255 * torch.stack(unit.logs[0].snapshots)).round().byte().numpy()
         images = {
             "originals": data.test[: snapshots.shape[1]].cpu().numpy()[None],
             "reconstructions": snapshots[None],
             "samples": decode(random.normal(size=(SAMPLED, d)), labels),
             "interpolation": decode(paths, of_path),
-            "manifold": decode(plane, each[:1].expand(len(plane), -1)),
+            "manifold": decode(plane, each[torch.from_numpy(classes_of_points) % classes]),
         }
         kept = np.zeros((1, min(len(codes), SHOWN_CODES), max(self.latents or ())), np.float32)
         kept[0, :, :d] = codes[:SHOWN_CODES, :d]
         classes_of = data.test_labels[:SHOWN_CODES].argmax(1).cpu().numpy()[None]
         return {IMAGES: images, CODES: {"codes": kept, "labels": classes_of}}
+
+
+def percentile_plane(parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points at percentiles of the prior of two latent variables, and their classes.
+
+    Args:
+        parts: rows and columns of smaller planes, one for each class.
+
+    Returns:
+        `[GRID^2, 2]` and `[GRID^2]`, in the order of the rows of images.
+    """
+    side = GRID // parts
+    quantiles = norm.ppf((np.arange(side) + 0.5) / side)
+    points = np.stack(np.meshgrid(quantiles, quantiles[::-1]), -1)
+    part = np.arange(GRID) // side
+    classes = part[:, None] * parts + part
+    return np.tile(points, (parts, parts, 1)).reshape(-1, 2), classes.ravel()

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import cycle
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.answer_tables import CURVES
-from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.image_grid import show_images
-from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
-from bnnbench.results.saved_run import SavedRun, images_of
+from bnnbench.report.figures.plotting import ORANGE, PlotOptions, legend, new_figure
+from bnnbench.results.saved_run import SavedRun
+from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
-from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
-from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES, SHOWN_LATENTS
+from bnnbench.suites.latent_models.latent_sizes.experiment import (
+    GRID,
+    MODELS,
+    PATH_STEPS,
+    QUARTERS,
+    LatentSizes,
+)
+from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, SHOWN_LATENTS
 from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
-from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.stack import OTHER_LABELS
 
 SHOWN_EPOCHS = 40
 """The first of this many parts of the training is not shown, in which curves rise steeply."""
@@ -34,19 +45,22 @@ def _units_by_model(run: SavedRun) -> dict[str, dict[str, str]]:
     return found
 
 
-def _curves_figure(run: SavedRun, column: str, label: str, zoom: bool) -> Figure:
+def _curves_figure(run: SavedRun, label: str, columns: Mapping[str, PlotOptions]) -> Figure:
+    """Draw columns of the curves, with their line styles, in a panel for each model."""
     models = _units_by_model(run)
     figure, panels = new_figure(4.2 * len(models), 3.8, len(models))
     for axes, (model, units) in zip(panels, models.items(), strict=True):
-        plot_curves(axes, run, column, units)
+        if axes is not panels[0]:
+            axes.sharey(panels[0])
+        for column, style in columns.items():
+            lines = {
+                unit: {"color": colour, **style} for unit, colour in zip(units, cycle(COLOURS))
+            }
+            plot_curves(axes, run, column, lines)
         axes.set(title=model, ylabel=label)
-        if zoom:
-            curves, last = run[CURVES], run[CURVES]["epoch"].max()
-            shown = curves[curves["unit"].isin(units) & (curves["epoch"] >= last / SHOWN_EPOCHS)]
-            means = shown.groupby(["unit", "epoch"])[[f"{column}_train", f"{column}_test"]].mean()
-            low, high = means.min(axis=None), means.max(axis=None)
-            axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-            axes.set_xlim(last / SHOWN_EPOCHS, last)
+        axes.label_outer()
+    for name, line in zip(next(iter(models.values())).values(), panels[0].lines, strict=False):
+        line.set_label(name)
     legend(figure, panels)
     return figure
 
@@ -57,15 +71,24 @@ def _curves_figure(run: SavedRun, column: str, label: str, zoom: bool) -> Figure
     "CVAE's is a bound of log p(x|y)"
 )
 def elbo_by_epoch(run: SavedRun) -> Figure:
-    return _curves_figure(run, "elbo", "ELBO [nats]", zoom=True)
+    columns = {"elbo_test": {}, "elbo_train": {"linestyle": "--", "linewidth": 1}}
+    figure = _curves_figure(run, "ELBO [nats]", columns)
+    curves = run[CURVES]
+    first = curves["epoch"].max() / SHOWN_EPOCHS
+    means = curves[curves["epoch"] >= first].groupby(["unit", "epoch"])[[*columns]].mean()
+    low, high = means.min(axis=None), means.max(axis=None)
+    for axes in figure.axes:
+        axes.set_xlim(first, curves["epoch"].max())
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    return figure
 
 
 @figures(
-    "Rate KL(q(z|x) || p(z)) by epoch, as in the book's Fig. 5.14; mean over repetitions. Solid: "
-    "test images; dashed: training images"
+    "Rate KL(q(z|x) || p(z)) of test images by epoch and number of latent variables d, as in the "
+    "book's Fig. 5.14; mean over repetitions"
 )
 def rate_by_epoch(run: SavedRun) -> Figure:
-    return _curves_figure(run, "rate", "rate [nats]", zoom=False)
+    return _curves_figure(run, "rate [nats]", {"rate_test": {}})
 
 
 def _shown(run: SavedRun) -> dict[str, int]:
@@ -91,7 +114,7 @@ def samples(run: SavedRun) -> Figure:
     for axes, (title, k) in zip(panels, positions.items(), strict=True):
         originals = 255 * images["originals"][k].astype(np.uint8)
         show_images(axes, np.concatenate([originals, images["samples"][k]]), 10, title)
-        axes.axhline(np.sqrt(originals.shape[1]) - 0.5, color=PALETTE[5], linewidth=1.5)
+        axes.axhline(1, color=ORANGE, linewidth=1.5)
     return figure
 
 
@@ -101,7 +124,7 @@ def samples(run: SavedRun) -> Figure:
 )
 def interpolation(run: SavedRun) -> Figure:
     images, positions = run.arrays(IMAGES)["interpolation"], _shown(run)
-    figure, panels = new_figure(3.6 * len(positions), 1.8, len(positions))
+    figure, panels = new_figure(3.6 * len(positions), 1.65, len(positions))
     for axes, (title, k) in zip(panels, positions.items(), strict=True):
         show_images(axes, images[k], PATH_STEPS, title)
     return figure
@@ -109,7 +132,8 @@ def interpolation(run: SavedRun) -> Figure:
 
 @figures(
     "Mean images at percentiles of the prior of the first two latent variables, for the fewest "
-    "latent variables (book, Fig. 5.11b); others are zero, and so is the CVAE's class"
+    "latent variables (book, Fig. 5.11b); others are zero. The quarters of the CVAE are the "
+    "classes 0 and 1 (above), 2 and 3 (below)"
 )
 def manifold(run: SavedRun) -> Figure:
     images, models = run.arrays(IMAGES)["manifold"], _units_by_model(run)
@@ -117,7 +141,10 @@ def manifold(run: SavedRun) -> Figure:
     for axes, (model, units) in zip(panels, models.items(), strict=True):
         unit, label = next(iter(units.items()))
         grid = images[run.units.index(unit)]
-        show_images(axes, grid, int(np.sqrt(len(grid))), f"{model}, {label}")
+        show_images(axes, grid, GRID, f"{model}, {label}")
+        if model == CVAE:
+            axes.axhline(GRID / QUARTERS, color=ORANGE, linewidth=1.5)
+            axes.axvline(GRID / QUARTERS, color=ORANGE, linewidth=1.5)
     return figure
 
 
@@ -159,30 +186,24 @@ def reconstructions(run: SavedRun) -> Figure:
     epochs = run[CURVES]["epoch"].drop_duplicates().to_numpy()
     tenths = epochs[-1] * np.arange(1, SNAPSHOTS + 1) / SNAPSHOTS
     shown = np.unique([0, *np.searchsorted(epochs, tenths)])
-    figure, panels = new_figure(3.8 * len(positions), 0.36 * len(shown) + 0.9, len(positions))
+    figure, panels = new_figure(3.6 * len(positions), 0.33 * len(shown) + 0.7, len(positions))
     for axes, (title, k) in zip(panels, positions.items(), strict=True):
         originals = 255 * arrays["originals"][k].astype(np.uint8)
         rows = [originals, *arrays["reconstructions"][k][shown]]
         show_images(axes, np.concatenate(rows), len(originals), title)
-        side = np.sqrt(originals.shape[1])
-        axes.set_yticks((np.arange(len(rows)) + 0.5) * side - 0.5)
-        axes.set_yticklabels(["images", *(f"{epochs[i]}" for i in shown)], fontsize="small")
-        axes.set_ylabel("epoch", fontsize="small")
+    names = ["images", *(f"epoch {epochs[k]}" for k in shown)]
+    panels[0].set_yticks(np.arange(len(names)) + 0.5, names, fontsize="small")
     return figure
 
 
-EXPERIMENT_PAGE = ExperimentPage(
+EXPERIMENT_PAGE = BoundPage(
     kind=LatentSizes.kind,
     title="Number of latent variables",
     caption=(
-        "Mean ± standard error over repetitions, nats per test image. log p(x): importance "
-        "sampling with q(z|x) as proposal, a lower bound in expectation; for the CVAE, by a sum "
-        "over all labels. ELBO and IWAE bounds of the CVAE: of log p(x|y), y being the label. "
-        "Distortion: expected -log p(x|z)."
+        f"{BOUNDS} The CVAE's bound of log p(x) is a sum over all labels, with 1/{OTHER_LABELS} of "
+        "the draws for labels other than that of the image; its ELBO and other bounds are those of "
+        "log p(x|y), y being the label. Distortion: expected -log p(x|z)."
     ),
     figures=figures,
     statements=claims,
-    data_of=images_of(BINARISATION),
-    differences=differences,
-    notes=subset_notes,
 )

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.report.figures.plotting import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALETTE,
+    PlotOptions,
+    legend,
+    new_figure,
+)
 from bnnbench.results.saved_run import SavedRun, images_of, run_reader
 from bnnbench.suites.latent_models.names import BINARISATION, QUANTITIES
+from bnnbench.suites.latent_models.plots import plot_curves
 from bnnbench.suites.latent_models.saved_run import differences
 from bnnbench.suites.latent_models.semi_supervised.claims import claims
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
@@ -24,6 +34,9 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
 
 COLOURS = {MIXED: PALETTE[1], PAIRED: BLUE, ENUMERATION: PALETTE[2], SUPERVISED: ORANGE}
 
+SHIFT = 1.02
+"""Factor of the number of labels between the points of two models."""
+
 figures = Figures(
     run_reader({
         SCORES: ("repetition", "accuracy", "accuracy_equal"),
@@ -32,56 +45,68 @@ figures = Figures(
 )  # fmt: skip
 
 
+def _short(model: str) -> str:
+    """Return the name of a model without what all but the classifier alone have in common."""
+    return model.removeprefix("semi-supervised, ")
+
+
 @figures(
     "Accuracy on test images by number of labels (book, Table 5.2); mean ± standard error over "
-    "repetitions. The classifier alone is shown after as many epochs as the semi-supervised models "
-    "(dashed) and after all its epochs (solid). Crosses: the book's, for runs on its images"
+    "repetitions. Mixed batches, paired batches and enumeration: semi-supervised models. The "
+    "classifier alone (supervised) is shown after as many epochs as these (dashed) and after all "
+    "its epochs (solid). Crosses: the book's, for runs on its images. Lines join neighbouring "
+    "numbers of labels; points are moved sideways where they would overlap"
 )
 def accuracy_by_labels(run: SavedRun) -> Figure:
-    figure, (axes,) = new_figure(6.6, 4.4)
-    lines = [(method, "accuracy", "-") for method in COLOURS]
-    for method, column, dashes in (*lines, (SUPERVISED, "accuracy_equal", "--")):
-        name = APPROXIMATIONS[method]
-        rows = run.rows(ANSWERS, approximation=name, quantity=QUANTITIES[column])
-        rows = rows.assign(labels=rows["setting"].str.split().str[0].astype(int))
-        rows = rows.sort_values("labels")
-        if rows.empty:
-            continue
-        axes.errorbar(rows["labels"], rows["value"], rows["standard_error"], fmt=f"o{dashes}",
-                      color=COLOURS[method], capsize=2, markersize=4, linewidth=1.2,
-                      label=name + (", equal epochs" if dashes == "--" else ""))  # fmt: skip
-    rows = run.rows(ANSWERS, quantity=QUANTITIES["accuracy_equal"])
-    rows = rows.assign(model=rows["approximation"].str.partition(",")[0])
-    for (model, own), marker in zip(rows.groupby("model"), "x+", strict=False):
-        if own["published"].notna().any():
-            labels = own["setting"].str.split().str[0].astype(int)
-            axes.plot(labels, own["published"], marker, color=GREY, label=f"book, {model}")
-    axes.set(xscale="log", xlabel="number of labels", ylabel="accuracy [%]")
+    figure, (axes,) = new_figure(8.2, 4.4)
+    answers = run[ANSWERS].assign(labels=run[ANSWERS]["setting"].str.split().str[0].astype(int))
+    book = answers[answers["quantity"] == QUANTITIES["accuracy_equal"]].dropna(subset="published")
+    book = book.assign(model=book["approximation"].str.split(",").str[0])
+    for (model, own), marker in zip(book.groupby("model"), "x+", strict=False):
+        axes.plot(own["labels"], own["published"], marker, color=GREY, label=f"book, {model}")
     sizes = run.sizes(f"{SUPERVISED}-")
+    lines = [(method, "accuracy", "-") for method in COLOURS]
+    for k, (method, column, dashes) in enumerate((*lines, (SUPERVISED, "accuracy_equal", "--"))):
+        name, ending = APPROXIMATIONS[method], ", equal epochs" if dashes == "--" else ""
+        chosen = (answers["approximation"] == name) & (answers["quantity"] == QUANTITIES[column])
+        if not chosen.any():
+            continue
+        rows = answers[chosen].set_index("labels").reindex(sizes)  # a gap where none was run
+        shift = SHIFT ** (k - len(lines) / 2)
+        axes.errorbar(rows.index * shift, rows["value"], rows["standard_error"], fmt=f"o{dashes}",
+                      color=COLOURS[method], capsize=2, markersize=4, linewidth=1.2,
+                      label=_short(name) + ending)  # fmt: skip
+    axes.set(xscale="log", xlabel="number of labels", ylabel="accuracy [%]")
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.minorticks_off()
-    legend(figure, axes, columns=2)
+    legend(figure, axes)
     return figure
 
 
 @figures(
-    "Accuracy on test images by epoch, one panel per number of labels; mean over repetitions. An "
-    "epoch of the classifier alone is a pass through the labelled images"
+    "Accuracy on test images by epoch, one panel per number of labels; mean over repetitions. "
+    "Mixed batches, paired batches and enumeration: semi-supervised models. Supervised: the "
+    "classifier alone, whose epoch is a pass through the labelled images"
 )
 def accuracy_by_epoch(run: SavedRun) -> Figure:
     sizes = run.sizes(f"{SUPERVISED}-")
     lowest, highest = run[CURVES]["accuracy_test"].agg(["min", "max"])
-    figure, panels = new_figure(2.6 * len(sizes), 3.2, len(sizes))
+    figure, panels = new_figure(8.4, 3.0, len(sizes))
     for axes, labels in zip(panels, sizes, strict=True):
-        for method, colour in COLOURS.items():
-            rows = run.rows(CURVES, unit=f"{method}-{labels:05d}")
-            mean = rows.groupby("epoch")["accuracy_test"].mean()
-            if len(mean):
-                axes.plot(mean.index, mean, color=colour, label=APPROXIMATIONS[method])
-        axes.set(xscale="log", xlabel="epoch", title=f"{labels} labels")
+        lines: dict[str, PlotOptions] = {
+            unit: {"color": colour, "label": _short(APPROXIMATIONS[method])}
+            for method, colour in COLOURS.items()
+            if (unit := f"{method}-{labels:05d}") in run.units
+        }
+        plot_curves(axes, run, "accuracy_test", lines)
+        axes.set(xscale="log", title=f"{labels:,} labels", ylabel="accuracy [%]")
+        axes.xaxis.set_major_locator(LogLocator(numticks=9))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.tick_params(axis="x", labelsize="small")
         axes.set_ylim(0.95 * lowest, 1.02 * highest)
-    panels[0].set_ylabel("accuracy [%]")
-    legend(figure, panels, columns=4)
+        axes.label_outer()
+    legend(figure, panels)
     return figure
 
 
