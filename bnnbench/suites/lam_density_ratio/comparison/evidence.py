@@ -14,15 +14,18 @@ from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import read_arrays, reading
-from bnnbench.results.claims import NotTestable
+from bnnbench.results.claims import NotTestable, TooFew
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_saved_table, summarise
+from bnnbench.results.undecided import Undecided
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 
 MIN_REPETITIONS = 10
 """Number of repetitions below which a test has too little power."""
+
+ENOUGH = Undecided(MIN_REPETITIONS, "finished repetitions", has_spread=False)
 
 REPETITION_COLUMNS = ("repetition", "average_kl", "kl")
 
@@ -174,13 +177,24 @@ class SprinklerEvidence:
         """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
         return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
 
-    def not_enough(self, cells: Iterable[ThesisCell], table: str = "") -> NotTestable:
-        """Return why a claim is not tested: the configurations that lack repetitions."""
-        lacking = (cell for cell in cells if not self.has_enough(cell, table=table))
-        labels = [f"{cell.setting} {cell.name}" for cell in lacking]
-        rest = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
-        text = f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(labels[:2])}{rest}"
-        return NotTestable(text)
+    def not_enough(
+        self, cases: Iterable[Sequence[ThesisCell]], table: str = "", needed: int = 1
+    ) -> NotTestable | TooFew:
+        """Return why a claim is not confirmed or contradicted.
+
+        Args:
+            cases: the configurations of each case of the claim.
+            table: number of their table in the thesis.
+            needed: in how many cases all configurations must have enough repetitions.
+        """
+        found = [*cases]
+        run = [case for case in found if all(cell in self.runs for cell in case)]
+        if len(run) < needed:
+            absent = sorted({cell for case in found for cell in case if cell not in self.runs})
+            return NotTestable(f"not run: {_listed(f'{c.setting} {c.name}' for c in absent)}")
+        sizes = {cell: self.sample(cell, table).size for case in run for cell in case}
+        few = (f"{c.setting} {c.name}: {n}" for c, n in sizes.items() if n < MIN_REPETITIONS)
+        return TooFew(f"finished repetitions of {_listed(few)}", ENOUGH)
 
     def available(self, cells: Iterable[ThesisCell]) -> dict[ThesisCell, SprinklerRun]:
         """Return the runs of some configurations that have finished repetitions."""
@@ -190,6 +204,12 @@ class SprinklerEvidence:
         """Return `; settings differ` if a run of some configurations deviates from the thesis."""
         deviating = any(run.deviations for run in self.available(cells).values())
         return "; settings differ" if deviating else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return the first two of some names, and how many more there are."""
+    found = [*names]
+    return "; ".join(found[:2]) + (f" and {len(found) - 2} more" if len(found) > 2 else "")
 
 
 def thesis_evidence() -> SprinklerEvidence:

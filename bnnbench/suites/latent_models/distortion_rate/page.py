@@ -9,6 +9,7 @@ from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_run import SavedRun, images_of
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
     beta_of,
@@ -17,7 +18,7 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
 from bnnbench.suites.latent_models.names import BINARISATION
-from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import read_run, settings_of_book, subset_notes
 
 AXES = ["rate", "distortion"]
 
@@ -98,6 +99,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
-    differences=differences,
+    settings=SourceSettings(free=("betas",), chosen=settings_of_book),
     notes=subset_notes,
 )

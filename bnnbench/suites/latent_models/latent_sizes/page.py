@@ -10,11 +10,12 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
 from bnnbench.results.saved_run import SavedRun, images_of
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
 from bnnbench.suites.latent_models.names import BINARISATION, CODES, IMAGES, SHOWN_LATENTS
 from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
-from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import read_run, settings_of_book, subset_notes
 
 SHOWN_EPOCHS = 40
 """The first of this many parts of the training is not shown, in which curves rise steeply."""
@@ -183,6 +184,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
-    differences=differences,
+    settings=SourceSettings(free=("models", "latents"), chosen=settings_of_book),
     notes=subset_notes,
 )

@@ -10,12 +10,13 @@ from bnnbench.experiment.answer_tables import ANSWERS, SCORES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_run import SavedRun, images_of
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.names import BINARISATION, IWAE, PLANAR, QUANTITIES
 from bnnbench.suites.latent_models.planar_flows.claims import claims
 from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
 from bnnbench.suites.latent_models.plots import plot_curves
-from bnnbench.suites.latent_models.saved_run import differences, read_run, subset_notes
+from bnnbench.suites.latent_models.saved_run import read_run, settings_of_book, subset_notes
 
 STYLES = {
     "log_p": ("log p(x)", BLUE),
@@ -79,6 +80,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
-    differences=differences,
+    settings=SourceSettings(free=("lengths", "training_samples"), chosen=settings_of_book),
     notes=subset_notes,
 )

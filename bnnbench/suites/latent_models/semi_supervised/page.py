@@ -8,8 +8,9 @@ from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_run import SavedRun, images_of, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.names import BINARISATION, QUANTITIES
-from bnnbench.suites.latent_models.saved_run import differences
+from bnnbench.suites.latent_models.saved_run import settings_of_book
 from bnnbench.suites.latent_models.semi_supervised.claims import claims
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
 from bnnbench.suites.latent_models.semi_supervised.stack import (
@@ -94,5 +95,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     data_of=images_of(BINARISATION),
-    differences=differences,
+    settings=SourceSettings(free=("labels", "batches", "enumerated"), chosen=settings_of_book),
 )
