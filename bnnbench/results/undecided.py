@@ -34,7 +34,8 @@ class Undecided:
         if math.isinf(self.needed):
             return f"if these numbers are exact, no number of {self.units} would decide"
         if not self.has_spread:
-            return f"at least {self.needed:,.0f} {self.units} are needed for a test"
+            reason = ", as one has no spread" if self.needed == NO_SPREAD.needed else ""
+            return f"at least {self.needed:,.0f} {self.units} are needed{reason}"
         if self.needed > MAX_SPLITS:
             return f"more than {MAX_SPLITS:,} {self.units} would decide"
         return f"about {self.needed:.0f} {self.units} would decide"

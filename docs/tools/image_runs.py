@@ -17,7 +17,7 @@ import pandas as pd
 from book_differences import EXPLANATIONS
 from figures import FIGURES, png
 from figures import store as store_figure
-from page_blocks import to_markdown, with_error
+from page_blocks import to_markdown, verdict_table, with_error
 from published_scores import MAX_Z
 from stored_results import NOT_STORED, RESULTS
 
@@ -28,7 +28,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING, format_z, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.results.claims import NOT_TESTED, OTHER_DATA, Claim
+from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, Claim
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
@@ -127,7 +127,7 @@ def checked(kind: str, folder: RunFolder) -> Iterator[Claim]:
         try:
             yield from replace(page, statements=[statement]).claims(folder)
         except UserError:  # arrays are not stored
-            yield Claim(text, source, NOT_TESTED, f"{NOT_STORED} arrays", rule.rule)
+            yield Claim(text, source, NOT_JUDGED, f"{NOT_STORED} arrays", rule.rule)
 
 
 def repetitions(folder: RunFolder) -> int:
@@ -273,7 +273,10 @@ def differences(kind: str, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def claims(kind: str) -> str:
-    """Return the verdicts by images; "other data" only for claims that no stored run tests."""
+    """Return the verdicts by images, and which claims are not judged.
+
+    That a claim is about other data is said only if no stored run is about its own.
+    """
     runs = stored(kind)
     if not runs:
         return NOTHING
@@ -282,14 +285,15 @@ def claims(kind: str) -> str:
         for images, folder in runs.items()
     ])  # fmt: skip
     other = rows["evidence"].str.startswith(OTHER_DATA)
-    tested = rows[~other]
-    rest = rows[other & ~rows["text"].isin(tested["text"])].drop_duplicates("text")
+    about = rows[~other]
+    rest = rows[other & ~rows["text"].isin(about["text"])].drop_duplicates("text")
+    about = about.assign(evidence=about["evidence"].where(
+        about["verdict"].notna(), about["images"] + ", " + about["evidence"]
+    ))  # fmt: skip
     order = {text: k for k, text in enumerate(rows["text"].unique())}
-    shown = pd.concat([tested, rest]).sort_values("text", key=lambda text: text.map(order),
-                                                  kind="stable")  # fmt: skip
-    columns = {"text": "claim", "source": "source", "images": "images", "verdict": "verdict",
-               "evidence": "evidence"}  # fmt: skip
-    return to_markdown(shown[[*columns]].rename(columns=columns))
+    found = pd.concat([about, rest]).sort_values("text", key=lambda text: text.map(order),
+                                                 kind="stable")  # fmt: skip
+    return verdict_table(found, "images")
 
 
 def exhibit(kind: str, name: str) -> str:

@@ -14,7 +14,7 @@ from stored_results import NOT_STORED, RESULTS, table
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import format_z
-from bnnbench.results.claims import NOT_TESTED, Claim, NotTestable
+from bnnbench.results.claims import Claim, NotTestable
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerRun, evidence_of
@@ -88,6 +88,11 @@ class StoredRun(SprinklerRun):
         """Settings that differ from the thesis, except the number of repetitions."""
         return tuple(text for text in self.settings_differ if not text.endswith("repetitions"))
 
+    @property
+    def changed_settings(self) -> str:
+        """Empty: stored runs have the settings of a schedule."""
+        return ""
+
     def sample(self, column: str = "average_kl") -> Sample:
         """Return the stored mean and spread of a score."""
         return self.samples[column]
@@ -133,10 +138,10 @@ def checked(folder: str) -> list[Claim]:
 
 
 def claims() -> str:
-    """Return the verdicts, each from the first stored runs that test the claim."""
+    """Return the verdicts, each from the first stored runs on which the claim is judged."""
     rows, *others = (table(folder, CLAIMS).set_index("text") for folder in stored(CLAIMS))
     for further in others:
-        untested = rows.index[rows["verdict"] == NOT_TESTED]
+        untested = rows.index[rows["verdict"].isna()]
         rows = rows.copy()
         rows.update(further.reindex(index=untested, columns=rows.columns))
     return verdict_table(rows.reset_index())

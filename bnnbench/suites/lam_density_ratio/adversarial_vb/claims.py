@@ -12,7 +12,15 @@ import pandas as pd
 
 from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.notes import quantity
-from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable, TooFew, all_hold
+from bnnbench.results.claims import (
+    MAJORITY,
+    OURS,
+    CheckResult,
+    Claims,
+    NotTestable,
+    TooFew,
+    all_hold,
+)
 from bnnbench.results.mean_tests import (
     F_TEST,
     LEVEL,
@@ -90,7 +98,7 @@ def is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
 
 @claims(
     "A1, explained: a T = log(max(0, a)), as in a public program of the author, has it.",
-    source="ours",
+    source=OURS,
     rule="higher error than D in the repetitions with the same starts, p of the paired t-test "
     f"below {LEVEL}",
 )

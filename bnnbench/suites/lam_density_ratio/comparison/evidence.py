@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,8 @@ MIN_REPETITIONS = 10
 """Number of repetitions below which a test has too little power."""
 
 ENOUGH = Undecided(MIN_REPETITIONS, "finished repetitions", has_spread=False)
+
+NOT_RUN = "not run with the settings of a schedule"
 
 REPETITION_COLUMNS = ("repetition", "average_kl", "kl")
 
@@ -77,6 +79,11 @@ class SprinklerRun:
         """Settings that differ from the thesis, except the number of repetitions."""
         cell = self.cell
         return tuple(thesis.deviating_settings(self.metadata, cell.setting)) if cell else ()
+
+    @cached_property
+    def changed_settings(self) -> str:
+        """Settings that are neither the thesis's nor those of the schedule, for a sentence."""
+        return ", ".join(thesis.changed_settings(self.metadata, self.cell)) if self.cell else ""
 
     @property
     def deviations(self) -> tuple[str, ...]:
@@ -188,10 +195,16 @@ class SprinklerEvidence:
             needed: in how many cases all configurations must have enough repetitions.
         """
         found = [*cases]
-        run = [case for case in found if all(cell in self.runs for cell in case)]
+        missing = {
+            cell
+            for case in found
+            for cell in case
+            if cell not in self.runs and not self.sample(cell, table).size
+        }
+        run = [case for case in found if missing.isdisjoint(case)]
         if len(run) < needed:
-            absent = sorted({cell for case in found for cell in case if cell not in self.runs})
-            return NotTestable(f"not run: {_listed(f'{c.setting} {c.name}' for c in absent)}")
+            absent = sorted(missing)
+            return NotTestable(f"{NOT_RUN}: {_listed(f'{c.setting} {c.name}' for c in absent)}")
         sizes = {cell: self.sample(cell, table).size for case in run for cell in case}
         few = (f"{c.setting} {c.name}: {n}" for c, n in sizes.items() if n < MIN_REPETITIONS)
         return TooFew(f"finished repetitions of {_listed(few)}", ENOUGH)
@@ -199,6 +212,22 @@ class SprinklerEvidence:
     def available(self, cells: Iterable[ThesisCell]) -> dict[ThesisCell, SprinklerRun]:
         """Return the runs of some configurations that have finished repetitions."""
         return {cell: run for cell in cells if (run := self.runs.get(cell)) and run.sample().size}
+
+    @property
+    def changed_settings(self) -> str:
+        """The changed settings of a run, if there is no run without."""
+        changed = [run.changed_settings for run in (*self.runs.values(), *self.model_runs.values())]
+        return "" if "" in changed else next(iter(changed), "")
+
+    def unchanged(self) -> SprinklerEvidence:
+        """Return the evidence of the runs without changed settings."""
+        changed = {cell for cell, run in self.runs.items() if run.changed_settings}
+        tables = {
+            number: {cell: sample for cell, sample in rows.items() if cell not in changed}
+            for number, rows in self.tables.items()
+        }
+        runs = {cell: run for cell, run in self.runs.items() if cell not in changed}
+        return replace(self, runs=runs, tables=tables)
 
     def deviation_note(self, cells: Iterable[ThesisCell]) -> str:
         """Return `; settings differ` if a run of some configurations deviates from the thesis."""
