@@ -260,6 +260,21 @@ def verdict_counts(folder: str, name: str = CLAIMS) -> str:
     return f"of {len(found)} claims, {counts}"
 
 
+def verdict_on(folder: str, start: str, name: str = CLAIMS) -> str:
+    """Return `confirmed`, or `undecided (about 7 repetitions would decide)`.
+
+    Args:
+        folder: of the stored table.
+        start: how the text of one claim begins.
+        name: of the table.
+    """
+    rows = table(folder, name)
+    (claim,) = rows[rows["text"].str.startswith(start)].to_dict("records")
+    if claim["verdict"] != VERDICTS[None]:
+        return str(claim["verdict"])
+    return f"{claim['verdict']} ({claim['evidence'].rpartition('; ')[2]})"
+
+
 def takes(name: str) -> str:
     """Return the time that a suite takes on two idle cores, such as `43 min`."""
     (suite,) = (suite for suite in built_in_suites() if suite.name == name)
@@ -271,7 +286,7 @@ VALUES = {
     for function in (
         minutes, takes, book_hours, score, published,
         mean_over_seeds, distance, converged, count, pbp_authors, paired_within, renyi_within,
-        published_within, detectable, verdict_counts,
+        published_within, detectable, verdict_counts, verdict_on,
     )
 } | {"len": len, "table": table, "reference": reference_results}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""
