@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.discovery import plugin_configs, project
+from bnnbench.experiment.provenance import read_yaml
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import shipped_folder
@@ -85,13 +86,11 @@ def default_settings(kind: str) -> tuple[Values, Values]:
         The settings at the top level of the command line, such as `rows`, and those of the
         experiment. Both are empty if there is no such file.
     """
-    from omegaconf import OmegaConf  # slow
-
     name = f"{GROUP}/{kind}.yaml"
     file = next((folder / name for folder in _folders() if (folder / name).is_file()), None)
     if file is None:
         return {}, {}
-    content: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    content = read_yaml(file)
     top, own = (content, content[GROUP]) if GROUP in content else ({}, content)
     return (
         {name: value for name, value in top.items() if not isinstance(value, dict | list)},

@@ -139,8 +139,8 @@ def verdict_table(rows: pd.DataFrame, *more: str) -> str:
     rows = rows.fillna({"verdict": NOT_JUDGED})
     is_judged = rows["verdict"] != NOT_JUDGED
     shown = rows.loc[is_judged, ["text", "source", *more, "verdict", "evidence"]]
-    fields = ["text", "source", "verdict", "evidence", "rule"]
-    others = why_not_judged(Claim(*row) for row in rows.loc[~is_judged, fields].to_numpy())
+    fields = ["text", "source", "verdict", "evidence"]
+    others = why_not_judged(Claim(*row, "") for row in rows.loc[~is_judged, fields].to_numpy())
     tables = [to_markdown(shown.rename(columns={"text": "claim"}).fillna(MISSING))]
     return "\n\n".join([*(tables if len(shown) else []), *others])
 

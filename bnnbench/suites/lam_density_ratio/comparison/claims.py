@@ -239,6 +239,8 @@ def is_at_floor(evidence: SprinklerEvidence) -> CheckResult:
 )
 def kl_is_that_of_exact_draws(evidence: SprinklerEvidence) -> CheckResult:
     six = cells("optimal", "prior")
+    if evidence.runs.keys().isdisjoint(six):
+        raise NotTestable("no such run")
     runs = evidence.available(six)
     found = {cell: run.sample("kl") for cell, run in runs.items() if evidence.has_enough(cell)}
     if not found:
