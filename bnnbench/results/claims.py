@@ -238,11 +238,16 @@ def most_hold(decisions: Iterable[Decision]) -> Decision:
     return False if found.count(False) > (1 - MAJORITY) * len(found) else largest(found)
 
 
-def is_majority(count: int, total: int) -> bool | None:
-    """Return whether a count is at least `MAJORITY` of a total; False if the rest is."""
+def is_majority(count: int, total: int) -> bool | Undecided:
+    """Return whether a count is at least `MAJORITY` of a total; False if the rest is.
+
+    More comparisons with the same shares would not decide otherwise.
+    """
     if count >= MAJORITY * total:
         return True
-    return False if total - count >= MAJORITY * total else None
+    if total - count >= MAJORITY * total:
+        return False
+    return Undecided(math.inf, COMPARISONS)
 
 
 def share_interval(count: int, total: int) -> tuple[float, float]:

@@ -184,7 +184,7 @@ def test_several_open_decisions_need_the_largest_number() -> None:
     [(4, 4, Y), (3, 4, Y), (2, 4, U), (1, 4, N), (0, 4, N), (5, 8, U), (1, 1, Y), (0, 1, N)],
 )
 def test_three_quarters_of_a_count_decide(count: int, total: int, expected: bool | None) -> None:
-    assert is_majority(count, total) is expected
+    assert settled(is_majority(count, total)) is expected
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 4), (3, 10), (15, 18), (10, 10)])

@@ -284,6 +284,34 @@ def test_the_run_closest_to_the_thesis_is_used() -> None:
     assert evidence.deviation_note([T]) and not evidence.deviation_note([D])
 
 
+@pytest.mark.parametrize(
+    ("changed", "differ"),
+    [
+        ({}, ""),
+        ({"samples": 200}, ""),  # the text's number of draws
+        ({"evaluate_every": 7, "seed": 3}, ""),
+        ({"iterations": 7}, "experiment.iterations 7 instead of 2000"),
+        ({"numerics": "stable", "observations": "model"},
+         "experiment.numerics stable instead of published, "
+         "experiment.observations model instead of data"),
+        ({"data": [0.0, 5.0]}, "experiment.data [0,5] instead of [0,5,8,12,50]"),
+    ],
+)  # fmt: skip
+def test_claims_of_the_thesis_need_the_settings_of_a_schedule(
+    changed: dict[str, Any], differ: str
+) -> None:
+    runs = [run_of(own, spread(1.4 + 0.02 * k, 0.01), **changed) for k, own in enumerate((D, R, T))]
+    found = {c.text: c for c in claims.checked_claims(evidence_of(runs))}
+    ordered = found["C11: Undertrained, D has the lowest mean, followed by r and T."]
+    assert ordered.verdict == (NOT_JUDGED if differ else "confirmed")
+    assert f"({differ})" in ordered.evidence or not differ
+    assert list(found) == [text for text, *_ in claims.claims]
+    # Other runs of the same configurations count.
+    both = [*runs, *(run_of(own, spread(1.5, 0.3), seed=1) for own in (D, R, T))]
+    verdicts = {c.text: c.verdict for c in claims.checked_claims(evidence_of(both))}
+    assert verdicts[ordered.text] in ("confirmed", "undecided")
+
+
 VERDICTS_ON_THE_THESIS = {
     "C1": ["confirmed"], "C2": ["confirmed"], "C3": [""], "C4": ["", "confirmed"],
     "C5": ["confirmed"], "C6": ["confirmed", ""], "C7": ["confirmed"], "C8": ["undecided"],
