@@ -34,7 +34,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
-from bnnbench.results.claims import Claim
+from bnnbench.results.claims import NOT_JUDGED, Claim
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.published.values import published_splits
 from bnnbench.results.run_tables import read_runs
@@ -178,11 +178,13 @@ def test_a_claim_keeps_the_verdict_of_its_run_only_by_the_same_rule(
 ) -> None:
     from stored_verdicts import or_stored
 
-    claim = Claim("text", "source", "not tested", evidence, rule)
+    claim = Claim("text", "source", NOT_JUDGED, evidence, rule)
     before = pd.DataFrame([replace(claim, verdict="confirmed", evidence="1.0", rule="same")])
     (found,) = or_stored([claim], before)
     assert (found.verdict, found.evidence) == (("confirmed", "1.0") if kept else
-                                               ("not tested", evidence))  # fmt: skip
+                                               (NOT_JUDGED, evidence))  # fmt: skip
+    before["verdict"] = "of another scale"
+    assert or_stored([claim], before) == [claim]
 
 
 @pytest.mark.usefixtures("tools")
@@ -191,7 +193,7 @@ def test_claims_about_toys_are_counted_and_listed_by_verdict(
 ) -> None:
     import page_blocks
 
-    words = ["confirmed", "contradicted", "undecided", "undecided", "not tested"]
+    words = ["confirmed", "contradicted", "undecided", "undecided", NOT_JUDGED]
     texts = [f"C{k}" for k in range(len(words))]
     folder = tmp_path / "inference_toys"
     folder.mkdir()
@@ -199,7 +201,7 @@ def test_claims_about_toys_are_counted_and_listed_by_verdict(
     claims.to_csv(folder / "clutter_claims.csv", index=False)
     monkeypatch.setattr(page_blocks, "RESULTS", tmp_path)
     counts = [cell.strip() for cell in page_blocks.toy_claims().splitlines()[-1].split("|")]
-    assert counts[3:-1] == ["1", "1", "2", "1"]
+    assert counts[3:-1] == ["1", "1", "2"]
     contradicted, undecided = page_blocks.toy_deviations().split("Undecided")
     assert [text for text in texts if text in contradicted] == ["C1"]
     assert [text for text in texts if text in undecided] == ["C2", "C3"]
@@ -433,7 +435,7 @@ def add_planar_run(
     curves = [{"unit": row["unit"], "repetition": row["repetition"], **curve} for row in rows]
     pd.DataFrame(curves).to_csv(folder / "curves.csv", index=False)
     texts = {"text": ["Flows help", "Fashion is hard"], "source": "book", "rule": "none"}
-    claims = pd.DataFrame({**texts, "verdict": [verdict, "not tested"]})
+    claims = pd.DataFrame({**texts, "verdict": [verdict, NOT_JUDGED]})
     claims.assign(evidence=[evidence, f"other data: {folder.name}"]).to_csv(
         folder / "claims.csv", index=False
     )
@@ -448,7 +450,7 @@ def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_imag
         assert BLOCKS[block]().startswith(NOTHING)
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
-        stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
+        stored_images / "planar_flows" / "digits", NOT_JUDGED, "other data: digits", False
     )
     shown = BLOCKS["planar_flows_results"]()
     mnist, longer, fashion, digits = shown.split("#### ")[1:]
@@ -533,7 +535,7 @@ def test_our_numbers_are_shown_next_to_those_of_the_book(stored_images: Path) ->
     from image_runs import BLOCKS
 
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
-    add_planar_run(stored_images / "planar_flows" / "digits", "not tested", "", False)
+    add_planar_run(stored_images / "planar_flows" / "digits", NOT_JUDGED, "", False)
     table, intro, tests, text, bounds = BLOCKS["book_table_5_1"]().split("\n\n")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
     assert cells == [
@@ -588,13 +590,13 @@ def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
 
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
-        stored_images / "planar_flows" / "digits", "not tested", "other data: digits", False
+        stored_images / "planar_flows" / "digits", NOT_JUDGED, "other data: digits", False
     )
-    table, _ = BLOCKS["planar_flows_claims"]().split("\n\n")
-    rows = table.splitlines()[2:]
-    assert [row.split("|")[1].strip() for row in rows] == ["Flows help", "Fashion is hard"]
-    assert "MNIST" in rows[0] and "confirmed" in rows[0]
-    assert "other data" in rows[1]
+    table, others, _ = BLOCKS["planar_flows_claims"]().split("\n\n")
+    (row,) = table.splitlines()[2:]
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert cells == ["Flows help", "book", "MNIST", "confirmed", "+2.0"]
+    assert others.startswith("Not judged (other data: ") and others.endswith(": Fashion is hard.")
 
 
 def add_accuracies(folder: Path, repetitions: int, paired: float) -> None:

@@ -81,6 +81,13 @@ def as_yaml(config: Mapping[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(config)), sort_keys=False)
 
 
+def read_yaml(file: Path) -> Any:
+    """Return the content of a configuration file, without resolving what refers to others."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+
+
 def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it.
 

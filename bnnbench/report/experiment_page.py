@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,12 +16,13 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report import blocks
 from bnnbench.report.blocks import format_number, plus_minus
-from bnnbench.report.claims_table import claims_blocks, claims_data
+from bnnbench.report.claims_table import claims_blocks, claims_data, claims_notes
 from bnnbench.report.run_page import RunPage
 from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
+from bnnbench.results.source_settings import SourceSettings
 
 NUMBER_FORMAT = ".5g"
 """Format of numbers without a standard error."""
@@ -82,7 +83,7 @@ class ExperimentPage:
         theirs: the same from the source's own numbers, if it prints any.
         notes: remarks to print below the table.
         data_of: returns the name of a run's data set, as claims name those of the source.
-        differences: says which settings of a run differ from those of the source.
+        settings: says which settings of a run differ from those of the source.
     """
 
     kind: str
@@ -94,21 +95,21 @@ class ExperimentPage:
     theirs: Any = None
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
     data_of: Callable[[RunFolder], str | None] = lambda folder: None
-    differences: Callable[[RunFolder], str] = lambda folder: ""
+    settings: SourceSettings = field(default_factory=SourceSettings)
 
     def claims(self, folder: RunFolder) -> list[Claim]:
         """Check the statements against a run."""
         evidence = (self.read_evidence or self.figures.read)(folder)
-        data, differ = self.data_of(folder), self.differences(folder)
+        data, differ = self.data_of(folder), self.settings.differences(folder)
         return check_claims(self.statements, evidence, self.theirs, data, differ)
 
 
 def make_run_page(page: ExperimentPage) -> RunPage:
-    """The page of one run: its answers, figures and `claims.csv`, with one note per claim."""
+    """The page of one run: its answers, figures and `claims.csv`, with one note per verdict."""
     return RunPage(
         page.kind,
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
-        lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
+        lambda folder: [*page.notes(folder), *claims_notes(page.claims(folder))],
         (CLAIMS,) if page.statements else (),
         partial(_write, page),
         figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
@@ -120,11 +121,6 @@ def _write(page: ExperimentPage, folder: RunFolder) -> None:
     if page.statements:
         claims = claims_data(page.claims(folder))
         write_text(folder.table(CLAIMS), claims.to_csv(index=False))
-
-
-def verdict(claim: Claim) -> str:
-    """One line with a claim, its verdict and the evidence."""
-    return f"{claim.verdict}: {claim.text} ({claim.source}): {claim.evidence}"
 
 
 def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> blocks.TableBlock:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.outcomes import mirrored, with_outcomes
+from bnnbench.results.power import POWER, splits_needed, trials_needed
 from bnnbench.results.significance import SIGNIFICANCE_LEVEL, describe_shared_splits
+from bnnbench.results.undecided import Decision, Undecided, largest
 
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
@@ -25,6 +29,8 @@ BY_SIGN_TEST = (
 )
 """Ends a rule that `is_significant_majority` decides."""
 
+COMPARISONS, SPLITS = "comparisons", "splits"
+
 CORRECTED = (
     f"p of the correlated t-test below {SIGNIFICANCE_LEVEL} after Holm's correction over all "
     "comparisons of the claim"
@@ -34,20 +40,38 @@ CORRECTED = (
 VERDICTS = {True: "confirmed", False: "contradicted", None: "undecided"}
 """Verdicts by what a check returns."""
 
-NOT_TESTED = "not tested"
-"""Verdict on a claim whose runs are missing or differ."""
+NOT_JUDGED = ""
+"""Stands in place of a verdict on a claim that the runs are not about."""
 
-OTHER_DATA = "other data"
-"""Begins the evidence of a claim that is not about the data set of the runs."""
+OTHER_DATA, THESE_SETTINGS = "other data", "on these settings"
+"""Begin the reason why a claim is not judged: it is about other data, or about other settings."""
 
-CheckResult = tuple[bool | None, str]
-"""Whether a rule holds, is contradicted, or is undecided (None), and the numbers."""
+OURS = "ours"
+"""Source of a claim of our own, which may be judged on any settings."""
+
+CheckResult = tuple[Decision, str]
+"""Whether a rule holds, is contradicted, or is undecided, and the numbers."""
 
 CheckFunction = TypeVar("CheckFunction", bound=Callable[..., CheckResult])
 
 
 class NotTestable(Exception):
-    """Raised by a check whose results are missing; the message is the evidence."""
+    """Raised by a check of runs that the claim is not about, or that were not made or kept.
+
+    The message is the reason.
+    """
+
+
+class TooFew(Exception):
+    """Raised by a check that has too few repetitions to be decided.
+
+    Attributes:
+        needed: how many are needed.
+    """
+
+    def __init__(self, evidence: str, needed: Undecided) -> None:
+        super().__init__(evidence)
+        self.needed = needed
 
 
 @dataclass(frozen=True)
@@ -69,16 +93,26 @@ class Rule:
     def check(self, runs: Any, data: str | None = None, differ: str = "") -> tuple[str, str]:
         """Return verdict and evidence of runs on a data set, None for that of the source.
 
-        Runs with settings that differ are not tested.
+        An undecided claim's evidence says what would decide it. A claim that is `NOT_JUDGED` has
+        the reason as its evidence.
+
+        Args:
+            runs: what the claim is checked on.
+            data: the name of their data set.
+            differ: the settings that differ from the source's.
         """
         if self.data and data not in (None, *self.data):
-            return NOT_TESTED, f"{OTHER_DATA}: {data}"
+            return NOT_JUDGED, f"{OTHER_DATA}: {data}"
         if differ:
-            return NOT_TESTED, f"settings differ: {differ}"
+            return NOT_JUDGED, f"{THESE_SETTINGS} ({differ})"
         try:
             holds, evidence = self.function(runs, **self.arguments)
         except NotTestable as reason:
-            return NOT_TESTED, str(reason)
+            return NOT_JUDGED, str(reason)
+        except TooFew as few:
+            holds, evidence = few.needed, str(few)
+        if isinstance(holds, Undecided):
+            return VERDICTS[None], f"{evidence}; {holds}"
         return VERDICTS[holds], evidence
 
 
@@ -128,8 +162,9 @@ class Claim:
     Attributes:
         text: the statement.
         source: its section, table or figure.
-        verdict: one of `VERDICTS`, or `NOT_TESTED`.
-        evidence: the numbers that the rule was applied to, or what is missing.
+        verdict: one of `VERDICTS`, or `NOT_JUDGED`.
+        evidence: the numbers that the rule was applied to, and what would decide it if they do not;
+            or why it is not judged.
         rule: the criterion for "confirmed".
         theirs: verdict and evidence of the same rule on the publication's own numbers; empty if it
             prints none to which the rule applies.
@@ -157,28 +192,42 @@ def check_claims(
         runs: what they are checked on.
         theirs: the same from the publication's own numbers.
         data: name of the data set of the runs; None for that of the publication.
-        differ: which settings differ from the publication's, so that nothing is tested.
+        differ: which settings differ from the publication's, so that only claims of our own are
+            judged.
     """
     claims = []
     for text, source, rule in statements:
-        verdict, evidence = rule.check(runs, data, differ)
+        verdict, evidence = rule.check(runs, data, "" if source == OURS else differ)
         published_verdict = _describe(rule, theirs)
         claims.append(Claim(text, source, verdict, evidence, rule.rule, published_verdict))
     return claims
 
 
 def _describe(rule: Rule, theirs: Any | None) -> str:
-    verdict, evidence = (NOT_TESTED, "") if theirs is None else rule.check(theirs)
-    return "" if verdict == NOT_TESTED else f"{verdict}: {evidence}"
+    verdict, evidence = (NOT_JUDGED, "") if theirs is None else rule.check(theirs)
+    return "" if verdict == NOT_JUDGED else f"{verdict}: {evidence}"
 
 
-def all_hold(decisions: Iterable[bool | None]) -> bool | None:
+def why_not_judged(claims: Iterable[Claim]) -> list[str]:
+    """Return a sentence for each reason why some claims are not judged."""
+    texts: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.verdict == NOT_JUDGED:
+            texts.setdefault(claim.evidence, []).append(claim.text.rstrip("."))
+    return [
+        f"Not judged {reason if reason.startswith(THESE_SETTINGS) else f'({reason})'}: "
+        f"{'; '.join(own)}."
+        for reason, own in texts.items()
+    ]
+
+
+def all_hold(decisions: Iterable[Decision]) -> Decision:
     """Return whether all of several decisions hold: False if one is contradicted."""
     found = [*decisions]
-    return False if False in found else None if None in found else True
+    return False if False in found else all(found) or largest(found)
 
 
-def most_hold(decisions: Iterable[bool | None]) -> bool | None:
+def most_hold(decisions: Iterable[Decision]) -> Decision:
     """Return whether at least `MAJORITY` of several decisions hold.
 
     False if more than the rest are contradicted, so that undecided ones do not matter.
@@ -186,14 +235,19 @@ def most_hold(decisions: Iterable[bool | None]) -> bool | None:
     found = [*decisions]
     if found.count(True) >= MAJORITY * len(found):
         return True
-    return False if found.count(False) > (1 - MAJORITY) * len(found) else None
+    return False if found.count(False) > (1 - MAJORITY) * len(found) else largest(found)
 
 
-def is_majority(count: int, total: int) -> bool | None:
-    """Return whether a count is at least `MAJORITY` of a total; False if the rest is."""
+def is_majority(count: int, total: int) -> bool | Undecided:
+    """Return whether a count is at least `MAJORITY` of a total; False if the rest is.
+
+    More comparisons with the same shares would not decide otherwise.
+    """
     if count >= MAJORITY * total:
         return True
-    return False if total - count >= MAJORITY * total else None
+    if total - count >= MAJORITY * total:
+        return False
+    return Undecided(math.inf, COMPARISONS)
 
 
 def share_interval(count: int, total: int) -> tuple[float, float]:
@@ -209,9 +263,26 @@ def share_interval(count: int, total: int) -> tuple[float, float]:
     return low, high
 
 
+def undecided_share(
+    count: int, total: int, units: str, *limits: float, level: float = SIGNIFICANCE_LEVEL
+) -> Undecided:
+    """Return how many trials would show that a share is not any of some limits.
+
+    Args:
+        count: number of successes.
+        total: number of trials.
+        units: what they are.
+        limits: shares that the binomial tests must reject.
+        level: of every test.
+    """
+    power = 1 - (1 - POWER) / len(limits)
+    share = count / total
+    return Undecided(max(trials_needed(share, one, level, power) for one in limits), units)
+
+
 def is_significant_majority(
     count: int, opposite: int, equal: int = 0, chance: float = 0.5
-) -> bool | None:
+) -> Decision:
     """Return whether a count is a majority that chance does not explain.
 
     Args:
@@ -222,15 +293,22 @@ def is_significant_majority(
 
     Returns:
         True, or False for the opposite, if it is at least `MAJORITY` of all and a two-sided
-        binomial test rejects `chance`; None otherwise.
+        binomial test rejects `chance`; otherwise how many comparisons that are not equal would
+        decide, if the shares stay.
     """
     majority = is_majority(count, count + opposite + equal)
-    if majority is None or not count + opposite:
-        return None
+    is_contrary = is_majority(opposite, count + opposite + equal)
+    if not count + opposite or not (majority or is_contrary):
+        return Undecided(math.inf, COMPARISONS)
     low, high = share_interval(count, count + opposite)
-    if majority:
-        return True if low > chance else None
-    return False if high < chance and is_majority(opposite, count + opposite + equal) else None
+    if majority and low > chance:
+        return True
+    if is_contrary and high < chance:
+        return False
+    share = count / (count + opposite)
+    if share < chance if majority else share > chance:  # no number turns it round
+        return Undecided(math.inf, COMPARISONS)
+    return undecided_share(count, count + opposite, COMPARISONS, chance)
 
 
 def compare_together(
@@ -282,15 +360,48 @@ def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
     rows = compare_together(pairs, [a], [b])
     if rows.empty:
         return None
-    counts = count_outcomes(rows, a, b)
-    is_loss = rows["metric"].map(lambda key: BY_KEY[key].better == "lower")
-    better = int(((rows["difference"] < 0) == is_loss)[rows["difference"] != 0].sum())
+    better = int(_has_better_mean(rows).sum())
     evidence = (
-        f"{describe_outcomes(counts)}; better mean in {better} "
+        f"{describe_outcomes(count_outcomes(rows, a, b))}; better mean in {better} "
         f"({count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)})"
     )
-    holds = more_better(counts)
-    return None if holds and better < MAJORITY * len(rows) else holds, evidence
+
+    def decide(rows: pd.DataFrame) -> bool | None:
+        holds = more_better(count_outcomes(rows, a, b))
+        return None if holds and better < MAJORITY * len(rows) else holds
+
+    return decide_by_splits(rows, decide), evidence
+
+
+def _has_better_mean(rows: pd.DataFrame) -> pd.Series:
+    """Return whether the first run of each comparison has the better mean."""
+    return (
+        rows["metric"].map({key: one.sign for key, one in BY_KEY.items()}) * rows["difference"] < 0
+    )
+
+
+def decide_by_splits(
+    rows: pd.DataFrame, decide: Callable[[pd.DataFrame], bool | None]
+) -> bool | Undecided:
+    """Return a decision by the outcomes of comparisons, or how many splits would make it.
+
+    With this number, each difference that decides would be significant with `power.POWER`, at
+    `SIGNIFICANCE_LEVEL` divided by the number of comparisons: the safe side of Holm's correction.
+
+    Args:
+        rows: from `compare_together`.
+        decide: takes such rows.
+    """
+    decision = decide(rows)
+    if decision is not None:
+        return decision
+    tested = rows["p_value"].notna()
+    needed = splits_needed(rows, SIGNIFICANCE_LEVEL / max(len(rows), 1)).where(tested, math.inf)
+    shown = pd.Series(np.where(_has_better_mean(rows), "better", "worse"), rows.index)
+    for splits in sorted({*needed[np.isfinite(needed)]}):
+        if decide(rows.assign(outcome=rows["outcome"].mask(needed <= splits, shown))) is not None:
+            return Undecided(splits, SPLITS)
+    return Undecided(math.inf, SPLITS)
 
 
 def count_datasets(datasets: int) -> str:

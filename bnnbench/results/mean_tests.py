@@ -3,6 +3,10 @@
 Standard deviations are compared by F tests.
 
 They need means, standard deviations and sizes only, which is all that most sources print.
+
+What is not decided by m tests together is `Undecided`, with the number of repetitions that would
+decide it. Holm's correction is at its strictest there, which is the safe side: the level is
+`LEVEL / m`.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ import pandas as pd
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.notes import with_interval
-from bnnbench.results.claims import CheckResult, NotTestable
+from bnnbench.results.claims import CheckResult, TooFew
+from bnnbench.results.power import POWER, repetitions_needed, variances_needed
 from bnnbench.results.significance import holm
+from bnnbench.results.undecided import NO_SPREAD, REPETITIONS, Decision, Undecided, largest
 
 LEVEL = 0.05
 """Significance level of a claim, over all tests that it needs."""
@@ -45,6 +51,9 @@ class SignedTest(Protocol):
     def p(self) -> float:
         """Two-sided p; NaN if it is unknown."""
 
+    def undecided(self, level: float) -> Undecided:
+        """Return how many repetitions would decide its sign at a level."""
+
 
 @dataclass(frozen=True)
 class MeanTest:
@@ -54,11 +63,16 @@ class MeanTest:
         mean: the mean or difference.
         stderr: its standard error.
         freedom: degrees of freedom.
+        std: standard deviation of one repetition, of the difference of both if they are two
+            samples; by default that of a single sample.
+        units: what is repeated.
     """
 
     mean: float
     stderr: float
     freedom: float
+    std: float | None = None
+    units: str = REPETITIONS
 
     @property
     def p(self) -> float:
@@ -81,6 +95,24 @@ class MeanTest:
 
         quantile = float(stdtrit(self.freedom, 1 - LEVEL / 2)) if self.stderr else 0.0
         return self.mean - quantile * self.stderr, self.mean + quantile * self.stderr
+
+    def undecided(self, level: float, limit: float = 0.0, power: float = POWER) -> Undecided:
+        """Return how many repetitions would show that the mean is not `limit`.
+
+        Two samples count as one of their differences, with fewer degrees of freedom, which is the
+        safe side.
+
+        Args:
+            level: of the test.
+            limit: the mean that it rejects.
+            power: the probability that it does.
+        """
+        std = self.stderr * math.sqrt(self.freedom + 1) if self.std is None else self.std
+        if math.isnan(std):
+            return NO_SPREAD
+        distance = abs(self.mean - limit)
+        effect = distance / std if std else math.inf if distance else 0.0
+        return Undecided(repetitions_needed(effect, level, power), self.units)
 
     def __str__(self) -> str:
         return f"{self.mean:+.4f}, p {self.p:.2g}"
@@ -112,7 +144,8 @@ def welch(first: Sample, second: Sample) -> MeanTest:
     total = variances.sum()
     with np.errstate(divide="ignore", invalid="ignore"):  # an unknown variance
         freedom = total**2 / (variances**2 / degrees).sum() if total else degrees.sum()
-    return MeanTest(first.mean - second.mean, math.sqrt(total), float(freedom))
+    std = math.sqrt(sum(one.size * one.stderr**2 for one in (first, second)))
+    return MeanTest(first.mean - second.mean, math.sqrt(total), float(freedom), std)
 
 
 def rank_test(first: pd.Series, second: pd.Series) -> MeanTest:
@@ -152,6 +185,12 @@ class SpreadTest:
         point = self.first.size - 1, self.second.size - 1, math.exp(self.mean)
         return 2 * float(np.minimum(fdtr(*point), fdtrc(*point)))
 
+    def undecided(self, level: float) -> Undecided:
+        """Return how many repetitions of each would show that the variances differ."""
+        if math.isnan(self.mean):
+            return NO_SPREAD
+        return Undecided(variances_needed(math.exp(abs(self.mean)), level))
+
 
 def significant(p: Iterable[float]) -> list[bool]:
     """Return which tests made together are significant, after Holm's correction.
@@ -162,14 +201,17 @@ def significant(p: Iterable[float]) -> list[bool]:
     return (holm(found) < LEVEL).tolist()
 
 
-def positive(tests: Iterable[SignedTest]) -> list[bool | None]:
-    """Test together whether means are above zero; False if below, None if undecided."""
+def positive(tests: Iterable[SignedTest]) -> list[bool | Undecided]:
+    """Test together whether means are above zero; False if below."""
     found = [*tests]
     decided = significant(test.p for test in found)
-    return [test.mean > 0 if one else None for test, one in zip(found, decided, strict=True)]
+    return [
+        test.mean > 0 if one else test.undecided(LEVEL / len(found))
+        for test, one in zip(found, decided, strict=True)
+    ]
 
 
-def all_positive(samples: Mapping[str, Sample]) -> tuple[list[bool | None], str]:
+def all_positive(samples: Mapping[str, Sample]) -> tuple[list[bool | Undecided], str]:
     """Test together whether means are above zero.
 
     Args:
@@ -179,15 +221,15 @@ def all_positive(samples: Mapping[str, Sample]) -> tuple[list[bool | None], str]
         The decisions, as `positive`, and the means with their corrected p.
 
     Raises:
-        NotTestable: with fewer than two repetitions.
+        TooFew: without repetitions.
     """
-    if few := [name for name, sample in samples.items() if sample.size < 2]:
-        raise NotTestable(f"fewer than two repetitions of {few[0]}")
+    if few := [name for name, sample in samples.items() if sample.size == 0]:
+        raise TooFew(f"no finished repetition: {few[0]}", NO_SPREAD)
     tests = [*map(one_sample, samples.values())]
-    corrected = holm(np.array([test.p for test in tests]))
+    corrected = holm(np.nan_to_num([test.p for test in tests], nan=1.0))
     evidence = [
-        f"{name}: {sample} (p {p:.2g})"
-        for (name, sample), p in zip(samples.items(), corrected, strict=True)
+        f"{name}: {sample}" + ("" if math.isnan(test.p) else f" (p {p:.2g})")
+        for (name, sample), test, p in zip(samples.items(), tests, corrected, strict=True)
     ]
     return positive(tests), "; ".join(evidence)
 
@@ -201,7 +243,7 @@ def check_positive(values: pd.Series, units: str, name: str) -> CheckResult:
         name: of the values, such as `AUROC of hmc - bbb`.
 
     Raises:
-        NotTestable: with fewer than three values.
+        TooFew: with fewer than three values.
     """
     test, evidence = independent_values(values, units, name)
     (holds,) = positive([test])
@@ -215,15 +257,15 @@ def independent_values(values: pd.Series, units: str, name: str) -> tuple[MeanTe
     """
     values = values.dropna()
     if len(values) < 3:
-        raise NotTestable(f"{units}: {len(values)}; a test needs 3")
-    test = MeanTest(float(values.mean()), float(values.sem()), len(values) - 1)
+        raise TooFew(f"{units}: {len(values)}", Undecided(3, units, has_spread=False))
+    test = MeanTest(float(values.mean()), float(values.sem()), len(values) - 1, units=units)
     interval = with_interval(test.mean, *test.interval)
     return test, f"{name}: {interval} over {len(values)} {units}, p {test.p:.2g}"
 
 
 def are_within(
     tests: Iterable[MeanTest], margin: float, below: bool = True, above: bool = True
-) -> bool | None:
+) -> Decision:
     """Check whether means are within a margin of zero.
 
     Args:
@@ -234,15 +276,41 @@ def are_within(
 
     Returns:
         True if all intervals are inside, False if a mean is significantly outside, tested together,
-        and None otherwise.
+        and otherwise how many repetitions would decide about every mean.
     """
     found = [*tests]
     low, high = -margin if below else -math.inf, margin if above else math.inf
-    if all(low < test.interval[0] and test.interval[1] < high for test in found):
+    is_inside = [low < test.interval[0] and test.interval[1] < high for test in found]
+    if all(is_inside):
         return True
     ends = [low if test.mean < 0 else high for test in found]
     outside = significant(
         test.p_against(end) if abs(test.mean) > abs(end) else 1.0
         for test, end in zip(found, ends, strict=True)
     )
-    return False if any(outside) else None
+    if any(outside):
+        return False
+    level = LEVEL / len(found)
+    return largest(
+        _undecided_within(test, low, high, level)
+        for test, inside in zip(found, is_inside, strict=True)
+        if not inside
+    )
+
+
+def _undecided_within(test: MeanTest, low: float, high: float, level: float) -> Undecided:
+    """Return how many repetitions would show that a mean is between two limits, or is not.
+
+    Args:
+        test: of the mean.
+        low: the lower limit.
+        high: the upper limit.
+        level: of the test that the mean is outside. The interval that must be inside is that at
+            `LEVEL`.
+    """
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    if not low < test.mean < high:
+        return test.undecided(level, min(ends, key=lambda end: abs(test.mean - end)))
+    # The interval must not reach either end, so that the probabilities of reaching one add up.
+    power = 1 - (1 - POWER) / len(ends)
+    return max((test.undecided(LEVEL, end, power) for end in ends), key=lambda one: one.needed)

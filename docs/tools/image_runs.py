@@ -31,7 +31,7 @@ from image_folders import (
     stored,
     title_of,
 )
-from page_blocks import against_thesis, to_markdown, with_error
+from page_blocks import against_thesis, to_markdown, verdict_table, with_error
 from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
@@ -42,7 +42,7 @@ from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.pair_tables import p_value_text
-from bnnbench.results.claims import NOT_TESTED, OTHER_DATA, Claim
+from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, Claim
 from bnnbench.results.mean_tests import MeanTest, against_value
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
@@ -153,7 +153,7 @@ def checked(name: str, folder: RunFolder) -> Iterator[Claim]:
         try:
             yield from replace(page, statements=[statement]).claims(folder)
         except UserError:  # arrays are not stored
-            yield Claim(text, source, NOT_TESTED, f"{NOT_STORED} arrays", rule.rule)
+            yield Claim(text, source, NOT_JUDGED, f"{NOT_STORED} arrays", rule.rule)
 
 
 def repetitions(folder: RunFolder) -> int:
@@ -291,9 +291,10 @@ def book_table(kind: str) -> str:
 
 
 def claims(kind: str) -> str:
-    """Return the verdicts by run; "other data" only for claims that no stored run tests.
+    """Return the verdicts by run, and which claims are not judged.
 
-    Of a variant, those that are tested.
+    That a claim is about other data is said only if no stored run is about its own. Of a variant,
+    only claims that are judged are shown.
     """
     tables = [
         pd.read_csv(folder.table(CLAIMS)).assign(name=name, images=images)
@@ -302,17 +303,18 @@ def claims(kind: str) -> str:
     if not tables:
         return NOTHING
     rows = pd.concat(tables)
-    rows["run"] = [title_of(*pair) for pair in rows[["name", "images"]].to_numpy()]
-    rows = rows[(rows["name"] == kind) | (rows["verdict"] != NOT_TESTED)]
+    rows = rows[(rows["name"] == kind) | rows["verdict"].notna()]
+    rows["images"] = [title_of(*pair) for pair in rows[["name", "images"]].to_numpy()]
     other = rows["evidence"].str.startswith(OTHER_DATA)
-    tested = rows[~other]
-    rest = rows[other & ~rows["text"].isin(tested["text"])].drop_duplicates("text")
+    about = rows[~other]
+    rest = rows[other & ~rows["text"].isin(about["text"])].drop_duplicates("text")
+    about = about.assign(evidence=about["evidence"].where(
+        about["verdict"].notna(), about["images"] + ", " + about["evidence"]
+    ))  # fmt: skip
     order = {text: k for k, text in enumerate(rows["text"].unique())}
-    shown = pd.concat([tested, rest]).sort_values("text", key=lambda text: text.map(order),
-                                                  kind="stable")  # fmt: skip
-    columns = {"text": "claim", "source": "source", "run": "images", "verdict": "verdict",
-               "evidence": "evidence"}  # fmt: skip
-    return to_markdown(shown[[*columns]].rename(columns=columns))
+    found = pd.concat([about, rest]).sort_values("text", key=lambda text: text.map(order),
+                                                 kind="stable")  # fmt: skip
+    return verdict_table(found, "images")
 
 
 def exhibit(kind: str, name: str) -> str:

@@ -43,7 +43,7 @@ from bnnbench.report.blocks import (
 from bnnbench.report.pair_tables import p_value_text
 from bnnbench.report.renderers import markdown
 from bnnbench.results.chain_convergence import unconverged_splits
-from bnnbench.results.claims import NOT_TESTED, VERDICTS
+from bnnbench.results.claims import NOT_JUDGED, VERDICTS, Claim, why_not_judged
 from bnnbench.results.distinct_names import distinct_names
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
@@ -154,10 +154,20 @@ def claims(folder: str, name: str = "claims") -> str:
     return verdict_table(table(folder, name))
 
 
-def verdict_table(rows: pd.DataFrame) -> str:
-    """Return a table of claims."""
-    rows = rows[["text", "source", "verdict", "evidence"]]
-    return to_markdown(rows.rename(columns={"text": "claim"}).fillna(MISSING))
+def verdict_table(rows: pd.DataFrame, *more: str) -> str:
+    """Return a table of the verdicts on claims, and below it which are not judged and why.
+
+    Args:
+        rows: a stored table of claims.
+        more: further columns to show after the source.
+    """
+    rows = rows.fillna({"verdict": NOT_JUDGED})
+    is_judged = rows["verdict"] != NOT_JUDGED
+    shown = rows.loc[is_judged, ["text", "source", *more, "verdict", "evidence"]]
+    fields = ["text", "source", "verdict", "evidence"]
+    others = why_not_judged(Claim(*row, "") for row in rows.loc[~is_judged, fields].to_numpy())
+    tables = [to_markdown(shown.rename(columns={"text": "claim"}).fillna(MISSING))]
+    return "\n\n".join([*(tables if len(shown) else []), *others])
 
 
 def paired_dropout() -> str:
@@ -381,10 +391,9 @@ def toy_verdicts() -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 def toy_claims() -> str:
     """Return the number of claims about each toy by verdict."""
-    words = (*VERDICTS.values(), NOT_TESTED)
     return to_markdown([
         {"toy": toy, "setting": setting or MISSING}
-        | {word: str((rows["verdict"] == word).sum()) for word in words}
+        | {word: str((rows["verdict"] == word).sum()) for word in VERDICTS.values()}
         for toy, setting, rows in toy_verdicts()
     ])  # fmt: skip
 

@@ -144,6 +144,11 @@ class StoredRun(SprinklerRun):
         """Settings that differ from the thesis, except the number of repetitions."""
         return self.settings_differ
 
+    @property
+    def changed_settings(self) -> str:
+        """Empty: stored runs have the settings of a schedule."""
+        return ""
+
     def sample(self, column: str = "average_kl") -> Sample:
         """Return the stored mean and spread of a score."""
         return self.samples[column]

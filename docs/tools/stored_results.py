@@ -11,7 +11,7 @@ from bnnbench.discovery import built_in_suites, time_text
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.claims import NOT_TESTED, VERDICTS
+from bnnbench.results.claims import NOT_JUDGED, VERDICTS
 from bnnbench.results.completeness import never_ranked
 from bnnbench.results.power import detectable_differences, limit_ratio
 from bnnbench.results.published.counterparts import DEEP_ENSEMBLE, z_score
@@ -253,10 +253,26 @@ def detectable(test_fraction: float, splits: int | None = None) -> str:
 def verdict_counts(folder: str, name: str = CLAIMS) -> str:
     """Return `of 24 claims, 9 are confirmed, 11 contradicted and 4 undecided`."""
     found = table(folder, name)["verdict"]
-    words = (*VERDICTS.values(), NOT_TESTED)
-    (first, *rest) = [(count, word) for word in words if (count := int((found == word).sum()))]
+    words = {**{word: word for word in VERDICTS.values()}, NOT_JUDGED: "not judged"}
+    counts_by_word = found.fillna(NOT_JUDGED).map(words).value_counts()
+    (first, *rest) = [(n, word) for word in words.values() if (n := counts_by_word.get(word, 0))]
     counts = join_words([f"{first[0]} are {first[1]}", *(f"{n} {word}" for n, word in rest)])
     return f"of {len(found)} claims, {counts}"
+
+
+def verdict_on(folder: str, start: str, name: str = CLAIMS) -> str:
+    """Return `confirmed`, or `undecided (about 7 repetitions would decide)`.
+
+    Args:
+        folder: of the stored table.
+        start: how the text of one claim begins.
+        name: of the table.
+    """
+    rows = table(folder, name)
+    (claim,) = rows[rows["text"].str.startswith(start)].to_dict("records")
+    if claim["verdict"] != VERDICTS[None]:
+        return str(claim["verdict"])
+    return f"{claim['verdict']} ({claim['evidence'].rpartition('; ')[2]})"
 
 
 def takes(name: str) -> str:
@@ -270,7 +286,7 @@ VALUES = {
     for function in (
         minutes, takes, book_hours, score, published,
         mean_over_seeds, distance, converged, count, pbp_authors, paired_within, renyi_within,
-        published_within, detectable, verdict_counts,
+        published_within, detectable, verdict_counts, verdict_on,
     )
 } | {"len": len, "table": table, "reference": reference_results}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

@@ -20,7 +20,7 @@ from stored_results import NOT_STORED, RESULTS, stored_runs, table
 
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.sections.information_criteria import criteria_table
-from bnnbench.results.claims import Claim, Statement, check_claims
+from bnnbench.results.claims import VERDICTS, Claim, Statement, check_claims
 from bnnbench.results.labels import labels
 from bnnbench.results.outcomes import all_pairs
 from bnnbench.results.run_tables import Runs
@@ -96,7 +96,8 @@ def or_stored(found: Iterable[Claim], before: pd.DataFrame) -> list[Claim]:
         found: the claims.
         before: the stored table. A verdict by another rule does not count.
     """
-    known = {(row["text"], row["rule"]): row for row in before.to_dict("records")}
+    judged = before[before["verdict"].isin(VERDICTS.values())]
+    known = {(row["text"], row["rule"]): row for row in judged.to_dict("records")}
     return [
         replace(claim, verdict=row["verdict"], evidence=row["evidence"])
         if claim.evidence.startswith(NOT_STORED) and (row := known.get((claim.text, claim.rule)))

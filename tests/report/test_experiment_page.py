@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,7 @@ from support.runs import make_folder
 from bnnbench.discovery import plugins
 from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.blocks import DataFile, FigureBlock, Heading, TableBlock
+from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Paragraph, TableBlock
 from bnnbench.report.experiment_page import (
     ExperimentPage,
     Figures,
@@ -25,6 +26,7 @@ from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import CLAIMS, read_answers
+from bnnbench.results.source_settings import SourceSettings
 
 KIND = "dice"
 
@@ -85,6 +87,21 @@ def test_a_page_writes_figures_and_verdicts(tmp_path: Path) -> None:
         "confirmed: dice are fair (1.1): off by 0.10",
         "contradicted: exactly fair (1.2): off by 0.10",
     ]
+
+
+def test_a_run_with_other_settings_has_a_sentence_instead_of_verdicts(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    other = SourceSettings(own=lambda folder: {"eyes": 8}, chosen=lambda record: {"eyes": 6})
+    page = replace(EXPERIMENT_PAGE, settings=other)
+    sentence = "Not judged on these settings (experiment.eyes 8 instead of 6): dice are fair; "
+    assert make_run_page(page).notes(folder)[1:] == [f"{sentence}exactly fair."]
+    section = blocks(make_section((page,)), runs_of({"aaa": folder}, [{}]))
+    assert [one.text for one in section if isinstance(one, Paragraph)][1:] == [
+        f"{sentence}exactly fair."
+    ]
+    assert len([one for one in section if isinstance(one, TableBlock)]) == 1, "the answers"
+    make_run_page(page).write(folder)
+    assert pd.read_csv(folder.table(CLAIMS))["verdict"].isna().all()
 
 
 def test_every_figure_of_every_page_has_a_caption() -> None:

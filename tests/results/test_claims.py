@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import math
+
+import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
+from support.decisions import settled
 from support.pairs import pairwise_results
 
 from bnnbench.results.claims import (
+    NOT_JUDGED,
+    OURS,
     CheckResult,
     Claims,
     NotTestable,
+    TooFew,
     all_hold,
     check_better,
     check_claims,
     compare_together,
     count_outcomes,
+    decide_by_splits,
     is_majority,
     is_significant_majority,
     most_hold,
     share_interval,
+    undecided_share,
+    why_not_judged,
 )
+from bnnbench.results.power import splits_needed
+from bnnbench.results.undecided import NEVER, NO_SPREAD, Undecided
 
 
 def declared() -> Claims:
@@ -65,14 +77,62 @@ def test_claims_are_about_their_data() -> None:
         assert {claim.theirs for claim in results} == {"confirmed: "}
         return [(claim.verdict, claim.evidence) for claim in results]
 
-    assert verdicts("digits") == [("not tested", "other data: digits"), ("confirmed", "")]
+    assert verdicts("digits") == [(NOT_JUDGED, "other data: digits"), ("confirmed", "")]
     for data in ("mnist", None):
         assert verdicts(data) == [("confirmed", ""), ("confirmed", "")]
 
 
-def test_a_check_without_results_is_not_tested() -> None:
+def test_a_check_without_results_is_not_judged() -> None:
     even = check_claims(declared(), 0, theirs=0)[2]
-    assert (even.verdict, even.evidence, even.theirs) == ("not tested", "zero", "")
+    assert (even.verdict, even.evidence, even.theirs) == (NOT_JUDGED, "zero", "")
+    assert why_not_judged(check_claims(declared(), 12)) == []
+
+
+def test_claims_that_are_not_judged_are_grouped_by_reason() -> None:
+    claims = Claims()
+
+    @claims("first.", source="1", rule="true")
+    @claims("second", source="2", rule="true")
+    @claims("about others", source="3", rule="true", data=("mnist",))
+    @claims("our own", source=OURS, rule="true")
+    def holds(number: int) -> CheckResult:
+        return True, ""
+
+    found = check_claims(claims, 0, data="digits", differ="experiment.theta 1 instead of 2")
+    assert [claim.verdict for claim in found] == [*[NOT_JUDGED] * 3, "confirmed"]
+    assert why_not_judged(found) == [
+        "Not judged on these settings (experiment.theta 1 instead of 2): first; second.",
+        "Not judged (other data: digits): about others.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        (Undecided(7), "about 7 repetitions"),
+        (Undecided(7, "splits"), "about 7 splits"),
+        (Undecided(1000), "about 1000 repetitions"),
+        (Undecided(1001), "more than 1,000 repetitions"),
+        (NO_SPREAD, "at least 2 repetitions"),
+        (Undecided(10, has_spread=False), "at least 10 repetitions"),
+        (NEVER, "no number of repetitions"),
+    ],
+)
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_an_undecided_claim_says_what_would_decide(
+    needed: Undecided, words: str, is_raised: bool
+) -> None:
+    claims = Claims()
+
+    @claims("unclear", source="1", rule="significant")
+    def unclear(number: int) -> CheckResult:
+        if is_raised:
+            raise TooFew("p 1", needed)
+        return needed, "p 1"
+
+    (found,) = check_claims(claims, 1, theirs=1)
+    assert found.verdict == "undecided" and found.theirs.startswith("undecided: p 1; ")
+    assert found.evidence.startswith("p 1; ") and words in found.evidence
 
 
 def test_a_check_that_decides_nothing_is_undecided() -> None:
@@ -109,18 +169,52 @@ def test_several_decisions_are_combined(
     assert all_hold(decisions) is all_of_them and most_hold(decisions) is most
 
 
+def test_several_open_decisions_need_the_largest_number() -> None:
+    few, many = Undecided(3), Undecided(9)
+    for combine in (all_hold, most_hold):
+        assert combine([few, many, True]) == many
+        assert combine([few, NEVER]) == NEVER
+        assert combine([many, NO_SPREAD]) == Undecided(9, has_spread=False)
+        assert combine([few, None]) is None  # without a number
+    assert all_hold([few, False]) is False and most_hold([True, True, True, few]) is True
+
+
 @pytest.mark.parametrize(
     ("count", "total", "expected"),
     [(4, 4, Y), (3, 4, Y), (2, 4, U), (1, 4, N), (0, 4, N), (5, 8, U), (1, 1, Y), (0, 1, N)],
 )
 def test_three_quarters_of_a_count_decide(count: int, total: int, expected: bool | None) -> None:
-    assert is_majority(count, total) is expected
+    assert settled(is_majority(count, total)) is expected
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 4), (3, 10), (15, 18), (10, 10)])
 def test_the_interval_of_a_share_is_exact(count: int, total: int) -> None:
     expected = binomtest(count, total).proportion_ci(0.95, method="exact")
     assert share_interval(count, total) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "limits"),
+    [(0, 10, [0.1]), (15, 18, [0.75]), (6, 12, [0.25, 0.75]), (8, 13, [0.5]), (1, 9, [0.25])],
+)
+def test_the_number_that_decides_a_share_has_the_power(
+    count: int, total: int, limits: list[float]
+) -> None:
+    """Of draws with the observed share, 80 % have an interval without the limits, no fewer do."""
+    share = count / total
+
+    def power(size: int) -> float:
+        intervals = {k: share_interval(k, size) for k in range(size + 1)}
+        decisive = [
+            k for k, (low, high) in intervals.items()
+            if all(low > one if share > one else high < one for one in limits)
+        ]  # fmt: skip
+        return float(binom.pmf(decisive, size, share).sum())
+
+    needed = undecided_share(count, total, "draws", *limits)
+    assert power(int(needed.needed)) >= 0.8
+    if len(limits) == 1:
+        assert power(int(needed.needed) - 1) < 0.8
 
 
 @pytest.mark.parametrize(
@@ -145,7 +239,13 @@ def test_the_interval_of_a_share_is_exact(count: int, total: int) -> None:
 def test_a_majority_must_not_be_explained_by_chance(
     counts: tuple[int, ...], chance: float, expected: bool | None
 ) -> None:
-    assert is_significant_majority(*counts, chance=chance) is expected
+    found = is_significant_majority(*counts, chance=chance)
+    assert settled(found) is expected
+    if isinstance(found, Undecided) and math.isfinite(found.needed):
+        assert found.needed > counts[0] + counts[1]
+        times = found.needed / (counts[0] + counts[1])
+        many = [math.ceil(2 * times * count) for count in counts]
+        assert settled(is_significant_majority(*many, chance=chance)) is not None
 
 
 @pytest.mark.parametrize(
@@ -157,8 +257,22 @@ def test_better_scores_must_be_significant(
 ) -> None:
     pairs = pairwise_results({"a": a, "b": b}, noise=noise)
     found = check_better(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), "a", "b")
-    assert found is not None and found[0] is expected
+    assert found is not None and settled(found[0]) is expected
     assert check_better(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), "a", "c") is None
+
+
+def test_splits_decide_if_enough_comparisons_become_significant() -> None:
+    pairs = pairwise_results({"a": 2, "b": 1}, noise=20)
+    rows = compare_together(pairs.assign(a=pairs["run_a"], b=pairs["run_b"]), ["a"], ["b"])
+    needed = splits_needed(rows, 0.05 / len(rows))
+
+    def majority(rows: pd.DataFrame) -> bool | None:
+        return True if (rows["outcome"] == "better").mean() > 0.5 else None
+
+    median = needed.sort_values().iloc[len(rows) // 2]
+    assert decide_by_splits(rows, majority) == Undecided(median, "splits")
+    assert decide_by_splits(rows.assign(outcome="better"), majority) is True
+    assert decide_by_splits(rows, lambda rows: None) == Undecided(math.inf, "splits")
 
 
 @pytest.mark.parametrize(("others", "better"), [(("b",), 2), (("b", "c"), 1), (("c",), 0)])

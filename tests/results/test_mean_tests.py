@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import f, rankdata, ttest_1samp, ttest_ind, ttest_rel
+from scipy.stats import f, rankdata, t, ttest_1samp, ttest_ind, ttest_rel
+from support.decisions import settled
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.claims import NotTestable
+from bnnbench.results.claims import TooFew
 from bnnbench.results.mean_tests import (
     LEVEL,
     MeanTest,
@@ -25,7 +26,9 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
+from bnnbench.results.power import POWER, repetitions_needed
 from bnnbench.results.saved_run import summarise
+from bnnbench.results.undecided import NO_SPREAD, Undecided
 
 
 def test_tests_of_samples_agree_with_scipy() -> None:
@@ -63,10 +66,13 @@ def test_a_value_with_a_known_error_is_a_sample_without_end(
 def test_without_a_known_variance_nothing_is_shown() -> None:
     alone, second = Sample(1.0, 0.0, 1), Sample(2.0, 0.1, 9)
     assert math.isnan(welch(alone, second).p) and math.isnan(one_sample(alone).p)
-    assert positive([one_sample(alone), one_sample(second)]) == [None, True]
-    assert are_within([one_sample(alone)], 5.0) is None
-    with pytest.raises(NotTestable, match="fewer than two repetitions of one"):
-        all_positive({"two": second, "one": alone})
+    assert positive([one_sample(alone), one_sample(second)]) == [NO_SPREAD, True]
+    assert positive([welch(alone, second), SpreadTest(alone, second)]) == [NO_SPREAD] * 2
+    assert are_within([one_sample(alone)], 5.0) == NO_SPREAD
+    decisions, evidence = all_positive({"two": second, "one": alone})
+    assert decisions == [True, NO_SPREAD] and evidence.endswith("; one: +1")
+    with pytest.raises(TooFew):
+        all_positive({"two": second, "none": Sample()})
 
 
 def test_equal_repetitions_are_certain() -> None:
@@ -81,7 +87,7 @@ def test_two_standard_errors_do_not_suffice_with_three_repetitions() -> None:
     sample = Sample.of(np.array([1.0, 2.0, 3.0]))
     for multiple, holds in ((4.2, None), (4.4, True), (-4.2, None), (-4.4, False)):
         found = Sample(multiple * sample.stderr, sample.std, 3)
-        assert all_positive({"": found})[0] == [holds], multiple
+        assert [*map(settled, all_positive({"": found})[0])] == [holds], multiple
 
 
 def test_tests_made_together_are_corrected() -> None:
@@ -90,7 +96,9 @@ def test_tests_made_together_are_corrected() -> None:
     assert significant([0.01, math.nan]) == [True, False]
     weak = Sample(2.0, 1.0, 5)  # p is 0.016
     decisions, evidence = all_positive({f"K = {k}": weak for k in range(8)})
-    assert decisions == [None] * 8 and "(p 0.13)" in evidence
+    # 4.5 standard errors suffice for one of them, and the safe level is 0.05 / 8.
+    assert decisions == [Undecided(repetitions_needed(2.0 / 1.25**0.5, LEVEL / 8))] * 8
+    assert "(p 0.13)" in evidence
     assert all_positive({"K = 0": weak})[0] == [True]
     assert all_positive({"K = 0": Sample(-2.0, 1.0, 5)})[0] == [False]
 
@@ -111,8 +119,8 @@ def test_tests_made_together_are_corrected() -> None:
 def test_equivalence_is_decided_if_the_repetitions_suffice(
     mean: float, stderr: float, expected: bool | None
 ) -> None:
-    assert are_within([MeanTest(mean, stderr, 4)], 1.0) is expected
-    assert are_within([MeanTest(mean, stderr, 4), MeanTest(0.0, 0.01, 4)], 1.0) is expected
+    assert settled(are_within([MeanTest(mean, stderr, 4)], 1.0)) is expected
+    assert settled(are_within([MeanTest(mean, stderr, 4), MeanTest(0.0, 0.01, 4)], 1.0)) is expected
     assert are_within([MeanTest(-9.0, 0.1, 4)], 1.0, below=False) is True
     assert are_within([MeanTest(9.0, 0.1, 4)], 1.0, above=False) is True
 
@@ -133,18 +141,20 @@ def test_a_claim_needs_a_significant_mean(shift: float) -> None:
     values = pd.Series(np.random.default_rng(0).normal(shift, size=12))
     test = ttest_1samp(values, 0)
     holds, evidence = check_positive(values, "features", "AUROC of a - b")
-    assert holds == (bool(values.mean() > 0) if test.pvalue < LEVEL else None)
+    assert settled(holds) == (bool(values.mean() > 0) if test.pvalue < LEVEL else None)
     low, high = test.confidence_interval(1 - LEVEL)
     assert f"[{low:.2f}, {high:.2f}] over 12 features, p {test.pvalue:.2g}" in evidence
 
 
 @pytest.mark.parametrize(("value", "holds"), [(0.1, True), (0.0, None), (-0.1, False)])
 def test_equal_values_decide_a_claim_unless_they_are_zero(value: float, holds: bool | None) -> None:
-    assert check_positive(pd.Series([value] * 4), "features", "AUROC of a - b")[0] is holds
+    assert check_positive(pd.Series([value] * 4), "features", "AUROC of a - b")[0] == (
+        Undecided(math.inf, "features") if holds is None else holds
+    )
 
 
 def test_two_values_are_too_few() -> None:
-    with pytest.raises(NotTestable):
+    with pytest.raises(TooFew):
         check_positive(pd.Series([1.0, 2.0, np.nan]), "features", "AUROC of a - b")
 
 
@@ -164,7 +174,7 @@ def test_spreads_are_compared_by_f_tests(
     first: float, second: float, size: int, expected: bool | None
 ) -> None:
     test = SpreadTest(Sample(5.0, first, size), Sample(0.0, second, size))
-    assert positive([test]) == [expected]
+    assert [*map(settled, positive([test]))] == [expected]
     if first and second and size > 1:
         tails = (
             f.cdf(ratio := (first / second) ** 2, size - 1, size - 1),
@@ -191,4 +201,54 @@ def test_a_diverged_repetition_does_not_decide_a_test_of_ranks() -> None:
         ttest_ind(ranks[:19], ranks[19:], equal_var=False).pvalue
     )
     assert positive([rank_test(high, low), rank_test(low, high)]) == [True, False]
-    assert positive([rank_test(low, low)]) == [None]
+    assert positive([rank_test(low, low)]) == [Undecided(math.inf)]
+
+
+def rejection_rate(test: MeanTest, size: int, level: float) -> float:
+    """Return how often a t-test of normal repetitions has the sign of the mean, by simulation."""
+    std = test.stderr * math.sqrt(test.freedom + 1)
+    draws = np.random.default_rng(0).normal(test.mean, std, (20_000, size))
+    statistic = draws.mean(1) / (draws.std(1, ddof=1) / math.sqrt(size))
+    return float((np.sign(test.mean) * statistic > t.ppf(1 - level / 2, size - 1)).mean())
+
+
+@pytest.mark.parametrize(("mean", "std", "size"), [(1.0, 1.2, 4), (-1.0, 2.5, 3), (3.0, 0.5, 2)])
+@pytest.mark.parametrize("tests", [1, 10])
+def test_the_number_that_decides_a_mean_has_the_power(
+    mean: float, std: float, size: int, tests: int
+) -> None:
+    sample = one_sample(Sample(mean, std, size))
+    (needed, *_) = positive([sample] * tests)
+    assert isinstance(needed, Undecided) and needed.needed > size
+    number = int(needed.needed)
+    assert rejection_rate(sample, number, LEVEL / tests) > POWER - 0.01
+    assert rejection_rate(sample, number - 1, LEVEL / tests) < POWER + 0.01
+
+
+@pytest.mark.parametrize(
+    ("mean", "below", "limit"),
+    [(0.0, True, 1.0), (0.4, True, 0.6), (0.4, False, 0.6), (-0.4, False, 1.4), (1.5, True, 0.5)],
+)
+def test_the_number_that_decides_a_margin_is_that_of_its_nearest_end(
+    mean: float, below: bool, limit: float
+) -> None:
+    """The whole interval must be inside, or the mean significantly outside; see `are_within`."""
+    found = are_within([MeanTest(mean, 1.0, 3)], 1.0, below=below)
+    power = 0.9 if below and mean < 1 else POWER  # both ends must be avoided
+    assert found == Undecided(repetitions_needed(limit / 2.0, power=power))
+
+
+def test_a_mean_at_the_margin_is_never_decided() -> None:
+    assert are_within([MeanTest(1.0, 1.0, 3)], 1.0) == Undecided(math.inf)
+
+
+def test_the_widest_of_several_intervals_decides_last() -> None:
+    narrow, wide, inside = MeanTest(0.0, 0.4, 3), MeanTest(0.0, 0.8, 3), MeanTest(0.0, 0.1, 3)
+    assert are_within([narrow, wide, inside], 1.0) == are_within([wide], 1.0)
+
+
+def test_two_samples_need_as_many_repetitions_as_their_differences() -> None:
+    """Of samples of unequal size, the number is that of each."""
+    found = welch(Sample(1.0, 1.0, 5), Sample(0.5, 2.0, 17))
+    std = math.sqrt(5 / 4 * 1.0 + 17 / 16 * 4.0)
+    assert positive([found]) == [Undecided(repetitions_needed(0.5 / std))]

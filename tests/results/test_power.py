@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import f
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 
-from bnnbench.results.power import POWER, detectable_differences, splits_needed
+from bnnbench.results.power import (
+    POWER,
+    detectable_differences,
+    repetitions_needed,
+    splits_needed,
+    trials_needed,
+    variances_needed,
+)
 from bnnbench.results.significance import SIGNIFICANCE_LEVEL, holm, interval_and_p
 
 REPLICATES = 20_000
@@ -138,6 +146,30 @@ def test_identical_scores_need_no_splits_and_have_no_p_value_below_one() -> None
     pairs = pd.DataFrame({"difference": [0.0, 1.0], "std": 0.0, "rho": 0.1, "splits": 20})
     assert half_width_and_p(pairs)[1].tolist() == [1, 0]
     assert splits_needed(pairs).tolist() == [np.inf, 3]
+
+
+@pytest.mark.parametrize("effect", [0.02, 0.5, 1.0, 3.0, 40.0])
+def test_independent_repetitions_are_splits_without_correlation(effect: float) -> None:
+    pairs = pd.DataFrame({"difference": [-effect], "std": 1.0, "rho": 0.0})
+    assert max(3, repetitions_needed(effect)) == splits_needed(pairs).item()
+    assert max(3, repetitions_needed(effect, 0.01)) == splits_needed(pairs, 0.01).item()
+    assert repetitions_needed(effect, 0.01) >= repetitions_needed(effect)
+
+
+def test_what_is_equal_is_never_decided() -> None:
+    assert repetitions_needed(0.0) == variances_needed(1.0) == trials_needed(0.3, 0.3) == np.inf
+    assert 1000 < variances_needed(1.1) < trials_needed(0.501, 0.5) < np.inf
+
+
+@pytest.mark.parametrize(("ratio", "level"), [(4.0, 0.05), (20.0, 0.05), (9.0, 0.01)])
+def test_the_number_that_compares_variances_has_the_power(ratio: float, level: float) -> None:
+    random, needed = np.random.default_rng(0), int(variances_needed(ratio, level))
+
+    def power(size: int) -> float:
+        first, second = random.normal(size=(2, REPLICATES, size)).var(-1, ddof=1)
+        return float((ratio * first / second > f.ppf(1 - level / 2, size - 1, size - 1)).mean())
+
+    assert power(needed) > POWER - TOLERANCE > power(needed - 1) - 2 * TOLERANCE
 
 
 def test_holm_adjusts_in_steps_and_keeps_the_order() -> None:

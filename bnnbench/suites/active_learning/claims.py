@@ -89,5 +89,5 @@ def none_beats_distance(table: pd.DataFrame) -> CheckResult:
     better = [text for text, one in zip(texts, positive(tests), strict=True) if one]
     evidence = f"{len(better)} of {len(tests)} networks choose better rows than distance"
     # A gain may be significant and yet too small to count.
-    holds = are_within(tests, ROPE, below=False) or (False if better else None)
-    return holds, "; ".join([evidence, *(better or texts)])
+    within = are_within(tests, ROPE, below=False)
+    return within or (False if better else within), "; ".join([evidence, *(better or texts)])

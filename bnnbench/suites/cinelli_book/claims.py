@@ -7,7 +7,7 @@ its text rounds and does not say which mean it uses.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -17,12 +17,12 @@ from bnnbench.results.claims import (
     Claim,
     NotTestable,
     Rule,
-    all_hold,
     check_better,
     check_claims,
     compare_together,
     count_datasets,
     count_outcomes,
+    decide_by_splits,
     more_better,
 )
 from bnnbench.results.significance import describe_shared_splits
@@ -106,24 +106,24 @@ def has_rank(name: str, rank: int) -> Rule:
         if rows.empty:
             names = join_names(list(CONFIGURATIONS))
             raise NotTestable(f"no data set has runs of {names} on all splits")
-        others = all_except(name)
-        compared = compare_together(rows, [name], others)
-        decisions, parts = [], []
-        for metric, title in SCORES.items():
-            own = compared[compared["metric"] == metric]
-            better = {other: more_better(count_outcomes(own, name, other)) for other in others}
-            ahead, behind, even = (
-                [other for other in others if better[other] is holds]
-                for holds in (False, True, None)
-            )
-            first, last = 1 + len(ahead), len(CONFIGURATIONS) - len(behind)
-            is_certain = True if first == last else None
-            decisions.append(is_certain if first <= rank <= last else False)
-            lists = {"behind": ahead, "ahead of": behind, "even with": even}
-            words = [f"{word} {join_names(names)}" for word, names in lists.items() if names]
+        compared = compare_together(rows, [name], all_except(name))
+
+        def decide(compared: pd.DataFrame) -> bool | None:
+            decisions = []
+            for ahead, behind, _ in by_outcome(compared, name):
+                first, last = 1 + len(ahead), len(CONFIGURATIONS) - len(behind)
+                is_certain = True if first == last else None
+                decisions.append(is_certain if first <= rank <= last else False)
+            return False if False in decisions else None if None in decisions else True
+
+        parts = []
+        for title, lists in zip(SCORES.values(), by_outcome(compared, name), strict=True):
+            named = zip(("behind", "ahead of", "even with"), lists, strict=True)
+            words = [f"{word} {join_names(names)}" for word, names in named if names]
             parts.append(f"{title}: {', '.join(words)}")
         basis = f"{count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)}"
-        return all_hold(decisions), f"{CONFIGURATIONS[name]}, {'; '.join(parts)} ({basis})"
+        evidence = f"{CONFIGURATIONS[name]}, {'; '.join(parts)} ({basis})"
+        return decide_by_splits(compared, decide), evidence
 
     return Rule(
         f"rank {rank} both in RMSE and in log-likelihood: {rank - 1 or 'none'} of the other five "
@@ -132,6 +132,22 @@ def has_rank(name: str, rank: int) -> Rule:
         "this rank allows",
         check,
     )
+
+
+def by_outcome(compared: pd.DataFrame, name: str) -> Iterator[tuple[list[str], ...]]:
+    """Yield the configurations that are better, worse and neither, for each score.
+
+    Args:
+        compared: from `compare_together`.
+        name: the configuration that they are compared with.
+    """
+    for metric in SCORES:
+        own = compared[compared["metric"] == metric]
+        better = {one: more_better(count_outcomes(own, name, one)) for one in all_except(name)}
+        yield tuple(
+            [one for one, holds in better.items() if holds is wanted]
+            for wanted in (False, True, None)
+        )
 
 
 def all_except(name: str) -> tuple[str, ...]:

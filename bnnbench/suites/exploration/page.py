@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import read_table
+from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
@@ -19,12 +20,14 @@ from bnnbench.results.claims import (
     CheckResult,
     Claims,
     NotTestable,
+    TooFew,
     check_claims,
 )
 from bnnbench.results.labels import short_name
 from bnnbench.results.mean_tests import LEVEL, check_positive
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
+from bnnbench.results.undecided import Undecided
 from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
 
 STATEMENT = (
@@ -140,8 +143,11 @@ def has_less_regret(table: pd.DataFrame, method: str) -> CheckResult:
     wanted = (table["method"] == method) & (table["delta"] >= MIN_DELTA)
     own = table[wanted & table["arm"].str.startswith(THOMPSON)]
     gains = -own.groupby("repetition")["difference"].mean()
+    if gains.empty:
+        raise NotTestable(f"no runs of {method} on such wheels")
     if len(gains) < MIN_REPETITIONS:
-        raise NotTestable(f"{len(gains)} repetitions of such wheels; {MIN_REPETITIONS} needed")
+        text = f"{quantity(len(gains), 'repetition')} of such wheels"
+        raise TooFew(text, Undecided(MIN_REPETITIONS, has_spread=False))
     return check_positive(gains, "repetitions", "regret of greedy choices - draws")
 
 

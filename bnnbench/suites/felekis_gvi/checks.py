@@ -27,11 +27,11 @@ from bnnbench.results.claims import (
     compare_together,
     count_datasets,
     count_outcomes,
+    decide_by_splits,
     describe_outcomes,
     is_majority,
     is_significant_majority,
     more_better,
-    most_hold,
 )
 from bnnbench.results.mean_tests import LEVEL, check_positive, independent_values, positive
 from bnnbench.results.metrics import BY_KEY, printed_in
@@ -113,11 +113,15 @@ def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> Rule:
     def check(suite: ThesisRuns) -> CheckResult:
         table = scores_at_depth(suite.medians, (a, b), depth, metrics)
         better = int((table[a] < table[b]).sum())
-        counts = count_outcomes(compare_at_depth(suite.pairs, (a,), (b,), depth, metrics), a, b)
-        tests = describe_outcomes(counts) if counts else "no t-test"
+        rows = compare_at_depth(suite.pairs, (a,), (b,), depth, metrics)
+        tests = describe_outcomes(count_outcomes(rows, a, b)) if len(rows) else "no t-test"
+
+        def decide(rows: pd.DataFrame) -> bool | None:
+            holds = more_better(count_outcomes(rows, a, b))
+            return None if holds and better < MAJORITY * len(table) else holds
+
         evidence = f"better median in {better} of {len(table)}; {tests}"
-        holds = more_better(counts)
-        return None if holds and better < MAJORITY * len(table) else holds, evidence
+        return decide_by_splits(rows, decide), evidence
 
     return Rule(
         f"{NAMES[a]} is significantly better in more data sets x {join_metrics(metrics)} than "
@@ -131,18 +135,21 @@ def is_not_worse(names: Names, b: str, depth: int) -> Rule:
     """Each of the names is as good as `b` or better, at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
-        parts, holds = [], []
         rows = compare_at_depth(suite.pairs, names, (b,), depth)
-        for name in names:
-            counts = count_outcomes(rows, name, b)
-            if not counts:
-                raise missing_runs((*names, b), depth)
-            parts.append(f"{NAMES[name]} {describe_outcomes(counts)}")
-            shown = counts["better"] + counts["equivalent"]
-            enough = shown >= MAJORITY * counts.total() and counts["better"] >= counts["worse"]
-            holds.append(enough or (None if counts["better"] >= counts["worse"] else False))
+        if set(rows["a"]) < set(names):
+            raise missing_runs((*names, b), depth)
+
+        def decide(rows: pd.DataFrame) -> bool | None:
+            counts = [count_outcomes(rows, name, b) for name in names]
+            if any(one["better"] < one["worse"] for one in counts):
+                return False
+            shown = (one["better"] + one["equivalent"] >= MAJORITY * one.total() for one in counts)
+            return all(shown) or None
+
+        parts = (f"{NAMES[name]} {describe_outcomes(count_outcomes(rows, name, b))}"
+                 for name in names)  # fmt: skip
         evidence = f"against {NAMES[b]}: {'; '.join(parts)} ({describe_shared_splits(rows)})"
-        return all_hold(holds), evidence
+        return decide_by_splits(rows, decide), evidence
 
     return Rule(
         f"each is significantly better than {NAMES[b]}, or equivalent, in three quarters of data "
@@ -177,15 +184,23 @@ def has_rank(
         table = scores_at_depth(suite.medians, among, depth, metrics)
         pairs = suite.pairs[suite.pairs["dataset"].isin(table.index.unique(0))]
         rows = compare_at_depth(pairs, names, outsiders, depth, metrics)
-        decisions, parts = [], []
-        for outsider in outsiders:
-            ahead = [more_better(count_outcomes(rows, name, outsider)) for name in names]
-            before, behind = ahead.count(last is False), ahead.count(last)
-            outranked = True if before >= n_ranks else None
-            decisions.append(False if behind > len(names) - n_ranks else outranked)
-            parts.append(f"{NAMES[outsider]} {ahead.count(True)}, {ahead.count(False)}")
+
+        def outcomes(rows: pd.DataFrame) -> dict[str, list[bool | None]]:
+            return {
+                outsider: [more_better(count_outcomes(rows, name, outsider)) for name in names]
+                for outsider in outsiders
+            }
+
+        def decide(rows: pd.DataFrame) -> bool | None:
+            found = outcomes(rows).values()
+            if any(ahead.count(last) > len(names) - n_ranks for ahead in found):
+                return False
+            return all(ahead.count(not last) >= n_ranks for ahead in found) or None
+
+        parts = (f"{NAMES[outsider]} {ahead.count(True)}, {ahead.count(False)}"
+                 for outsider, ahead in outcomes(rows).items())  # fmt: skip
         evidence = f"number of {join_names(names)} better, worse than: {'; '.join(parts)}"
-        return all_hold(decisions), f"{evidence}; {mean_ranks(table)}"
+        return decide_by_splits(rows, decide), f"{evidence}; {mean_ranks(table)}"
 
     n_spare = len(names) - n_ranks
     some, more = f"at least {n_ranks} of ", f"more than {n_spare} of " if n_spare else "any of "
@@ -251,8 +266,14 @@ def most_are_better(b: str, dataset: str, depth: int) -> Rule:
             for metric in SCORES
             for own in [rows[(rows["metric"] == metric) & (rows["outcome"] == word)]]
         )
-        decisions = rows["outcome"].map(lambda word: {"better": True, "worse": False}.get(word))
-        return most_hold(decisions), f"significantly {evidence}"
+
+        def decide(rows: pd.DataFrame) -> bool | None:
+            better, worse = (int((rows["outcome"] == word).sum()) for word in SIGNIFICANT)
+            if better >= MAJORITY * len(rows):
+                return True
+            return False if worse > (1 - MAJORITY) * len(rows) else None
+
+        return decide_by_splits(rows, decide), f"significantly {evidence}"
 
     return Rule(
         f"on {dataset} the other divergences are significantly better than {NAMES[b]} in three "

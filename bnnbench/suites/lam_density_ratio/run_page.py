@@ -18,10 +18,9 @@ from bnnbench.report.blocks import (
     number_columns,
     plus_minus,
 )
-from bnnbench.report.claims_table import claims_data
-from bnnbench.report.experiment_page import verdict
+from bnnbench.report.claims_table import claims_data, claims_notes
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims import NOT_TESTED, Claim
+from bnnbench.results.claims import Claim
 from bnnbench.results.saved_run import CLAIMS
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
@@ -130,14 +129,14 @@ def run_table(folder: RunFolder) -> TableBlock:
 
 
 def run_notes(folder: RunFolder) -> list[str]:
-    """Return failures, deviations from the thesis, and the claims that this run can test."""
+    """Return failures, deviations from the thesis, and the verdicts on claims."""
     run = read_sprinkler(folder)
     notes = list(failures(run))
     if run.deviations:
         notes.append(f"Deviations from the thesis: {', '.join(run.deviations)}.")
     if run.metadata["contrast"] == "joint" and run.metadata["observations"] == "data":
         notes.append(ILL_POSED)
-    return [*notes, *(verdict(c) for c in claims_of(run) if c.verdict != NOT_TESTED)]
+    return [*notes, *claims_notes(claims_of(run))]
 
 
 def failures(run: SprinklerRun) -> Iterator[str]:

@@ -10,13 +10,13 @@ from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims import Claim
 from bnnbench.results.saved_run import images_of
 from bnnbench.suites.latent_models.names import BINARISATION, with_draws
-from bnnbench.suites.latent_models.saved_run import differences, draws_of, subset_notes
+from bnnbench.suites.latent_models.saved_run import draws_of, subset_notes
 
 BOUNDS = (
     "Mean ± standard error over repetitions, nats per test image. Bounds are importance-weighted, "
     "as the objective of an IWAE, with the named number of draws of q(z|x) for each image; the "
-    "ELBO has one. Each is a lower bound of log p(x) in expectation, whose gap the run does not measure: to see "
-    "it, compare two runs with experiment.evaluated_images=100, one of them with "
+    "ELBO has one. Each is a lower bound of log p(x) in expectation, whose gap the run does not "
+    "measure: to see it, compare two runs with experiment.evaluated_images=100, one of them with "
     "experiment.importance_samples=32768."
 )
 """Begins a caption."""
@@ -30,7 +30,6 @@ class BoundPage(ExperimentPage):
 
     notes: Callable[[RunFolder], list[str]] = subset_notes
     data_of: Callable[[RunFolder], str | None] = IMAGES_OF_RUN
-    differences: Callable[[RunFolder], str] = differences
 
     def claims(self, folder: RunFolder) -> list[Claim]:
         """Check the statements against a run, and name its number of draws in them."""

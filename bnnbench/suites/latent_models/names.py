@@ -59,5 +59,5 @@ IMAGES_OF_BOOK = (MNIST, FASHION_MNIST)
 BINARISATION = "threshold"
 """Of the book's images (5.6.2)."""
 
-BOOK, OURS = "Cinelli et al. (2021)", "ours"
+BOOK = "Cinelli et al. (2021)"
 """Sources of claims."""

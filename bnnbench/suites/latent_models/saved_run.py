@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from bnnbench.experiment.answer_tables import CURVES, SCORES
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.saved_run import run_reader
 from bnnbench.suites.latent_models.names import IMAGES_OF_BOOK
@@ -22,19 +25,13 @@ def draws_of(folder: RunFolder) -> int:
     return int(read_record(folder).identity["importance_samples"])
 
 
-def differences(folder: RunFolder) -> str:
-    """Say how the training of a run differs from the book's."""
-    record = read_record(folder)
-    name, own = record.identity["images"]["name"], record.identity
+def settings_of_book(record: Record) -> Mapping[str, Any]:
+    """Return the book's settings of a run on its images."""
+    name = record.identity["images"]["name"]
     if name not in IMAGES_OF_BOOK:
-        return ""
-    book = {**TRAINING, "hidden": HIDDEN[name]}
-    book |= {key: value for key, value in SETTINGS.get(record.kind, {}).items() if key in book}
-    return ", ".join(
-        f"{key} {own[key]} (book: {value})"
-        for key, value in book.items()
-        if own[key] != (list(value) if isinstance(value, tuple) else value)
-    )
+        return {}
+    book = {**TRAINING, "hidden": HIDDEN[name], "evaluated_images": None}
+    return {**book, **SETTINGS.get(record.kind, {})}
 
 
 def subset_notes(folder: RunFolder) -> list[str]:

@@ -9,6 +9,7 @@ from support.blocks import blocks, data_files, figures
 from support.runs import LOG_LIKELIHOOD, RMSE, make_run
 
 from bnnbench.report.renderers import markdown
+from bnnbench.results.claims import NOT_JUDGED
 from bnnbench.suites.cinelli_book.claims import STATEMENTS
 from bnnbench.suites.cinelli_book.page import section
 
@@ -29,7 +30,7 @@ def test_the_report_contains_the_comparison_only_if_it_was_run(tmp_path: Path) -
     claims = data["claims"]
     assert claims.columns.tolist() == ["text", "source", "verdict", "evidence", "rule"]
     assert claims["text"].tolist() == [text for text, _, _ in STATEMENTS]
-    assert set(claims["verdict"]) == {"not tested"}
+    assert {*claims["verdict"]} == {NOT_JUDGED}
     assert list(figures(found)) == ["relative_time"]
     page = markdown.page(found)
     assert "2 of the 48 runs" in page and "2 of them have fewer than 20 splits" in page

@@ -21,7 +21,7 @@ from bnnbench.experiment.repetitions import Fits
 from bnnbench.experiment.run import Run
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.report.run_output import write_page
-from bnnbench.results.claims import check_claims
+from bnnbench.results.claims import NOT_JUDGED, check_claims
 from bnnbench.suites.exploration import experiment
 from bnnbench.suites.exploration.experiment import (
     Bandit,
@@ -140,9 +140,9 @@ def test_summary_and_claims_of_known_regrets() -> None:
     assert np.isnan(summary.loc["greedy", "difference"])
     assert summary.loc["greedy", ["low", "median", "high"]].tolist() == [44.75, 69.5, 94.25]
     verdicts = [claim.verdict for claim in check_claims(claims, table)]
-    assert verdicts == ["confirmed", "not tested", "not tested"]
+    assert verdicts == ["confirmed", NOT_JUDGED, NOT_JUDGED]
     fewer = table[table["repetition"] < 99]
-    assert check_claims(claims, fewer)[0].verdict == "not tested"
+    assert check_claims(claims, fewer)[0].verdict == "undecided"
 
 
 def test_pages_and_reports(tmp_path: Path) -> None:

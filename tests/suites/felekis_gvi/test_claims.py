@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import norm
 from support.pairs import pairwise_results
 
-from bnnbench.results.claims import Claim, check_claims
+from bnnbench.results.claims import NOT_JUDGED, Claim, check_claims
 from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 
@@ -226,7 +226,7 @@ def test_claims_without_their_runs_are_not_tested_or_not_shown() -> None:
     )
     found = {c.text: c.verdict for c in claims(lone)}
     assert list(found) == TEXTS
-    assert [text for text, verdict in found.items() if verdict != "not tested"] == [TEXTS[1]]
+    assert [text for text, verdict in found.items() if verdict != NOT_JUDGED] == [TEXTS[1]]
     empty = replace(lone, orders=whole.orders.iloc[:0], medians=pd.DataFrame())
     assert {c.source for c in claims(empty)} == {"5.0.2"}
 
@@ -237,7 +237,7 @@ def test_orders_with_equal_scores_do_not_confirm_claims() -> None:
     found = claim(replace(whole, orders=even), TEXTS[0])
     assert found.verdict == "undecided"
     assert "AR better in 0, worse in 0, equal in 8" in found.evidence
-    assert claim(replace(whole, orders=even), TEXTS[1]).verdict == "not tested"
+    assert claim(replace(whole, orders=even), TEXTS[1]).verdict == NOT_JUDGED
 
 
 def test_the_thesis_numbers_are_judged_by_the_same_rules() -> None:

@@ -11,6 +11,7 @@ from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.report.sections.information_criteria import criteria_table
+from bnnbench.results.claims import NOT_JUDGED
 from bnnbench.results.run_tables import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
@@ -30,4 +31,4 @@ def test_the_toy_produces_criteria_and_claims(tmp_path: Path) -> None:
     (claims,) = data_files(section).values()
     assert set(claims["source"]) == {"5.0.2"}
     verdicts = claims.set_index("text")["verdict"]
-    assert verdicts["The confidence of RKL decreases with the number of layers."] == "not tested"
+    assert verdicts["The confidence of RKL decreases with the number of layers."] == NOT_JUDGED

@@ -21,7 +21,7 @@ from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.results.claims import check_claims
+from bnnbench.results.claims import NOT_JUDGED, check_claims
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.inference_toys.clutter import experiment as clutter
 from bnnbench.suites.inference_toys.conjugate_pairs import model as pairs
@@ -103,8 +103,8 @@ def verdicts(name: str, run: SavedRun) -> list[tuple[str, str]]:
 def test_verdicts_and_figures(
     name: str, letters: str, panels: list[int], folders: Folders, runs: Runs
 ) -> None:
-    """The letters stand for confirmed, contradicted, undecided and not tested."""
-    letter = {"confirmed": "y", "contradicted": "n", "undecided": "u", "not tested": "-"}
+    """The letters stand for confirmed, contradicted, undecided and not judged."""
+    letter = {"confirmed": "y", "contradicted": "n", "undecided": "u", NOT_JUDGED: "-"}
     assert "".join(letter[verdict] for _, verdict in verdicts(name, runs(name))) == letters
     figures = [draw(folders(name)) for draw in page_of(name).figures.values()]
     assert [len(figure.axes) for figure in figures] == panels
@@ -112,10 +112,10 @@ def test_verdicts_and_figures(
 
 
 @pytest.mark.parametrize("name", ["em_factory", "expectation_maximisation"])
-def test_claims_without_answers_are_not_tested(name: str, runs: Runs) -> None:
+def test_claims_without_answers_are_not_judged(name: str, runs: Runs) -> None:
     other = pd.DataFrame([Answer("other", "none", 1.0).row()])
     without = replace(runs(name), tables={**runs(name).tables, ANSWERS: other})
-    assert {verdict for _, verdict in verdicts(name, without)} == {"not tested"}
+    assert {verdict for _, verdict in verdicts(name, without)} == {NOT_JUDGED}
 
 
 def quantity(name: str) -> tuple[str, str]:
@@ -313,8 +313,8 @@ def test_numbers_out_of_range_are_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_competitor_that_is_never_as_cheap_is_not_tested(runs: Runs) -> None:
+def test_a_competitor_that_is_never_as_cheap_is_not_judged(runs: Runs) -> None:
     progress = runs("clutter")[clutter.PROGRESS]
     work = progress["work"].mask(progress["algorithm"] == clutter.VB, 10**9)
     other = with_columns(runs("clutter"), clutter.PROGRESS, work=work)
-    assert ("is_most_accurate_per_work", "not tested") in verdicts("clutter", other)
+    assert ("is_most_accurate_per_work", NOT_JUDGED) in verdicts("clutter", other)

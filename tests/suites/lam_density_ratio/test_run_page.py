@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from support.sprinkler_runs import finished_run, sprinkler
 
+from bnnbench.results.claims import NOT_JUDGED
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, STUCK
@@ -39,7 +40,8 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert rate.at[FINAL, "value"] == 1
     assert set(PAGE.figures(folder)) == set(PAGE.captions) == {"learning_curves", "posteriors"}
     assert all(folder.figure(name, "png").stat().st_size > 5000 for name in PAGE.captions)
-    assert set(pd.read_csv(folder.table(CLAIMS))["verdict"]) == {"not tested"}
+    verdicts = pd.read_csv(folder.table(CLAIMS), keep_default_na=False)["verdict"]
+    assert {*verdicts} == {NOT_JUDGED, "undecided"}
     assert PAGE.kind == sprinkler(tmp_path).experiment.kind
 
 

@@ -15,8 +15,8 @@ from bnnbench.data.images import base
 from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.published import published_value
-from bnnbench.suites.latent_models.saved_run import differences
 
 
 def experiment_of(kind: str, images: str, outputs: Path) -> Any:
@@ -24,7 +24,9 @@ def experiment_of(kind: str, images: str, outputs: Path) -> Any:
     digits = build(compose(f"experiment={kind}", "workers=1", f"outputs_dir={outputs}")).experiment
     assert isinstance(digits.images, base.ImageSource)
     source = replace(digits.images, name=images)
-    unset = {"hidden": None, "epochs": None, "latents": None}
+    unset: dict[str, Any] = {"hidden": None, "epochs": None}
+    if kind != "distortion_rate":
+        unset["latents"] = None
     if kind == "semi_supervised":
         unset["labels"] = None
     return replace(digits, images=source, **unset).resolved()
@@ -82,9 +84,13 @@ def test_claims_need_the_training_of_the_book(kind: str, tmp_path: Path) -> None
         folder = RunFolder(tmp_path / record.digest)
         folder.root.mkdir(exist_ok=True)
         write_record(folder, record)
-        return differences(folder)
+        (page,) = (page for page in EXPERIMENT_PAGES if page.kind == kind)
+        return page.settings.differences(folder)
 
     assert differing("mnist") == differing("fashion_mnist") == "", "as in the book"
-    assert differing("mnist", epochs=3, repetitions=2) == "epochs 3 (book: 100)"
+    other = differing("mnist", epochs=3, repetitions=2, importance_samples=64)
+    assert {*other.split(", ")} == {
+        "experiment.epochs 3 instead of 100", "experiment.importance_samples 64 instead of 1024",
+    }  # fmt: skip
     assert "hidden" in differing("fashion_mnist", hidden=(200,))
     assert differing("digits", epochs=3) == "", "claims are about other images"

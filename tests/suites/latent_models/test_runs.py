@@ -23,7 +23,7 @@ from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE
-from bnnbench.results.claims import check_claims
+from bnnbench.results.claims import NOT_JUDGED, check_claims
 from bnnbench.results.saved_run import SavedRun, read_answers
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
@@ -79,7 +79,7 @@ def test_figures_and_claims(kind: str, folders: Folders) -> None:
     claims = page.claims(folder)
     assert len(claims) == len(page.statements)
     other = [claim for claim in claims if claim.evidence == "other data: digits"]
-    assert {claim.verdict for claim in other} == {"not tested"}
+    assert {claim.verdict for claim in other} == {NOT_JUDGED}
     ours = [claim.text for claim in claims if claim not in other]
     assert ours == OURS.get(kind, [])
     for name, draw in page.figures.items():

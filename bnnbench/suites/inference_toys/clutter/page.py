@@ -11,10 +11,11 @@ from scipy.stats import binomtest
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims import CheckResult, Claims, NotTestable, undecided_share
 from bnnbench.results.mean_tests import LEVEL
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.significance import holm
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.clutter import experiment as tables
 from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE
@@ -53,6 +54,11 @@ claims = Claims()
 read_run = run_reader(tables.NUMBERS)
 
 
+def sizes_of(run: SavedRun) -> list[int]:
+    """Return the numbers of observations, increasing."""
+    return sorted(run[tables.POINTS]["observations"].unique().tolist())
+
+
 def data_sets(run: SavedRun) -> list[SavedRun]:
     """Return the tables of each data set, by increasing number of observations."""
     return [
@@ -60,7 +66,7 @@ def data_sets(run: SavedRun) -> list[SavedRun]:
             ANSWERS: run.rows(ANSWERS, setting=tables.setting_of(size)),
             **{name: run.rows(name, observations=size) for name in tables.NUMBERS},
         })
-        for size in sorted(run[tables.POINTS]["observations"].unique())
+        for size in sizes_of(run)
     ]  # fmt: skip
 
 
@@ -230,9 +236,12 @@ def overestimates_variance(run: SavedRun, column: str) -> CheckResult:
     p = holm(np.array([
         binomtest(count, len(rows)).pvalue for count, (_, rows) in zip(counts, found, strict=True)
     ]))  # fmt: skip
+    level = LEVEL / len(found)
     return combine(
         (
-            2 * count > len(rows) if one < LEVEL else None,
+            2 * count > len(rows)
+            if one < LEVEL
+            else undecided_share(count, len(rows), "data sets", 0.5, level=level),
             f"larger than exact on {count} of {len(rows)} data sets, p {one:.2g} {size_of(own)}",
         )
         for count, (own, rows), one in zip(counts, found, p, strict=True)
@@ -315,4 +324,9 @@ EXPERIMENT_PAGE = ExperimentPage(
     "number of likelihood factors evaluated, at one theta or under one Gaussian.",
     figures=figures,
     statements=claims,
+    settings=SourceSettings(
+        free=("orders", "data_sets"),
+        grids=("draws", "sizes"),
+        own=lambda folder: {"sizes": sizes_of(read_run(folder))},
+    ),
 )

@@ -13,6 +13,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, for_every
 from bnnbench.suites.inference_toys.conjugate_pairs import model
 from bnnbench.suites.inference_toys.conjugate_pairs.experiment import (
@@ -122,6 +123,11 @@ def mle_and_map_converge(run: SavedRun, pair: str) -> CheckResult:
     ), f"difference, {pair}: {evidence}"
 
 
+def sizes_of(run: SavedRun) -> list[int]:
+    """Return the numbers of observations."""
+    return sorted(run[DENSITIES]["observations"].unique().tolist())
+
+
 EXPERIMENT_PAGE = ExperimentPage(
     kind=ConjugatePairs.kind,
     title="Conjugate pairs",
@@ -131,4 +137,9 @@ EXPERIMENT_PAGE = ExperimentPage(
     "the corrected values.",
     figures=figures,
     statements=claims,
+    settings=SourceSettings(
+        free=("mean_range", "precision_range"),
+        grids=("sizes",),
+        own=lambda folder: {"sizes": sizes_of(read_run(folder))},
+    ),
 )

@@ -9,6 +9,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import LECTURE
 from bnnbench.suites.inference_toys.expectation_maximisation.experiment import (
     BOUNDS,
@@ -105,5 +106,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("starts",)),
     notes=notes,
 )

@@ -9,6 +9,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gaussian_mixture import experiment as tables
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (
@@ -193,4 +194,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("starts",)),
 )

@@ -14,6 +14,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gradient_variance import experiment as tables
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
@@ -211,4 +212,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "the ELBO, quadrature for the cosine.",
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("draws",), grids=("scales",)),
 )

@@ -21,6 +21,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, combine
 from bnnbench.suites.inference_toys.kl_shapes import experiment as tables
 from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLShapes
@@ -318,4 +319,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "alpha = 2 a - 1 for the order a of the GVI thesis.",
     figures=figures,
     statements=claims,
+    settings=SourceSettings(grids=("separations", "weights", "scales", "orders")),
 )

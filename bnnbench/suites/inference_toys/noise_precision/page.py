@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
 from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.maths import normal_density
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.claims import claims
@@ -204,4 +205,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "is improper are skipped. alpha as in (3.68): -1 is VI, 1 is EP.",
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("orders",), grids=("powers", "sizes")),
 )

@@ -12,7 +12,15 @@ import pandas as pd
 
 from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.notes import quantity
-from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable, all_hold
+from bnnbench.results.claims import (
+    MAJORITY,
+    OURS,
+    CheckResult,
+    Claims,
+    NotTestable,
+    TooFew,
+    all_hold,
+)
 from bnnbench.results.mean_tests import (
     F_TEST,
     LEVEL,
@@ -27,6 +35,7 @@ from bnnbench.results.mean_tests import (
 )
 from bnnbench.results.saved_run import summarise
 from bnnbench.results.significance import INTERVAL
+from bnnbench.results.undecided import NO_SPREAD
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     DATA,
@@ -89,7 +98,7 @@ def is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
 
 @claims(
     "A1, explained: a T = log(max(0, a)), as in a public program of the author, has it.",
-    source="ours",
+    source=OURS,
     rule="higher error than D in the repetitions with the same starts, p of the paired t-test "
     f"below {LEVEL}",
 )
@@ -98,7 +107,8 @@ def relu_is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
     relu, d = (rows[rows["status"] == OK].set_index("repetition")["mae"] for rows in scores)
     sample = summarise((relu - d).tolist())
     if sample.size < 2:
-        raise NotTestable(f"{quantity(sample.size, 'finished repetition')} of ReLU and D")
+        count = quantity(sample.size, "finished repetition")
+        raise TooFew(f"{count} of ReLU and D", NO_SPREAD)
     test = one_sample(sample)
     return positive([test])[0], f"ReLU less D: {sample}, p {test.p:.2g}"
 

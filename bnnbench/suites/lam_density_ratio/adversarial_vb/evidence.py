@@ -11,8 +11,9 @@ import pandas as pd
 from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import quantity
-from bnnbench.results.claims import NotTestable
+from bnnbench.results.claims import NotTestable, TooFew
 from bnnbench.results.saved_run import SavedRun, run_reader, summarise
+from bnnbench.results.undecided import NO_SPREAD
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, EstimatorSetting
 from bnnbench.suites.lam_density_ratio.names import OK
 
@@ -40,13 +41,20 @@ class ImageEvidence:
         """Return the error of a configuration, given the fields of `EstimatorSetting`.
 
         Raises:
-            NotTestable: if it was not run, or if fewer than two repetitions did not fail.
+            NotTestable: if it was not run.
+            TooFew: if fewer than two repetitions did not fail.
         """
         one = EstimatorSetting(*setting)
-        sample = self.errors.get(one, Sample())
+        sample = self.errors.get(one) or self._failed(one)
         if sample.size < 2:
-            raise NotTestable(f"{quantity(sample.size, 'finished repetition')} of {one.label}")
+            count = quantity(sample.size, "finished repetition")
+            raise TooFew(f"{count} of {one.label}", NO_SPREAD)
         return sample
+
+    def _failed(self, setting: EstimatorSetting) -> Sample:
+        """Return an empty sample of a configuration of which all repetitions failed, as `rows`."""
+        self.rows(SCORES, *setting)
+        return Sample()
 
     def rows(self, table: str, *setting: Any) -> pd.DataFrame:
         """Return the rows of a configuration in a table of the run, like `error`.
@@ -68,12 +76,13 @@ class ImageEvidence:
             A row per iteration, a column per repetition.
 
         Raises:
-            NotTestable: if it was not run, or if all repetitions failed.
+            NotTestable: if it was not run.
+            TooFew: if all repetitions failed.
         """
         scores, curves = self.rows(SCORES, *setting), self.rows(CURVES, *setting)
         finished = scores.loc[scores["status"] == OK, "repetition"]
         if finished.empty:
-            raise NotTestable(f"0 finished repetitions of {setting.label}")
+            raise TooFew(f"0 finished repetitions of {setting.label}", NO_SPREAD)
         kept = curves[curves["repetition"].isin(finished)]
         return kept.pivot(index="iteration", columns="repetition", values=column)
 

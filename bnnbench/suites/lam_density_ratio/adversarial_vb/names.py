@@ -121,6 +121,20 @@ def published_rates(latents: Iterable[int]) -> tuple[float, ...]:
     return tuple(RATES.get(one, OTHER_RATE) for one in latents)
 
 
+def settings_of_thesis(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings on which the thesis's claims are judged: those of a whole schedule.
+
+    The schedule `quick` stands in for the thesis's own, `published`, which takes a GPU.
+
+    Args:
+        identity: of a run, whose nearer schedule counts.
+    """
+    schedules = (SCHEDULES[name] for name in ("quick", "published"))
+    nearer = min(schedules, key=lambda one: sum(identity[key] != one[key] for key in one))
+    steps = {name: value for name, value in nearer.items() if name != "evaluate_every"}
+    return {**steps, "learning_rates": [*published_rates(identity["latents"])]}
+
+
 def differing_settings(
     settings: Mapping[str, Any], images: str, binarisation: str
 ) -> dict[str, Any]:

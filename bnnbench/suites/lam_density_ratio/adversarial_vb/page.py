@@ -14,6 +14,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
 from bnnbench.results.saved_run import SavedRun, images_of
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,
@@ -26,6 +27,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     KIND,
     SYMBOLS,
     EstimatorSetting,
+    settings_of_thesis,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations
 from bnnbench.suites.lam_density_ratio.figures import (
@@ -151,6 +153,10 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
+    settings=SourceSettings(
+        free=("latents", "divergences", "estimators"),
+        chosen=lambda record: settings_of_thesis(record.identity),
+    ),
     data_of=images_of(BINARISATION),
     read_evidence=evidence_of,
     theirs=thesis_evidence(),

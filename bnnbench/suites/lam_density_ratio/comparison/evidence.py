@@ -14,15 +14,20 @@ from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import read_arrays, reading
-from bnnbench.results.claims import NotTestable
+from bnnbench.results.claims import NotTestable, TooFew
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_saved_table, summarise
+from bnnbench.results.undecided import Undecided
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 
 MIN_REPETITIONS = 10
 """Number of repetitions below which a test has too little power."""
+
+ENOUGH = Undecided(MIN_REPETITIONS, "finished repetitions", has_spread=False)
+
+NOT_RUN = "not run with the settings of a schedule"
 
 REPETITION_COLUMNS = ("repetition", "average_kl", "kl")
 
@@ -79,6 +84,11 @@ class SprinklerRun:
         """Settings that differ from the thesis, except the number of repetitions."""
         cell = self.cell
         return tuple(thesis.deviating_settings(self.metadata, cell.setting)) if cell else ()
+
+    @cached_property
+    def changed_settings(self) -> str:
+        """Settings that are neither the thesis's nor those of the schedule, for a sentence."""
+        return ", ".join(thesis.changed_settings(self.metadata, self.cell)) if self.cell else ""
 
     @property
     def deviations(self) -> tuple[str, ...]:
@@ -195,22 +205,61 @@ class SprinklerEvidence:
         """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
         return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
 
-    def not_enough(self, cells: Iterable[ThesisCell], table: str = "") -> NotTestable:
-        """Return why a claim is not tested: the configurations that lack repetitions."""
-        lacking = (cell for cell in cells if not self.has_enough(cell, table=table))
-        labels = [f"{cell.setting} {cell.name}" for cell in lacking]
-        rest = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
-        text = f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(labels[:2])}{rest}"
-        return NotTestable(text)
+    def not_enough(
+        self, cases: Iterable[Sequence[ThesisCell]], table: str = "", needed: int = 1
+    ) -> NotTestable | TooFew:
+        """Return why a claim is not confirmed or contradicted.
+
+        Args:
+            cases: the configurations of each case of the claim.
+            table: number of their table in the thesis.
+            needed: in how many cases all configurations must have enough repetitions.
+        """
+        found = [*cases]
+        missing = {
+            cell
+            for case in found
+            for cell in case
+            if cell not in self.runs and not self.sample(cell, table).size
+        }
+        run = [case for case in found if missing.isdisjoint(case)]
+        if len(run) < needed:
+            absent = sorted(missing)
+            return NotTestable(f"{NOT_RUN}: {_listed(f'{c.setting} {c.name}' for c in absent)}")
+        sizes = {cell: self.sample(cell, table).size for case in run for cell in case}
+        few = (f"{c.setting} {c.name}: {n}" for c, n in sizes.items() if n < MIN_REPETITIONS)
+        return TooFew(f"finished repetitions of {_listed(few)}", ENOUGH)
 
     def available(self, cells: Iterable[ThesisCell]) -> dict[ThesisCell, SprinklerRun]:
         """Return the runs of some configurations that have finished repetitions."""
         return {cell: run for cell in cells if (run := self.runs.get(cell)) and run.sample().size}
 
+    @property
+    def changed_settings(self) -> str:
+        """The changed settings of a run, if there is no run without."""
+        changed = [run.changed_settings for run in (*self.runs.values(), *self.model_runs.values())]
+        return "" if "" in changed else next(iter(changed), "")
+
+    def unchanged(self) -> SprinklerEvidence:
+        """Return the evidence of the runs without changed settings."""
+        changed = {cell for cell, run in self.runs.items() if run.changed_settings}
+        tables = {
+            number: {cell: sample for cell, sample in rows.items() if cell not in changed}
+            for number, rows in self.tables.items()
+        }
+        runs = {cell: run for cell, run in self.runs.items() if cell not in changed}
+        return replace(self, runs=runs, tables=tables)
+
     def deviation_note(self, cells: Iterable[ThesisCell]) -> str:
         """Return `; settings differ` if a run of some configurations deviates from the thesis."""
         deviating = any(run.deviations for run in self.available(cells).values())
         return "; settings differ" if deviating else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return the first two of some names, and how many more there are."""
+    found = [*names]
+    return "; ".join(found[:2]) + (f" and {len(found) - 2} more" if len(found) > 2 else "")
 
 
 def thesis_evidence() -> SprinklerEvidence:

@@ -22,6 +22,7 @@ from bnnbench.results.mean_tests import (
     welch,
 )
 from bnnbench.results.significance import INTERVAL
+from bnnbench.results.undecided import Decision
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 from bnnbench.suites.lam_density_ratio.names import (
@@ -103,7 +104,7 @@ NO_DIFFERENCE = (
     "for all of the group"
 )
 
-Case = tuple[bool | None, str, Sequence[ThesisCell]]
+Case = tuple[Decision, str, Sequence[ThesisCell]]
 """Whether a claim holds in one case, the evidence, and the configurations that it is from."""
 
 
@@ -113,7 +114,7 @@ def for_every_case(
     """Return a decorator for a check that yields its cases, all of which must hold.
 
     Args:
-        missing: reason why the claim is not tested if there is no case.
+        missing: reason why the claim is not judged if there is no case.
     """
 
     def decorate(check: Callable[..., Iterator[Case]]) -> Callable[..., CheckResult]:
@@ -152,7 +153,7 @@ def is_better(
     """
     available = [pair for pair in pairs if evidence.has_enough(*pair, table=table)]
     if len(available) < min_pairs:
-        raise evidence.not_enough((cell for pair in pairs for cell in pair), table)
+        raise evidence.not_enough(pairs, table, min_pairs)
     samples = [[evidence.sample(cell, table) for cell in pair] for pair in available]
     tests = [welch(other, better) for better, other in samples]
     spreads = [SpreadTest(other, better) for better, other in samples if spread]
@@ -169,7 +170,7 @@ def are_equivalent(evidence: SprinklerEvidence, groups: Sequence[Group]) -> Iter
     """Check whether the means of each group are equivalent."""
     members = [cell for group in groups for cell in group]
     if not evidence.has_enough(*members):
-        raise evidence.not_enough(members)
+        raise evidence.not_enough([members])
     for group in groups:
         samples = [evidence.sample(cell) for cell in group]
         means = [sample.mean for sample in samples]
@@ -188,7 +189,7 @@ def complete_groups(evidence: SprinklerEvidence, setting: str) -> list[Group]:
     """Return the groups whose configurations all have enough repetitions."""
     complete = [group for group in groups(setting) if evidence.has_enough(*group)]
     if not complete:
-        raise evidence.not_enough(cells(setting))
+        raise evidence.not_enough(groups(setting))
     return complete
 
 

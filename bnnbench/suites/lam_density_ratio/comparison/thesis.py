@@ -27,7 +27,7 @@ import pandas as pd
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.results.saved_run import summarise
-from bnnbench.results.settings import format_value
+from bnnbench.results.settings import as_typed, format_value
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label
 from bnnbench.suites.lam_density_ratio.schedule import SCHEDULES
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
@@ -173,6 +173,23 @@ def thesis_settings(setting: str, contrast: str) -> dict[str, tuple[Any, ...]]:
         for name, value in schedule.items()
         if name not in ("evaluate_every", "repetitions")
     }
+
+
+def changed_settings(metadata: Mapping[str, Any], cell: ThesisCell) -> Iterator[str]:
+    """Yield the settings of a run that are neither the thesis's nor those of its schedule.
+
+    Each is a text such as `experiment.iterations 50 instead of 2000`.
+    """
+    settings = {**COMMON_SETTINGS, **thesis_settings(cell.setting, cell.contrast)}
+    schedule = SCHEDULES[metadata["schedule"]][cell.contrast]
+    for name, values in settings.items():
+        actual, wanted = metadata[name], schedule.get(name, values[0])
+        if actual not in (*values, wanted):
+            texts = (
+                as_typed(name, tuple(value) if isinstance(value, list) else value)
+                for value in (actual, wanted)
+            )
+            yield f"experiment.{name} {' instead of '.join(texts)}"
 
 
 def deviating_settings(metadata: Mapping[str, Any], setting: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, new_figure
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, label
 from bnnbench.suites.lam_density_ratio.theory import names
 
@@ -99,6 +100,7 @@ FUNCTIONALS_PAGE = ExperimentPage(
     "relative to q + p plus the derivative, an excess is relative to the larger of the two.",
     figures=functionals_figures,
     statements=claims,
+    settings=SourceSettings(free=("points",)),
     read_evidence=read_functionals,
     notes=lambda folder: [
         "With D = sigmoid(a), r = exp(a) and T = a of the same pre-activation a, the three losses "

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.answer_tables import SCORES, Sample
-from bnnbench.results.claims import CheckResult, Claims, NotTestable, all_hold
+from bnnbench.results.claims import OURS, CheckResult, Claims, NotTestable, all_hold
 from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.saved_run import SavedRun
-from bnnbench.suites.latent_models.names import BOOK, BOUND, IMAGES_OF_BOOK, OURS
+from bnnbench.results.undecided import NEVER
+from bnnbench.suites.latent_models.names import BOOK, BOUND, IMAGES_OF_BOOK
 
 COLLAPSED_RATE = 0.01
 """Rate in nats below which a model has collapsed."""
@@ -117,7 +118,7 @@ def large_beta_collapses(run: SavedRun) -> CheckResult:
     )
     listed = ", ".join(f"beta {beta:g}: {count:.1f}" for beta, count in active.items())
     falls = bool((np.diff(active) <= 0).all())
-    return lower and (falls or None), f"{listed}; {evidence}"
+    return lower and (falls or NEVER), f"{listed}; {evidence}"
 
 
 @claims(

@@ -10,6 +10,7 @@ from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,
@@ -19,7 +20,7 @@ from bnnbench.suites.latent_models.distortion_rate.claims import (
 )
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
 from bnnbench.suites.latent_models.names import quantities
-from bnnbench.suites.latent_models.saved_run import draws_of, read_run
+from bnnbench.suites.latent_models.saved_run import draws_of, read_run, settings_of_book
 
 AXES = ["rate", "distortion"]
 
@@ -99,4 +100,5 @@ EXPERIMENT_PAGE = BoundPage(
     ),
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("betas",), chosen=settings_of_book),
 )

@@ -9,7 +9,13 @@ from scipy.stats import binomtest
 
 from bnnbench.experiment.answer_tables import CURVES, Sample
 from bnnbench.experiment.record import read_record
-from bnnbench.results.claims import CheckResult, Claims, NotTestable, all_hold
+from bnnbench.results.claims import (
+    CheckResult,
+    Claims,
+    NotTestable,
+    all_hold,
+    undecided_share,
+)
 from bnnbench.results.mean_tests import LEVEL, TOGETHER, all_positive, significant
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.suites.latent_models.bounds import linear_probe
@@ -212,6 +218,11 @@ def similar_classes_mix(run: SavedRun) -> CheckResult:
     p = [binomtest(pairs[one], total, 1 / len(pairs)).pvalue for one in named]
     evidence = ", ".join(f"{a} and {b}: {pairs[a, b]}" for a, b in named)
     mean = f"mean pair: {total / len(pairs):.1f} of {len(labels)}"
-    more = [pairs[one] > total / len(pairs) for one in named]
-    decisions = (one if shown else None for one, shown in zip(more, significant(p), strict=True))
+    share, level = 1 / len(pairs), LEVEL / len(named)
+    decisions = (
+        pairs[one] > share * total
+        if shown
+        else undecided_share(pairs[one], total, "confused images", share, level=level)
+        for one, shown in zip(named, significant(p), strict=True)
+    )
     return all_hold(decisions), f"confused: {evidence}; {mean}"

@@ -13,6 +13,7 @@ from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import ORANGE, PlotOptions, legend, new_figure
 from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import (
@@ -24,7 +25,7 @@ from bnnbench.suites.latent_models.latent_sizes.experiment import (
 )
 from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, SHOWN_LATENTS
 from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.saved_run import read_run, settings_of_book
 from bnnbench.suites.latent_models.stack import OTHER_LABELS
 
 SHOWN_EPOCHS = 40
@@ -206,4 +207,5 @@ EXPERIMENT_PAGE = BoundPage(
     ),
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("models", "latents"), chosen=settings_of_book),
 )

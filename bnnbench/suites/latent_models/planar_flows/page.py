@@ -21,13 +21,14 @@ from bnnbench.report.figures.plotting import (
     new_figure,
 )
 from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.names import IWAE, PLANAR, quantities
 from bnnbench.suites.latent_models.planar_flows.claims import claims
 from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
 from bnnbench.suites.latent_models.plots import plot_curves
 from bnnbench.suites.latent_models.published import published_error
-from bnnbench.suites.latent_models.saved_run import draws_of, read_run
+from bnnbench.suites.latent_models.saved_run import draws_of, read_run, settings_of_book
 
 COLUMNS = {"log_p": BLUE, "iwae_50": PALETTE[3], "iwae_5": PALETTE[2], "elbo": ORANGE}
 """Colours of the shown scores, the highest first."""
@@ -108,4 +109,5 @@ EXPERIMENT_PAGE = BoundPage(
     ),
     figures=figures,
     statements=claims,
+    settings=SourceSettings(free=("lengths", "training_samples"), chosen=settings_of_book),
 )

@@ -19,9 +19,10 @@ from bnnbench.report.figures.plotting import (
     new_figure,
 )
 from bnnbench.results.saved_run import SavedRun, images_of, run_reader
+from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.latent_models.names import BINARISATION, QUANTITIES
 from bnnbench.suites.latent_models.plots import plot_curves
-from bnnbench.suites.latent_models.saved_run import differences
+from bnnbench.suites.latent_models.saved_run import settings_of_book
 from bnnbench.suites.latent_models.semi_supervised.claims import claims
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
 from bnnbench.suites.latent_models.semi_supervised.stack import (
@@ -133,5 +134,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     statements=claims,
     notes=epoch_notes,
     data_of=images_of(BINARISATION),
-    differences=differences,
+    settings=SourceSettings(free=("labels", "batches", "enumerated"), chosen=settings_of_book),
 )

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from support.decisions import settled
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import MANY, D, gan_is_better_with_many
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
-from bnnbench.suites.lam_density_ratio.adversarial_vb.names import GAN, REVERSE_KL, EstimatorSetting
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
+    GAN,
+    REVERSE_KL,
+    SCHEDULES,
+    EstimatorSetting,
+    settings_of_thesis,
+)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "changed", "differing"),
+    [
+        ("quick", {}, set()),
+        ("published", {}, set()),
+        ("quick", {"width": 0.7}, {"width"}),
+        ("published", {"iterations": 7, "batch_size": 8}, {"iterations", "batch_size"}),
+        ("quick", {"learning_rates": [1e-3, 1e-4]}, {"learning_rates"}),
+        ("small", {}, {*SCHEDULES["small"]} - {"evaluate_every"}),
+    ],
+)
+def test_claims_are_judged_on_the_settings_of_a_schedule(
+    schedule: str, changed: dict[str, Any], differing: set[str]
+) -> None:
+    rates = {"latents": [2, 10], "learning_rates": [4e-4, 1e-4]}
+    identity = {**SCHEDULES[schedule], **rates, **changed}
+    expected = settings_of_thesis(identity)
+    assert {name for name, value in expected.items() if identity[name] != value} == differing
 
 
 @pytest.mark.parametrize(
@@ -26,4 +55,4 @@ def test_gan_must_be_significantly_better_and_vary_less(
     gan: Sample, kl: Sample, expected: bool | None
 ) -> None:
     errors = {EstimatorSetting(MANY, GAN, D): gan, EstimatorSetting(MANY, REVERSE_KL, D): kl}
-    assert gan_is_better_with_many(ImageEvidence(errors))[0] is expected
+    assert settled(gan_is_better_with_many(ImageEvidence(errors))[0]) is expected

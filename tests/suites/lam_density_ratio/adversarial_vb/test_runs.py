@@ -23,7 +23,7 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
-from bnnbench.results.claims import check_claims
+from bnnbench.results.claims import NOT_JUDGED, check_claims
 from bnnbench.results.run_tables import read_runs
 from bnnbench.results.saved_run import read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
@@ -187,7 +187,7 @@ def test_the_rules_on_the_numbers_of_the_thesis() -> None:
     assert found["A3: D is the most accura"] == "undecided"  # means in order, not significantly
     assert found["A3: Apart from T with GA"] == "confirmed"
     assert found["A6: With 10 latent varia"] == "confirmed"  # p = 4e-6
-    assert sum(verdict != "not tested" for verdict in found.values()) == 5
+    assert sum(verdict != NOT_JUDGED for verdict in found.values()) == 5
 
 
 def test_means_are_judged_by_their_tests(folder: RunFolder) -> None:
@@ -255,7 +255,7 @@ def test_curves_are_above_others_at_most_evaluations(
         assert by_source(with_curves(evidence, column, units), figure) == verdict
     units = {"d0002-js-T": [2.0] * 6, "d0002-js-D": low, "d0002-js-R": [3.0] * 6}
     assert by_source(with_curves(evidence, column, units), figure) == "contradicted"
-    assert by_source(thesis_evidence(), figure) == "not tested"
+    assert by_source(thesis_evidence(), figure) == NOT_JUDGED
 
 
 def test_the_captions_on_ten_latent_variables(folder: RunFolder) -> None:
@@ -270,4 +270,4 @@ def test_the_captions_on_ten_latent_variables(folder: RunFolder) -> None:
     assert by_source(with_curves(evidence, "nelbo", units), "10.11") == "contradicted"
     assert evidence.run is not None
     failed = with_scores(evidence, status="stuck")
-    assert by_source(failed, "10.9") == by_source(failed, "10.7a") == "not tested"
+    assert by_source(failed, "10.9") == by_source(failed, "10.7a") == "undecided"

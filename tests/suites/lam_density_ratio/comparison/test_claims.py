@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.decisions import settled
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.claims import NOT_TESTED, CheckResult, NotTestable
+from bnnbench.results.claims import NOT_JUDGED, CheckResult, NotTestable, TooFew
 from bnnbench.suites.lam_density_ratio.comparison import claims, rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerEvidence,
@@ -38,11 +39,13 @@ KL = replace(T, divergence="kl_posterior_prior")
 def holds(
     check: Callable[..., CheckResult], evidence: SprinklerEvidence, **arguments: Any
 ) -> bool | str | None:
-    """Return whether a claim holds, None if this is undecided, or that it is not tested."""
+    """Return whether a claim holds, None if this is undecided, or that it is not judged."""
     try:
-        return check(evidence, **arguments)[0]
+        return settled(check(evidence, **arguments)[0])
+    except TooFew:
+        return None
     except NotTestable:
-        return NOT_TESTED
+        return NOT_JUDGED
 
 
 def spread(mean: float, std: float, size: int = 30) -> list[float]:
@@ -103,13 +106,13 @@ def group(*means: float, std: float = 0.01, size: int = 30) -> SprinklerEvidence
         (Sample(1.30, 0.018, 30), Sample(1.40, 0.02, 30), None),  # spreads less, by chance
         (Sample(1.40, 0.01, 30), Sample(1.30, 0.02, 30), False),  # worse
         (Sample(1.30, 0.10, 30), Sample(1.31, 0.20, 30), None),  # by chance
-        (Sample(1.30, 0.01, 9), Sample(1.40, 0.02, 30), NOT_TESTED),  # too few
+        (Sample(1.30, 0.01, 9), Sample(1.40, 0.02, 30), None),  # too few
     ],
 )
 def test_better(better: Sample, other: Sample, expected: bool | str | None) -> None:
     evidence = SprinklerEvidence({"9.1": {D: better, T: other}})
     assert holds(rules.is_better, evidence, pairs=[(D, T)], spread=True) == expected
-    assert holds(rules.is_better, SprinklerEvidence({}), pairs=[(D, T)]) == NOT_TESTED
+    assert holds(rules.is_better, SprinklerEvidence({}), pairs=[(D, T)]) == NOT_JUDGED
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_groups_of_estimators(
     check: Callable[..., CheckResult], confirmed: SprinklerEvidence, refuted: SprinklerEvidence
 ) -> None:
     assert holds(check, confirmed) is True and holds(check, refuted) is False
-    assert holds(check, group(1.3)) == NOT_TESTED
+    assert holds(check, group(1.3)) == NOT_JUDGED
 
 
 @pytest.mark.parametrize("check", [claims.means_are_in_order, claims.estimators_differ])
@@ -143,7 +146,7 @@ def test_equivalence_needs_narrow_intervals() -> None:
     assert equivalent(group(1.3, 1.301, 1.299, std=0.002)) is True
     assert equivalent(group(1.3, 1.301, 1.32, std=0.002)) is False
     assert equivalent(group(1.3, 1.3, 1.3, std=0.01, size=10)) is None
-    assert equivalent(group(1.3)) == NOT_TESTED
+    assert equivalent(group(1.3)) == NOT_JUDGED
     for distance, std, expected in (
         (0.001, 0.002, True), (-0.001, 0.002, True), (0.02, 0.002, False), (0, 0.02, None),
     ):  # fmt: skip
@@ -152,7 +155,7 @@ def test_equivalence_needs_narrow_intervals() -> None:
             "5.1": {rules.CLASSIFIER["prior"]: Sample(1.3, std, 30)},
         }
         assert holds(claims.exponential_equals_classifier, SprinklerEvidence(tables)) is expected
-    assert holds(claims.exponential_equals_classifier, SprinklerEvidence({})) == NOT_TESTED
+    assert holds(claims.exponential_equals_classifier, SprinklerEvidence({})) == NOT_JUDGED
 
 
 def test_estimators_with_shared_weights_are_compared_in_pairs() -> None:
@@ -209,7 +212,7 @@ def test_at_the_floor() -> None:
     wide = replace(near, std=0.02)
     assert holds(claims.is_at_floor, SprinklerEvidence({"8.1": {first: wide}})) is None
     assert holds(claims.is_at_floor, SprinklerEvidence({"8.1": {first: near, other: far}})) is False
-    assert holds(claims.is_at_floor, SprinklerEvidence({})) == NOT_TESTED
+    assert holds(claims.is_at_floor, SprinklerEvidence({})) == NOT_JUDGED
 
 
 def test_the_kl_of_exact_draws() -> None:
@@ -218,7 +221,7 @@ def test_the_kl_of_exact_draws() -> None:
     above = replace(exact, repetitions=exact.repetitions.assign(kl=exact.repetitions["kl"] + 0.006))
     assert holds(claims.kl_is_that_of_exact_draws, evidence_of([exact])) is True
     assert holds(claims.kl_is_that_of_exact_draws, evidence_of([above])) is False
-    assert holds(claims.kl_is_that_of_exact_draws, thesis_evidence()) == NOT_TESTED
+    assert holds(claims.kl_is_that_of_exact_draws, thesis_evidence()) == NOT_JUDGED
 
 
 def test_convergence_of_the_prior_contrast() -> None:
@@ -236,8 +239,8 @@ def test_convergence_of_the_prior_contrast() -> None:
     assert holds(check, evidence_of(noise)) is None
     slow = run_of(JOINT, spread(1.8, 0.01), curves={"average_kl": np.full(10, 1.8)}, iterations=200)
     assert holds(check, evidence_of([slow, quick])) is False
-    assert holds(check, evidence_of([quick])) == NOT_TESTED
-    assert holds(check, evidence_of([quick, run_of(JOINT, spread(1.8, 0.01, 9))])) == NOT_TESTED
+    assert holds(check, evidence_of([quick])) == NOT_JUDGED
+    assert holds(check, evidence_of([quick, run_of(JOINT, spread(1.8, 0.01, 9))])) == NOT_JUDGED
 
 
 @pytest.mark.parametrize(
@@ -248,12 +251,12 @@ def test_convergence_of_the_prior_contrast() -> None:
         (claims.relu_fails_often, rules.RELU["prior"], 3, 15, None),
         (claims.relu_fails_often, rules.RELU["prior"], 30, 0, False),
         (claims.relu_fails_often, rules.RELU["prior"], 0, 30, False),
-        (claims.relu_fails_often, rules.RELU["prior"], 1, 0, NOT_TESTED),
+        (claims.relu_fails_often, rules.RELU["prior"], 1, 0, None),
         (claims.exponential_never_fails, rules.EXPONENTIAL["prior"], 60, 0, True),
         (claims.exponential_never_fails, rules.EXPONENTIAL["prior"], 10, 0, None),
         (claims.exponential_never_fails, rules.EXPONENTIAL["prior"], 60, 1, False),
         (claims.exponential_never_fails, rules.EXPONENTIAL["prior"], 0, 12, False),
-        (claims.exponential_never_fails, rules.EXPONENTIAL["prior"], 9, 0, NOT_TESTED),
+        (claims.exponential_never_fails, rules.EXPONENTIAL["prior"], 9, 0, None),
     ],
 )
 def test_shares_of_failures(
@@ -266,7 +269,7 @@ def test_shares_of_failures(
     run = run_of(ratio, [1.4] * finished, stuck=stuck)
     assert (run.sample().size, run.stuck, run.failed) == (finished, stuck, stuck)
     assert holds(check, evidence_of([run])) == expected
-    assert holds(check, SprinklerEvidence({})) == NOT_TESTED
+    assert holds(check, SprinklerEvidence({})) == NOT_JUDGED
 
 
 def test_a_run_that_fails_as_a_whole_confirms_nothing() -> None:
@@ -289,7 +292,7 @@ def test_early_fall_and_fluctuations() -> None:
     assert holds(claims.reverse_kl_loss_settles, calm_first) is True
     assert holds(claims.reverse_kl_loss_settles, wild_first) is False
     for check in (claims.gan_falls_faster_early, claims.reverse_kl_loss_settles):
-        assert holds(check, SprinklerEvidence({})) == NOT_TESTED
+        assert holds(check, SprinklerEvidence({})) == NOT_JUDGED
 
 
 def test_the_nelbo_of_the_joint_contrast() -> None:
@@ -300,11 +303,11 @@ def test_the_nelbo_of_the_joint_contrast() -> None:
     )
     assert holds(claims.nelbo_rises, evidence_of([atoms])) is True
     assert holds(claims.nelbo_rises, evidence_of([only_data])) is False
-    assert holds(claims.nelbo_rises, SprinklerEvidence({})) == NOT_TESTED
+    assert holds(claims.nelbo_rises, SprinklerEvidence({})) == NOT_JUDGED
     falls = claims.nelbo_falls_with_model_observations
     assert holds(falls, evidence_of([atoms, model])) is True
     assert holds(falls, evidence_of([atoms, no_remedy])) is False
-    assert holds(falls, evidence_of([only_data])) == NOT_TESTED
+    assert holds(falls, evidence_of([only_data])) == NOT_JUDGED
 
 
 def test_the_run_closest_to_the_thesis_is_used() -> None:
@@ -315,6 +318,34 @@ def test_the_run_closest_to_the_thesis_is_used() -> None:
     assert few.deviations == ("12 of 30 repetitions",) and not few.deviating_settings
     assert other.deviating_settings == ("iterations 7",)
     assert evidence.deviation_note([T]) and not evidence.deviation_note([D])
+
+
+@pytest.mark.parametrize(
+    ("changed", "differ"),
+    [
+        ({}, ""),
+        ({"samples": 200}, ""),  # the text's number of draws
+        ({"evaluate_every": 7, "seed": 3}, ""),
+        ({"iterations": 7}, "experiment.iterations 7 instead of 2000"),
+        ({"numerics": "stable", "observations": "model"},
+         "experiment.numerics stable instead of published, "
+         "experiment.observations model instead of data"),
+        ({"data": [0.0, 5.0]}, "experiment.data [0,5] instead of [0,5,8,12,50]"),
+    ],
+)  # fmt: skip
+def test_claims_of_the_thesis_need_the_settings_of_a_schedule(
+    changed: dict[str, Any], differ: str
+) -> None:
+    runs = [run_of(own, spread(1.4 + 0.02 * k, 0.01), **changed) for k, own in enumerate((D, R, T))]
+    found = {c.text: c for c in claims.checked_claims(evidence_of(runs))}
+    ordered = found["C11: Undertrained, D has the lowest mean, followed by r and T."]
+    assert ordered.verdict == (NOT_JUDGED if differ else "confirmed")
+    assert f"({differ})" in ordered.evidence or not differ
+    assert list(found) == [text for text, *_ in claims.claims]
+    # Other runs of the same configurations count.
+    both = [*runs, *(run_of(own, spread(1.5, 0.3), seed=1) for own in (D, R, T))]
+    verdicts = {c.text: c.verdict for c in claims.checked_claims(evidence_of(both))}
+    assert verdicts[ordered.text] in ("confirmed", "undecided")
 
 
 VERDICTS_ON_THE_THESIS = {
@@ -329,7 +360,7 @@ VERDICTS_ON_THE_THESIS = {
 def test_the_same_rules_on_the_thesis_s_own_numbers() -> None:
     found: dict[str, list[str]] = {}
     for claim in claims.checked_claims(SprinklerEvidence({})):
-        assert claim.verdict == "not tested" and claim.rule
+        assert claim.verdict == NOT_JUDGED and claim.rule
         number = claim.text.split(":")[0].split(",")[0]
         found.setdefault(number, []).append(claim.theirs.split(":")[0])
     assert found == VERDICTS_ON_THE_THESIS

@@ -1,0 +1,107 @@
+"""Settings in which a run differs from the source that it reproduces.
+
+The source's settings are the defaults in the YAML file of the experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bnnbench.discovery import plugin_configs, project
+from bnnbench.experiment.provenance import read_yaml
+from bnnbench.experiment.record import Record, read_record
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import shipped_folder
+from bnnbench.results.settings import as_typed
+
+GROUP = "experiment"
+"""Configuration group, and the key of its settings in a file that sets other groups too."""
+
+NEVER_OF_SOURCE = ("_target_", "label", "seed", "data_seed", "repetitions")
+"""Settings that no claim of a source is about."""
+
+Values = Mapping[str, Any]
+"""Settings of an experiment by name."""
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """What a suite adds to the defaults in the file of its experiment.
+
+    Attributes:
+        free: settings that the claims do not depend on, or whose values they check themselves.
+        grids: lists that may have further values.
+        chosen: returns the source's values of settings that the file leaves to the experiment,
+            given the record of a run.
+        own: returns the values of a run that are not in its identity.
+    """
+
+    free: Collection[str] = ()
+    grids: Collection[str] = ()
+    chosen: Callable[[Record], Values] = lambda record: {}
+    own: Callable[[RunFolder], Values] = lambda folder: {}
+
+    def differences(self, folder: RunFolder) -> str:
+        """Return the settings that differ, as `experiment.theta 1 instead of 2`; empty if none do.
+
+        Raises:
+            UserError: if a file of the run is damaged.
+        """
+        record = read_record(folder)
+        own = {**record.identity, **self.own(folder)}
+        top, settings = default_settings(record.kind)
+        settings = {**settings, **self.chosen(record)}
+        named = [*_named(top, ""), *_named(settings, f"{GROUP}.")]
+        return ", ".join(
+            f"{prefix}{name} {as_typed(name, _tuples(own[name]))} instead of "
+            f"{as_typed(name, _tuples(value))}"
+            for prefix, name, value in named
+            if name in own and not self._agrees(name, own[name], value)
+        )
+
+    def _agrees(self, name: str, own: Any, source: Any) -> bool:
+        """Return whether a run has the source's value of a setting."""
+        if name in (*self.free, *NEVER_OF_SOURCE):
+            return True
+        if name in self.grids:
+            return {*source} <= {*own}
+        return bool(_tuples(own) == _tuples(source))
+
+
+def _named(values: Values, prefix: str) -> list[tuple[str, str, Any]]:
+    return [(prefix, name, value) for name, value in values.items()]
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def default_settings(kind: str) -> tuple[Values, Values]:
+    """Return the defaults in the file of an experiment, without those that it leaves open (null).
+
+    Returns:
+        The settings at the top level of the command line, such as `rows`, and those of the
+        experiment. Both are empty if there is no such file.
+    """
+    name = f"{GROUP}/{kind}.yaml"
+    file = next((folder / name for folder in _folders() if (folder / name).is_file()), None)
+    if file is None:
+        return {}, {}
+    content = read_yaml(file)
+    top, own = (content, content[GROUP]) if GROUP in content else ({}, content)
+    return (
+        {name: value for name, value in top.items() if not isinstance(value, dict | list)},
+        {name: value for name, value in own.items() if value is not None},
+    )
+
+
+def _folders() -> list[Path]:
+    found = project()
+    return [
+        shipped_folder("configs"),
+        *plugin_configs().values(),
+        *(found.config_dirs if found else ()),
+    ]

@@ -1,0 +1,61 @@
+"""Decisions that are open, and how many repetitions would make them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bnnbench.results.power import MAX_SPLITS
+
+REPETITIONS = "repetitions"
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """An open decision. It is false, like None, which is an open decision without a number.
+
+    Attributes:
+        needed: how many repetitions would decide with a probability of `power.POWER`, if the
+            observed mean and standard deviation were the true ones; infinite if none would.
+        units: what is repeated.
+        has_spread: whether the repetitions have a spread, from which `needed` is computed. If not,
+            `needed` is the smallest number that has one, and more may be needed.
+    """
+
+    needed: float
+    units: str = REPETITIONS
+    has_spread: bool = True
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        if math.isinf(self.needed):
+            return f"if these numbers are exact, no number of {self.units} would decide"
+        if not self.has_spread:
+            reason = ", as one has no spread" if self.needed == NO_SPREAD.needed else ""
+            return f"at least {self.needed:,.0f} {self.units} are needed{reason}"
+        if self.needed > MAX_SPLITS:
+            return f"more than {MAX_SPLITS:,} {self.units} would decide"
+        return f"about {self.needed:.0f} {self.units} would decide"
+
+
+NEVER = Undecided(math.inf)
+"""An open decision that no number of repetitions makes."""
+
+NO_SPREAD = Undecided(2, has_spread=False)
+"""An open decision on fewer than two repetitions."""
+
+Decision = bool | Undecided | None
+"""Whether something holds. Undecided, or None if no number of repetitions is known."""
+
+
+def largest(decisions: Iterable[Decision]) -> Undecided | None:
+    """Return the open decision that needs most, as all do together; None if one has no number."""
+    found = [*decisions]
+    numbered = [one for one in found if isinstance(one, Undecided)]
+    if not numbered or None in found:
+        return None
+    most = max(numbered, key=lambda one: one.needed)
+    return Undecided(most.needed, most.units, all(one.has_spread for one in numbered))
