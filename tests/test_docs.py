@@ -504,7 +504,7 @@ def test_a_run_replaces_only_a_stored_run_with_its_settings(
     add_planar_run(stored_images / "planar_flows_300" / "mnist", "", "", epochs=300)
     run = RunFolder(tmp_path / "run")
     run.root.mkdir()
-    identity = {"evaluated_images": None, **settings}
+    identity = {"evaluated_images": None, "importance_samples": 1024, **settings}
     write_record(run, Record("planar_flows", "abc", {"experiment": "planar_flows"}, identity))
     if name is None:
         with pytest.raises(UserError):
