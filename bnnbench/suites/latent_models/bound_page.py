@@ -15,13 +15,14 @@ from bnnbench.suites.latent_models.saved_run import differences, draws_of, subse
 BOUNDS = (
     "Mean ± standard error over repetitions, nats per test image. Bounds are importance-weighted, "
     "as the objective of an IWAE, with the named number of draws of q(z|x) for each image; the "
-    "ELBO has one. Each is a lower bound of log p(x) in expectation, whose gap the run does not measure: to see "
-    "it, compare two runs with experiment.evaluated_images=100, one of them with "
+    "ELBO has one. Each is a lower bound of log p(x) in expectation, whose gap the run does not "
+    "measure: to see it, compare two runs with experiment.evaluated_images=100, one of them with "
     "experiment.importance_samples=32768."
 )
 """Begins a caption."""
 
 IMAGES_OF_RUN = images_of(BINARISATION)
+"""Names the images of a run."""
 
 
 @dataclass(frozen=True)
