@@ -22,6 +22,7 @@ BOUNDS = (
 """Begins a caption."""
 
 IMAGES_OF_RUN = images_of(BINARISATION)
+"""Names the images of a run."""
 
 
 @dataclass(frozen=True)
