@@ -96,13 +96,13 @@ claims = Claims()
     f"contrast's iterations, or before, is lower than the final one of the joint contrast, {RANKS} "
     "(thesis: Welch's test of the means at the end)",
 )
-@for_every_case(f"no estimator has {MIN_REPETITIONS} finished repetitions with both contrasts")
+@for_every_case()
 def prior_contrast_converges_faster(evidence: SprinklerEvidence) -> Iterator[Case]:
+    priors = (*cells("optimal", "prior"), *cells("undertrained", "prior"))
+    pairs = [(prior, replace(prior, contrast="joint")) for prior in priors]
     found = []
-    for prior in (*cells("optimal", "prior"), *cells("undertrained", "prior")):
-        pair = prior, joint = prior, replace(prior, contrast="joint")
-        if not evidence.has_enough(*pair):
-            continue
+    for pair in (pair for pair in pairs if evidence.has_enough(*pair)):
+        prior, joint = pair
         at, total = (evidence.iterations[cell] for cell in pair)
         level, end = (evidence.sample(cell).mean for cell in pair)
         test = welch(evidence.sample(joint), evidence.sample(prior))
@@ -116,6 +116,8 @@ def prior_contrast_converges_faster(evidence: SprinklerEvidence) -> Iterator[Cas
             test = rank_test(other.iloc[-1], own.loc[at])
         text = f"{joint.name}: {end:.4f} after {total}, with prior {level:.4f} after {at}"
         found.append((test, 2 * at <= total, text, pair))
+    if not found:
+        raise evidence.not_enough(pairs)
     decisions = positive(test for test, *_ in found)
     for is_lower, (test, is_early, text, pair) in zip(decisions, found, strict=True):
         yield NEVER if is_lower and not is_early else is_lower, f"{text}, p {test.p:.2g}", pair
@@ -239,12 +241,10 @@ def is_at_floor(evidence: SprinklerEvidence) -> CheckResult:
 )
 def kl_is_that_of_exact_draws(evidence: SprinklerEvidence) -> CheckResult:
     six = cells("optimal", "prior")
-    if evidence.runs.keys().isdisjoint(six):
-        raise NotTestable("no such run")
     runs = evidence.available(six)
     found = {cell: run.sample("kl") for cell, run in runs.items() if evidence.has_enough(cell)}
     if not found:
-        raise evidence.not_enough(zip(six, strict=True))
+        raise evidence.not_enough(zip(six, strict=True), needs_runs=True)
     tests = [_less(kl, EXACT_KL) for kl in found.values()]
     holds = are_within(tests, EQUIVALENCE_MARGIN, below=False)
     text = "; ".join(f"{cell.name} {plus_minus(kl.mean, kl.stderr)}" for cell, kl in found.items())
@@ -396,9 +396,13 @@ def runs_under_both(
     evidence: SprinklerEvidence,
 ) -> Iterator[tuple[Group, SprinklerRun, SprinklerRun]]:
     """Yield each undertrained estimator's configurations, and its runs with GAN and reverse KL."""
-    for kl, gan in by_divergence("undertrained"):
-        if len(runs := evidence.available((gan, kl))) == 2:
-            yield (gan, kl), runs[gan], runs[kl]
+    pairs = by_divergence("undertrained")
+    found = {(gan, kl): evidence.available((gan, kl)) for kl, gan in pairs}
+    both = {pair: runs for pair, runs in found.items() if len(runs) == 2}
+    if not both:
+        raise evidence.not_enough(pairs, needs_runs=True)
+    for (gan, kl), runs in both.items():
+        yield (gan, kl), runs[gan], runs[kl]
 
 
 @claims(
@@ -407,7 +411,7 @@ def runs_under_both(
     rule="in every available pair, the average KL, averaged over the evaluations up to iteration "
     f"{EARLY_ITERATIONS} without the first, is lower under GAN, {RANKS}",
 )
-@for_every_case("no estimator was run with both divergences")
+@for_every_case()
 def gan_falls_faster_early(evidence: SprinklerEvidence) -> Iterator[Case]:
     found = []
     for pair, *runs in runs_under_both(evidence):
@@ -429,7 +433,7 @@ def gan_falls_faster_early(evidence: SprinklerEvidence) -> Iterator[Case]:
     f"reverse KL up to iteration {EARLY_ITERATIONS} is at least twice that of later iterations and "
     "twice that under GAN",
 )
-@for_every_case("no estimator was run with both divergences")
+@for_every_case()
 def reverse_kl_loss_settles(evidence: SprinklerEvidence) -> Iterator[Case]:
     for pair, gan, kl in runs_under_both(evidence):
         before, after = _loss_changes(kl)
@@ -457,9 +461,10 @@ def _loss_changes(run: SprinklerRun) -> tuple[float, float]:
     "contrast",
 )
 def nelbo_rises(evidence: SprinklerEvidence) -> CheckResult:
-    available = evidence.available((*cells("optimal", "joint"), *cells("undertrained", "joint")))
+    joint = (*cells("optimal", "joint"), *cells("undertrained", "joint"))
+    available = evidence.available(joint)
     if not available:
-        raise NotTestable("no run with the joint contrast")
+        raise evidence.not_enough(zip(joint, strict=True), needs_runs=True)
     slopes = {
         cell: (_slope(run, "nelbo"), _slope(run, "average_kl")) for cell, run in available.items()
     }

@@ -206,7 +206,11 @@ class SprinklerEvidence:
         return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
 
     def not_enough(
-        self, cases: Iterable[Sequence[ThesisCell]], table: str = "", needed: int = 1
+        self,
+        cases: Iterable[Sequence[ThesisCell]],
+        table: str = "",
+        needed: int = 1,
+        needs_runs: bool = False,
     ) -> NotTestable | TooFew:
         """Return why a claim is not confirmed or contradicted.
 
@@ -214,13 +218,14 @@ class SprinklerEvidence:
             cases: the configurations of each case of the claim.
             table: number of their table in the thesis.
             needed: in how many cases all configurations must have enough repetitions.
+            needs_runs: whether a row of a table does not suffice.
         """
         found = [*cases]
         missing = {
             cell
             for case in found
             for cell in case
-            if cell not in self.runs and not self.sample(cell, table).size
+            if cell not in self.runs and (needs_runs or not self.sample(cell, table).size)
         }
         run = [case for case in found if missing.isdisjoint(case)]
         if len(run) < needed:
