@@ -180,11 +180,12 @@ def which_reproduces(differences: Mapping[str, pd.Series]) -> str:
     distances = {name: gaps.abs().mean() for name, gaps in differences.items()}
     listed = "; ".join(f"{name}: {distance:.1f}" for name, distance in distances.items())
     close = [name for name, distance in distances.items() if distance < REPRODUCED]
-    found = f"This reproduces the column: {'; '.join(close)}" if close else "None reproduces it"
-    return (
-        f"Mean absolute difference from the book's column in points: {listed}. {found} (below "
-        f"{REPRODUCED})."
+    verdict = (
+        f"Below {REPRODUCED} points, and so a reproduction: {'; '.join(close)}."
+        if close
+        else f"None is below {REPRODUCED} points, so none reproduces the column."
     )
+    return f"Mean absolute difference from the book's column in points: {listed}. {verdict}"
 
 
 EXPLANATIONS: Mapping[str, Callable[[pd.DataFrame], Iterator[str]]] = {
