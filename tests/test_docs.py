@@ -170,7 +170,7 @@ def test_stored_verdicts_follow_the_rules_of_today() -> None:
     [
         ("the stored runs have no curves", "same", True),
         ("the stored runs have no curves", "changed", False),
-        ("other data: digits", "same", False),
+        ("about mnist, not digits", "same", False),
     ],
 )
 def test_a_claim_keeps_the_verdict_of_its_run_only_by_the_same_rule(
@@ -436,7 +436,7 @@ def add_planar_run(
     pd.DataFrame(curves).to_csv(folder / "curves.csv", index=False)
     texts = {"text": ["Flows help", "Fashion is hard"], "source": "book", "rule": "none"}
     claims = pd.DataFrame({**texts, "verdict": [verdict, NOT_JUDGED]})
-    claims.assign(evidence=[evidence, f"other data: {folder.name}"]).to_csv(
+    claims.assign(evidence=[evidence, f"about fashion_mnist, not {folder.name}"]).to_csv(
         folder / "claims.csv", index=False
     )
 
@@ -450,7 +450,10 @@ def test_pages_show_stored_runs_on_images_and_the_commands_of_others(stored_imag
         assert BLOCKS[block]().startswith(NOTHING)
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
-        stored_images / "planar_flows" / "digits", NOT_JUDGED, "other data: digits", False
+        stored_images / "planar_flows" / "digits",
+        NOT_JUDGED,
+        "about fashion_mnist, not digits",
+        False,
     )
     shown = BLOCKS["planar_flows_results"]()
     mnist, longer, fashion, digits = shown.split("#### ")[1:]
@@ -590,13 +593,16 @@ def test_claims_about_other_images_are_shown_only_if_no_run_tests_them(
 
     add_planar_run(stored_images / "planar_flows" / "mnist", "confirmed", "+2.0")
     add_planar_run(
-        stored_images / "planar_flows" / "digits", NOT_JUDGED, "other data: digits", False
+        stored_images / "planar_flows" / "digits",
+        NOT_JUDGED,
+        "about fashion_mnist, not digits",
+        False,
     )
     table, others, _ = BLOCKS["planar_flows_claims"]().split("\n\n")
     (row,) = table.splitlines()[2:]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
     assert cells == ["Flows help", "book", "MNIST", "confirmed", "+2.0"]
-    assert others.startswith("Not judged (other data: ") and others.endswith(": Fashion is hard.")
+    assert others.startswith("Not judged (about ") and others.endswith(": Fashion is hard.")
 
 
 def add_accuracies(folder: Path, repetitions: int, paired: float) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from bnnbench.notes import join_words
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.outcomes import mirrored, with_outcomes
 from bnnbench.results.power import POWER, splits_needed, trials_needed
 from bnnbench.results.significance import SIGNIFICANCE_LEVEL, describe_shared_splits
-from bnnbench.results.undecided import Decision, Undecided, largest
+from bnnbench.results.undecided import Decision, Undecided, decide_parts
 
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
@@ -43,7 +44,7 @@ VERDICTS = {True: "confirmed", False: "contradicted", None: "undecided"}
 NOT_JUDGED = ""
 """Stands in place of a verdict on a claim that the runs are not about."""
 
-OTHER_DATA, THESE_SETTINGS = "other data", "on these settings"
+OTHER_DATA, THESE_SETTINGS = "about", "on these settings"
 """Begin the reason why a claim is not judged: it is about other data, or about other settings."""
 
 OURS = "ours"
@@ -102,7 +103,7 @@ class Rule:
             differ: the settings that differ from the source's.
         """
         if self.data and data not in (None, *self.data):
-            return NOT_JUDGED, f"{OTHER_DATA}: {data}"
+            return NOT_JUDGED, f"{OTHER_DATA} {join_words(self.data)}, not {data}"
         if differ:
             return NOT_JUDGED, f"{THESE_SETTINGS} ({differ})"
         try:
@@ -223,8 +224,11 @@ def why_not_judged(claims: Iterable[Claim]) -> list[str]:
 
 def all_hold(decisions: Iterable[Decision]) -> Decision:
     """Return whether all of several decisions hold: False if one is contradicted."""
-    found = [*decisions]
-    return False if False in found else all(found) or largest(found)
+
+    def decide(found: Sequence[bool | None]) -> bool | None:
+        return False if False in found else True if all(found) else None
+
+    return decide_parts(decisions, decide)
 
 
 def most_hold(decisions: Iterable[Decision]) -> Decision:
@@ -232,10 +236,13 @@ def most_hold(decisions: Iterable[Decision]) -> Decision:
 
     False if more than the rest are contradicted, so that undecided ones do not matter.
     """
-    found = [*decisions]
-    if found.count(True) >= MAJORITY * len(found):
-        return True
-    return False if found.count(False) > (1 - MAJORITY) * len(found) else largest(found)
+
+    def decide(found: Sequence[bool | None]) -> bool | None:
+        if found.count(True) >= MAJORITY * len(found):
+            return True
+        return False if found.count(False) > (1 - MAJORITY) * len(found) else None
+
+    return decide_parts(decisions, decide)
 
 
 def is_majority(count: int, total: int) -> bool | Undecided:

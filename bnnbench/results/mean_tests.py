@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,10 +21,10 @@ import pandas as pd
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.notes import with_interval
-from bnnbench.results.claims import CheckResult, TooFew
+from bnnbench.results.claims import CheckResult, TooFew, all_hold
 from bnnbench.results.power import POWER, repetitions_needed, variances_needed
 from bnnbench.results.significance import holm
-from bnnbench.results.undecided import NO_SPREAD, REPETITIONS, Decision, Undecided, largest
+from bnnbench.results.undecided import NO_SPREAD, REPETITIONS, Decision, Undecided
 
 LEVEL = 0.05
 """Significance level of a claim, over all tests that it needs."""
@@ -112,7 +112,8 @@ class MeanTest:
             return NO_SPREAD
         distance = abs(self.mean - limit)
         effect = distance / std if std else math.inf if distance else 0.0
-        return Undecided(repetitions_needed(effect, level, power), self.units)
+        needed = repetitions_needed(effect, level, power)
+        return Undecided(needed, self.units, expected=self.mean > limit)
 
     def __str__(self) -> str:
         return f"{self.mean:+.4f}, p {self.p:.2g}"
@@ -189,7 +190,8 @@ class SpreadTest:
         """Return how many repetitions of each would show that the variances differ."""
         if math.isnan(self.mean):
             return NO_SPREAD
-        return Undecided(variances_needed(math.exp(abs(self.mean)), level))
+        needed = variances_needed(math.exp(abs(self.mean)), level)
+        return Undecided(needed, expected=self.mean > 0)
 
 
 def significant(p: Iterable[float]) -> list[bool]:
@@ -276,7 +278,7 @@ def are_within(
 
     Returns:
         True if all intervals are inside, False if a mean is significantly outside, tested together,
-        and otherwise how many repetitions would decide about every mean.
+        and otherwise how many repetitions would decide.
     """
     found = [*tests]
     low, high = -margin if below else -math.inf, margin if above else math.inf
@@ -291,10 +293,9 @@ def are_within(
     if any(outside):
         return False
     level = LEVEL / len(found)
-    return largest(
-        _undecided_within(test, low, high, level)
+    return all_hold(
+        inside or _undecided_within(test, low, high, level)
         for test, inside in zip(found, is_inside, strict=True)
-        if not inside
     )
 
 
@@ -310,7 +311,9 @@ def _undecided_within(test: MeanTest, low: float, high: float, level: float) -> 
     """
     ends = [end for end in (low, high) if math.isfinite(end)]
     if not low < test.mean < high:
-        return test.undecided(level, min(ends, key=lambda end: abs(test.mean - end)))
+        nearest = min(ends, key=lambda end: abs(test.mean - end))
+        return replace(test.undecided(level, nearest), expected=False)
     # The interval must not reach either end, so that the probabilities of reaching one add up.
     power = 1 - (1 - POWER) / len(ends)
-    return max((test.undecided(LEVEL, end, power) for end in ends), key=lambda one: one.needed)
+    needed = (test.undecided(LEVEL, end, power) for end in ends)
+    return replace(max(needed, key=lambda one: one.needed), expected=True)

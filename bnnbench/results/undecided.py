@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from bnnbench.results.power import MAX_SPLITS
 
@@ -21,11 +21,13 @@ class Undecided:
         units: what is repeated.
         has_spread: whether the repetitions have a spread, from which `needed` is computed. If not,
             `needed` is the smallest number that has one, and more may be needed.
+        expected: what would be decided; None if that is not known.
     """
 
     needed: float
     units: str = REPETITIONS
     has_spread: bool = True
+    expected: bool | None = field(default=None, compare=False)
 
     def __bool__(self) -> bool:
         return False
@@ -51,7 +53,7 @@ Decision = bool | Undecided | None
 """Whether something holds. Undecided, or None if no number of repetitions is known."""
 
 
-def largest(decisions: Iterable[Decision]) -> Undecided | None:
+def _largest(decisions: Iterable[Decision]) -> Undecided | None:
     """Return the open decision that needs most, as all do together; None if one has no number."""
     found = [*decisions]
     numbered = [one for one in found if isinstance(one, Undecided)]
@@ -59,3 +61,32 @@ def largest(decisions: Iterable[Decision]) -> Undecided | None:
         return None
     most = max(numbered, key=lambda one: one.needed)
     return Undecided(most.needed, most.units, all(one.has_spread for one in numbered))
+
+
+def decide_parts(
+    parts: Iterable[Decision], decide: Callable[[Sequence[bool | None]], bool | None]
+) -> Decision:
+    """Return a decision that depends on several, or the smallest number that would make it.
+
+    Args:
+        parts: the decisions.
+        decide: takes them, None for open ones, and returns the decision, None if it is open.
+    """
+    found = [*parts]
+    numbers = {one.needed for one in found if isinstance(one, Undecided) and one.has_spread}
+    for needed in (0, *sorted(numbers - {math.inf})):
+        decision = decide([_with_repetitions(one, needed) for one in found])
+        if decision is not None:
+            return Undecided(needed, _units(found), expected=decision) if needed else decision
+    return _largest(found)
+
+
+def _with_repetitions(decision: Decision, repetitions: float) -> bool | None:
+    """Return what a decision would be with so many repetitions; None if it would be open."""
+    if not isinstance(decision, Undecided):
+        return decision
+    return decision.expected if decision.has_spread and decision.needed <= repetitions else None
+
+
+def _units(decisions: Iterable[Decision]) -> str:
+    return next(one.units for one in decisions if isinstance(one, Undecided))

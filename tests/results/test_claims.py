@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pandas as pd
 import pytest
@@ -31,7 +32,7 @@ from bnnbench.results.claims import (
     why_not_judged,
 )
 from bnnbench.results.power import splits_needed
-from bnnbench.results.undecided import NEVER, NO_SPREAD, Undecided
+from bnnbench.results.undecided import NEVER, NO_SPREAD, Decision, Undecided
 
 
 def declared() -> Claims:
@@ -177,6 +178,23 @@ def test_several_open_decisions_need_the_largest_number() -> None:
         assert combine([many, NO_SPREAD]) == Undecided(9, has_spread=False)
         assert combine([few, None]) is None  # without a number
     assert all_hold([few, False]) is False and most_hold([True, True, True, few]) is True
+
+
+@pytest.mark.parametrize(
+    ("combine", "expected", "needed"),
+    [
+        (all_hold, {3: Y, 9: Y}, 9),
+        (all_hold, {3: N, 9: Y}, 3),
+        (all_hold, {3: Y, 9: N}, 9),
+        (most_hold, {3: Y, 5: Y, 9: Y, 40: N}, 9),
+        (most_hold, {3: N, 5: N, 9: Y, 40: Y}, 5),
+    ],
+)
+def test_open_decisions_need_the_number_that_decides_first(
+    combine: Callable[[list[Decision]], Decision], expected: dict[int, bool], needed: int
+) -> None:
+    parts: list[Decision] = [Undecided(n, expected=holds) for n, holds in expected.items()]
+    assert combine(parts) == Undecided(needed)
 
 
 @pytest.mark.parametrize(
