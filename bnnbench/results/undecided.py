@@ -40,7 +40,7 @@ class Undecided:
             return f"at least {self.needed:,.0f} {self.units} are needed{reason}"
         if self.needed > MAX_SPLITS:
             return f"more than {MAX_SPLITS:,} {self.units} would decide"
-        return f"about {self.needed:.0f} {self.units} would decide"
+        return f"about {self.needed:,.0f} {self.units} would decide"
 
 
 NEVER = Undecided(math.inf)

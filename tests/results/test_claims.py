@@ -78,7 +78,10 @@ def test_claims_are_about_their_data() -> None:
         assert {claim.theirs for claim in results} == {"confirmed: "}
         return [(claim.verdict, claim.evidence) for claim in results]
 
-    assert verdicts("digits") == [(NOT_JUDGED, "other data: digits"), ("confirmed", "")]
+    assert verdicts("digits") == [
+        (NOT_JUDGED, "about mnist and fashion_mnist, not digits"),
+        ("confirmed", ""),
+    ]
     for data in ("mnist", None):
         assert verdicts(data) == [("confirmed", ""), ("confirmed", "")]
 
@@ -103,7 +106,7 @@ def test_claims_that_are_not_judged_are_grouped_by_reason() -> None:
     assert [claim.verdict for claim in found] == [*[NOT_JUDGED] * 3, "confirmed"]
     assert why_not_judged(found) == [
         "Not judged on these settings (experiment.theta 1 instead of 2): first; second.",
-        "Not judged (other data: digits): about others.",
+        "Not judged (about mnist, not digits): about others.",
     ]
 
 
@@ -112,7 +115,7 @@ def test_claims_that_are_not_judged_are_grouped_by_reason() -> None:
     [
         (Undecided(7), "about 7 repetitions"),
         (Undecided(7, "splits"), "about 7 splits"),
-        (Undecided(1000), "about 1000 repetitions"),
+        (Undecided(1000), "about 1,000 repetitions"),
         (Undecided(1001), "more than 1,000 repetitions"),
         (NO_SPREAD, "at least 2 repetitions"),
         (Undecided(10, has_spread=False), "at least 10 repetitions"),
