@@ -118,23 +118,24 @@ def test_good_minibatches_long_ago_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [
-        ((8.0, 1.4), OK),
+        ((8.0, 7.9, 1.4), OK),
         ((8.0, 99.0, 1.4), OK),  # recovered
-        ((8.0, 8.5), OK),  # a run of a few iterations
-        ((8.0, 13.0), DIVERGED),
-        ((8.0, 1.4, 2185.0), DIVERGED),
-        ((8.0, float("inf")), DIVERGED),
-        ((8.0, float("nan")), DIVERGED),
+        ((8.0, 8.1, 8.5), OK),  # a run of a few iterations
+        ((8.0, 8.1, 13.0), DIVERGED),
+        ((8.0, 1700.0, 1600.0), DIVERGED),  # in the first step
+        ((8.0, 7.9, 1.4, 2185.0), DIVERGED),
+        ((8.0, 7.9, float("inf")), DIVERGED),
+        ((8.0, 7.9, float("nan")), DIVERGED),
     ],
 )
 def test_a_pair_that_ends_worse_than_it_began_has_diverged(
     scores: tuple[float, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = len(scores) - 1
-    stack = pair(iterations=last, evaluate_every=1)
+    last = len(scores) - 2
+    stack, left = pair(iterations=last, evaluate_every=1), iter(scores)
 
-    def evaluate(iteration: int) -> dict[str, torch.Tensor]:
-        return {stack.score: torch.tensor([scores[iteration], 8.0])}
+    def evaluate(_: int) -> dict[str, torch.Tensor]:
+        return {stack.score: torch.tensor([next(left), 8.0])}
 
     monkeypatch.setattr(stack, "evaluate", evaluate)
     train(stack, last)
