@@ -36,6 +36,9 @@ ALONE, TOGETHER = f"{T_TEST})", f"{T_TEST} after Holm's correction)"
 """Descriptions of a single test, and of several together."""
 
 
+ROUNDING = 1e-12
+"""Standard error in units of the mean up to which values are equal."""
+
 F_TEST = f"two-sided F test of the variances, p below {LEVEL}"
 """Description of the test of two standard deviations, which assumes normal repetitions."""
 
@@ -59,6 +62,9 @@ class SignedTest(Protocol):
 class MeanTest:
     """A mean, or a difference of two, whose error has a Student distribution.
 
+    Values that are all equal, such as counts, have no such error. They are tested by their signs,
+    so that two of them decide nothing.
+
     Attributes:
         mean: the mean or difference.
         stderr: its standard error.
@@ -75,6 +81,11 @@ class MeanTest:
     units: str = REPETITIONS
 
     @property
+    def are_equal(self) -> bool:
+        """Whether the values do not differ but for rounding."""
+        return self.stderr <= ROUNDING * abs(self.mean)
+
+    @property
     def p(self) -> float:
         """Two-sided p of a true mean of zero; NaN if the variance is unknown."""
         return self.p_against(0.0)
@@ -84,8 +95,8 @@ class MeanTest:
         from scipy.special import stdtr
 
         distance = abs(self.mean - limit)
-        if self.stderr == 0:
-            return float(distance == 0)
+        if self.are_equal:
+            return min(1.0, 2 * 0.5 ** (self.freedom + 1)) if distance else 1.0
         return 2 * float(stdtr(self.freedom, -distance / self.stderr))
 
     @property
@@ -93,8 +104,14 @@ class MeanTest:
         """Confidence interval at `LEVEL`."""
         from scipy.special import stdtrit
 
-        quantile = float(stdtrit(self.freedom, 1 - LEVEL / 2)) if self.stderr else 0.0
+        quantile = 0.0 if self.are_equal else float(stdtrit(self.freedom, 1 - LEVEL / 2))
         return self.mean - quantile * self.stderr, self.mean + quantile * self.stderr
+
+    def is_between(self, low: float, high: float) -> bool:
+        """Return whether the whole interval is between two limits."""
+        (first, last), ends = self.interval, (low, high)
+        enough = not self.are_equal or all(self.p_against(end) < LEVEL for end in ends)
+        return low < first and last < high and enough
 
     def undecided(self, level: float, limit: float = 0.0, power: float = POWER) -> Undecided:
         """Return how many repetitions would show that the mean is not `limit`.
@@ -111,8 +128,10 @@ class MeanTest:
         if math.isnan(std):
             return NO_SPREAD
         distance = abs(self.mean - limit)
-        effect = distance / std if std else math.inf if distance else 0.0
-        needed = repetitions_needed(effect, level, power)
+        if self.are_equal:
+            needed = math.ceil(math.log2(2 / level)) if distance else math.inf
+        else:
+            needed = repetitions_needed(distance / std, level, power)
         return Undecided(needed, self.units, expected=self.mean > limit)
 
     def __str__(self) -> str:
@@ -134,7 +153,9 @@ def against_value(test: MeanTest, value: float, stderr: float = 0.0) -> MeanTest
             freedom in the Welch-Satterthwaite equation.
     """
     error = math.hypot(test.stderr, stderr)
-    freedom = test.freedom * (error / test.stderr) ** 4 if test.stderr else math.inf
+    freedom = test.freedom if error == test.stderr else math.inf
+    if test.stderr and stderr:
+        freedom = test.freedom * (error / test.stderr) ** 4
     return MeanTest(test.mean - value, error, freedom)
 
 
@@ -144,7 +165,7 @@ def welch(first: Sample, second: Sample) -> MeanTest:
     degrees = np.array([first.size - 1, second.size - 1])
     total = variances.sum()
     with np.errstate(divide="ignore", invalid="ignore"):  # an unknown variance
-        freedom = total**2 / (variances**2 / degrees).sum() if total else degrees.sum()
+        freedom = total**2 / (variances**2 / degrees).sum() if total else degrees.min()
     std = math.sqrt(sum(one.size * one.stderr**2 for one in (first, second)))
     return MeanTest(first.mean - second.mean, math.sqrt(total), float(freedom), std)
 
@@ -282,7 +303,7 @@ def are_within(
     """
     found = [*tests]
     low, high = -margin if below else -math.inf, margin if above else math.inf
-    is_inside = [low < test.interval[0] and test.interval[1] < high for test in found]
+    is_inside = [test.is_between(low, high) for test in found]
     if all(is_inside):
         return True
     ends = [low if test.mean < 0 else high for test in found]
