@@ -34,6 +34,7 @@ class SourceSettings:
     Attributes:
         free: settings that the claims do not depend on, or whose values they check themselves.
         grids: lists that may have further values.
+        counts: numbers of random draws that may be larger.
         chosen: returns the source's values of settings that the file leaves to the experiment,
             given the record of a run.
         own: returns the values of a run that are not in its identity.
@@ -41,6 +42,7 @@ class SourceSettings:
 
     free: Collection[str] = ()
     grids: Collection[str] = ()
+    counts: Collection[str] = ()
     chosen: Callable[[Record], Values] = lambda record: {}
     own: Callable[[RunFolder], Values] = lambda folder: {}
 
@@ -68,6 +70,8 @@ class SourceSettings:
             return True
         if name in self.grids:
             return {*source} <= {*own}
+        if name in self.counts:
+            return bool(own >= source)
         return bool(_tuples(own) == _tuples(source))
 
 

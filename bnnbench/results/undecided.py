@@ -16,8 +16,9 @@ class Undecided:
     """An open decision. It is false, like None, which is an open decision without a number.
 
     Attributes:
-        needed: how many repetitions would decide with a probability of `power.POWER`, if the
-            observed mean and standard deviation were the true ones; infinite if none would.
+        needed: how many repetitions would decide each open test with a probability of
+            `power.POWER`, if the observed mean and standard deviation were the true ones; infinite
+            if none would. All tests of a claim together are decided with a smaller probability.
         units: what is repeated.
         has_spread: whether the repetitions have a spread, from which `needed` is computed. If not,
             `needed` is the smallest number that has one, and more may be needed.
@@ -54,13 +55,16 @@ Decision = bool | Undecided | None
 
 
 def _largest(decisions: Iterable[Decision]) -> Undecided | None:
-    """Return the open decision that needs most, as all do together; None if one has no number."""
+    """Return the open decision that needs most; None if one has no number.
+
+    Of several, those whose repetitions have no spread count, since nothing is known of the others.
+    """
     found = [*decisions]
     numbered = [one for one in found if isinstance(one, Undecided)]
     if not numbered or None in found:
         return None
-    most = max(numbered, key=lambda one: one.needed)
-    return Undecided(most.needed, most.units, all(one.has_spread for one in numbered))
+    without = [one for one in numbered if not one.has_spread]
+    return max(without or numbered, key=lambda one: one.needed)
 
 
 def decide_parts(

@@ -11,6 +11,7 @@ import pandas as pd
 from page_blocks import to_markdown
 from stored_results import RESULTS
 
+from bnnbench.notes import join_words
 from bnnbench.report.blocks import plus_minus
 from bnnbench.suites.latent_models.published import SETTINGS
 
@@ -52,20 +53,26 @@ def bound_gap() -> str:
 
 
 def gap_sentence() -> str:
-    """Say what is compared instead of log p(x), and which differences it cannot show."""
+    """Say what is compared instead of log p(x), and how far below it is, as far as measured."""
     rows, start = measured(), f"We compare bounds of log p(x) with {DRAWS:,} draws."
     if rows.empty:
         return f"{start} How far they rise with more draws is not measured yet: `{COMMAND}`."
     own = rows[rows["draws"] == DRAWS]
-    low, high = (f"{gap:.1f}" for gap in own["gap"].agg(["min", "max"]))
-    between = low if low == high else f"{low} to {high}"
-    count = own.groupby(["model", "setting"]).ngroups
-    models = f"{count} model{'s' * (count > 1)}"
-    return (
-        f"{start} On MNIST, they lie {between} nats below those with {rows['draws'].max():,} draws "
-        f"({own['images'].max():,} test images, {models}), so a difference between models of less "
-        f"than {high} nats can come from the bound."
+    low, high = own["gap"].agg(["min", "max"])
+    models = join_words(f"{row['model']} {row['setting']}" for row in own.to_dict("records"))
+    several = len(own) > 1
+    between = f"{low:.2f} to {high:.2f}" if several else f"{low:.2f}"
+    error = f"{own['gap_error'].max():.2f}"
+    text = (
+        f"{start} On MNIST, they lie {between} nats "
+        f"({f'each ± {error} or less' if several else f'± {error}'}) below those with "
+        f"{rows['draws'].max():,} draws, on {own['images'].max():,} test images for {models}."
     )
+    if several:
+        text += (
+            f" More draws thus change differences of these models by up to {high - low:.2f} nats."
+        )
+    return f"{text} The gaps of other models are not measured."
 
 
 def with_gap(block: Callable[[], str]) -> Callable[[], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ def folder_of(path: Path, kind: str, identity: dict[str, Any]) -> RunFolder:
         ({"draws": [2, 5, 10, 100, 1000, 10000, 50000]}, ""),  # a larger grid
         ({"draws": [2, 5]}, "experiment.draws [2,5] instead of [2,5,10,100,1000,10000]"),
         ({"orders": 3}, ""),  # free
+        ({"data_sets": 90}, ""),  # more draws
+        ({"data_sets": 2}, "experiment.data_sets 2 instead of 50"),
         ({"tolerance": 1e-6}, "experiment.tolerance 1e-06 instead of 1e-12"),
         ({"sizes": [20]}, "experiment.sizes [20] instead of [20,200]"),
         ({"passes": 7, "theta": 3.0},
@@ -57,7 +60,9 @@ def test_settings_that_differ_are_named(
     _, defaults = default_settings("clutter")
     found = {**defaults, **changed}
     sizes = found.pop("sizes")  # not in the identity
-    settings = SourceSettings(("orders",), ("draws",), own=lambda folder: {"sizes": sizes})
+    settings = SourceSettings(
+        ("orders",), ("draws",), ("data_sets",), own=lambda folder: {"sizes": sizes}
+    )
     assert settings.differences(folder_of(tmp_path / "run", "clutter", found)) == differences
 
 
@@ -86,9 +91,10 @@ def test_a_run_with_the_defaults_has_the_settings_of_the_source(kind: str, tmp_p
     page = PAGES[kind]
     experiment = build(compose(f"experiment={kind}", "workers=1", f"outputs_dir={tmp_path}"))
     record = Run(experiment.experiment, tmp_path, {}).record
-    settings = SourceSettings(page.settings.free, page.settings.grids, page.settings.chosen)
+    settings = replace(page.settings, own=lambda folder: {})
     folder = folder_of(tmp_path / "run", kind, dict(record.identity))
-    unknown = {*page.settings.free, *page.settings.grids} - {*default_settings(kind)[1]}
+    named = {*settings.free, *settings.grids, *settings.counts}
+    unknown = named - {*default_settings(kind)[1]}
     assert not unknown - {"labels", "enumerated", "latents"}, "null by default"
     if "images" not in record.identity:  # claims are about other images than the digits
         assert settings.differences(folder) == ""

@@ -10,7 +10,7 @@ from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.saved_run import run_reader
 from bnnbench.suites.latent_models.names import IMAGES_OF_BOOK
-from bnnbench.suites.latent_models.published import HIDDEN, SETTINGS, TRAINING
+from bnnbench.suites.latent_models.published import HIDDEN, LABELS, LENGTHS, SETTINGS, TRAINING
 
 read_run = run_reader({
     SCORES: ("repetition", "elbo_train", "elbo", "log_p", "rate", "distortion", "active_units",
@@ -25,13 +25,20 @@ def draws_of(folder: RunFolder) -> int:
     return int(read_record(folder).identity["importance_samples"])
 
 
+COMPARED: Mapping[str, Mapping[str, Any]] = {
+    "planar_flows": {"lengths": (0, 1, LENGTHS[-1])},
+    "semi_supervised": {"labels": LABELS},
+}
+"""Models by kind of experiment without which no claim of the book is judged."""
+
+
 def settings_of_book(record: Record) -> Mapping[str, Any]:
     """Return the book's settings of a run on its images."""
     name = record.identity["images"]["name"]
     if name not in IMAGES_OF_BOOK:
         return {}
     book = {**TRAINING, "hidden": HIDDEN[name], "evaluated_images": None}
-    return {**book, **SETTINGS.get(record.kind, {})}
+    return {**book, **SETTINGS.get(record.kind, {}), **COMPARED.get(record.kind, {})}
 
 
 def subset_notes(folder: RunFolder) -> list[str]:

@@ -325,8 +325,8 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     statements=claims,
     settings=SourceSettings(
-        free=("orders", "data_sets"),
         grids=("draws", "sizes"),
+        counts=("orders", "data_sets"),
         own=lambda folder: {"sizes": sizes_of(read_run(folder))},
     ),
 )

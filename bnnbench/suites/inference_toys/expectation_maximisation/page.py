@@ -106,6 +106,6 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
-    settings=SourceSettings(free=("starts",)),
+    settings=SourceSettings(counts=("starts",)),
     notes=notes,
 )

@@ -194,5 +194,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     ),
     figures=figures,
     statements=claims,
-    settings=SourceSettings(free=("starts",)),
+    settings=SourceSettings(counts=("starts",)),
 )

@@ -212,5 +212,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "the ELBO, quadrature for the cosine.",
     figures=figures,
     statements=claims,
-    settings=SourceSettings(free=("draws",), grids=("scales",)),
+    settings=SourceSettings(grids=("scales",), counts=("draws",)),
 )

@@ -205,5 +205,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "is improper are skipped. alpha as in (3.68): -1 is VI, 1 is EP.",
     figures=figures,
     statements=claims,
-    settings=SourceSettings(free=("orders",), grids=("powers", "sizes")),
+    settings=SourceSettings(grids=("powers", "sizes"), counts=("orders",)),
 )

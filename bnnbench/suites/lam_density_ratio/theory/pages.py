@@ -100,7 +100,7 @@ FUNCTIONALS_PAGE = ExperimentPage(
     "relative to q + p plus the derivative, an excess is relative to the larger of the two.",
     figures=functionals_figures,
     statements=claims,
-    settings=SourceSettings(free=("points",)),
+    settings=SourceSettings(counts=("points",)),
     read_evidence=read_functionals,
     notes=lambda folder: [
         "With D = sigmoid(a), r = exp(a) and T = a of the same pre-activation a, the three losses "

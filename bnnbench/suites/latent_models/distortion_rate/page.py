@@ -100,5 +100,5 @@ EXPERIMENT_PAGE = BoundPage(
     ),
     figures=figures,
     statements=claims,
-    settings=SourceSettings(free=("betas",), chosen=settings_of_book),
+    settings=SourceSettings(grids=("betas",), chosen=settings_of_book),
 )

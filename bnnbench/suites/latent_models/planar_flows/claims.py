@@ -71,7 +71,7 @@ def long_flows_are_better(run: SavedRun) -> CheckResult:
 
 
 @claims(
-    "ELBO <= IWAE bound with T samples <= that with more <= log p(x)",
+    "The bound of log p(x) rises with its number of samples, from the ELBO on",
     source=f"{BOOK}, 5.4",
     data=IMAGES_OF_BOOK,
     rule="the means over test images rise from the ELBO to the bounds with 5 and 50 draws and to "

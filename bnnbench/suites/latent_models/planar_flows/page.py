@@ -109,5 +109,7 @@ EXPERIMENT_PAGE = BoundPage(
     ),
     figures=figures,
     statements=claims,
-    settings=SourceSettings(free=("lengths", "training_samples"), chosen=settings_of_book),
+    settings=SourceSettings(
+        free=("training_samples",), grids=("lengths",), chosen=settings_of_book
+    ),
 )

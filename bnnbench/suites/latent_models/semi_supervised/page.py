@@ -134,5 +134,9 @@ EXPERIMENT_PAGE = ExperimentPage(
     statements=claims,
     notes=epoch_notes,
     data_of=images_of(BINARISATION),
-    settings=SourceSettings(free=("labels", "batches", "enumerated"), chosen=settings_of_book),
+    settings=SourceSettings(
+        free=("batches", "enumerated", "epoch_ends", "supervised_epochs"),
+        grids=("labels",),
+        chosen=settings_of_book,
+    ),
 )
