@@ -69,7 +69,7 @@ class SavedRun:
         keys = {"quantity": quantity, "approximation": approximation}
         rows = self.rows(ANSWERS, **keys, **({} if setting is None else {"setting": setting}))
         if rows.empty:
-            raise NotTestable("not run")
+            raise NotTestable(f"{approximation}{f', {setting}' if setting else ''} was not run")
         return rows.iloc[0]
 
     def value(self, quantity: str, approximation: str, setting: str | None = None) -> float:
@@ -89,7 +89,7 @@ class SavedRun:
         """
         found = [unit.removeprefix(prefix) for unit in self.units if unit.startswith(prefix)]
         if not found:
-            raise NotTestable("not run")
+            raise NotTestable(f"{prefix.rstrip('-')} was not run")
         return sorted(map(int, found))
 
     def values(self, unit: str, column: str) -> np.ndarray:
@@ -100,7 +100,7 @@ class SavedRun:
         """
         rows = self.rows(SCORES, unit=unit)
         if rows.empty or column not in rows or rows[column].isna().any():
-            raise NotTestable("not run")
+            raise NotTestable(f"{unit} was not run")
         return rows.sort_values("repetition")[column].to_numpy(float)
 
     def difference(self, column: str, unit: str, other: str) -> Sample:

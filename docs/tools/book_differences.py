@@ -183,7 +183,8 @@ def which_reproduces(differences: Mapping[str, pd.Series]) -> str:
     verdict = (
         f"Below {REPRODUCED} points, and so a reproduction: {'; '.join(close)}."
         if close
-        else f"None is below {REPRODUCED} points, so none reproduces the column."
+        else f"None is below {REPRODUCED} points; the nearest is "
+        f"{min(distances, key=lambda name: distances[name])}."
     )
     return f"Mean absolute difference from the book's column in points: {listed}. {verdict}"
 

@@ -117,7 +117,7 @@ def epoch_notes(folder: RunFolder) -> list[str]:
         return []
     return [
         "Epochs end with the last labelled minibatch: all models take ceil(labels / batch size) "
-        "steps in each, and most images without labels are not used in it."
+        "steps in each, with other images without labels in every epoch."
     ]
 
 
