@@ -45,12 +45,14 @@ from bnnbench.report.pair_tables import p_value_text
 from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, Claim
 from bnnbench.results.mean_tests import MeanTest, against_value
 from bnnbench.results.saved_run import CLAIMS, read_answers
+from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import MANY, D
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
     TABLES,
     comparison_rows,
     deviations,
 )
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES
 from bnnbench.suites.latent_models.names import MNIST, quantities
 from bnnbench.suites.latent_models.published import published_error
 from bnnbench.types import UserError
@@ -243,6 +245,19 @@ def thesis_tables(folder: RunFolder) -> Iterator[str]:
         rows = comparison_rows(evidence, latents, bool(differ))
         yield f"Table {number}, {latents} latent variables, mean absolute error:"
         yield against_thesis(rows)
+
+
+def largest_score(images: str, column: str, *divergences: str) -> str:
+    """Return the largest score of D with ten latent variables in a run of adversarial VB.
+
+    Args:
+        images: of the run.
+        column: of the scores.
+        divergences: to look at, by default all.
+    """
+    scores = evidence_of(stored("adversarial_vb")[images]).run[SCORES]
+    own = scores[(scores["latents"] == MANY) & (scores["estimator"] == D)]
+    return f"{own.loc[own['divergence'].isin(divergences or DIVERGENCES), column].max():.2g}"
 
 
 def book_rows(kind: str) -> pd.DataFrame:

@@ -47,6 +47,8 @@ INLINE = VALUES | {
     "bound_draws": gap_blocks.DRAWS,
     "compared": compared,
     "diverged_factor": DIVERGED_FACTOR,
+    "largest_score": image_runs.largest_score,
+    "optimal_work": sprinkler_runs.optimal_work,
     "pairs_within": pairs_within,
     "verdicts": verdicts,
     "with_seeds": with_seeds,
