@@ -43,16 +43,17 @@ from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.pair_tables import p_value_text
 from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, Claim
-from bnnbench.results.mean_tests import MeanTest, against_value
+from bnnbench.results.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.saved_run import CLAIMS, read_answers
-from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import MANY, D
+from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import FEW, MANY, D
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import GAN
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
     TABLES,
     comparison_rows,
     deviations,
 )
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, RELU_RATIO
 from bnnbench.suites.latent_models.names import MNIST, quantities
 from bnnbench.suites.latent_models.published import published_error
 from bnnbench.types import UserError
@@ -258,6 +259,12 @@ def largest_score(images: str, column: str, *divergences: str) -> str:
     scores = evidence_of(stored("adversarial_vb")[images]).run[SCORES]
     own = scores[(scores["latents"] == MANY) & (scores["estimator"] == D)]
     return f"{own.loc[own['divergence'].isin(divergences or DIVERGENCES), column].max():.2g}"
+
+
+def relu_p(images: str) -> str:
+    """Return Welch's p of the error of T = log(max(0, a)) against D (GAN, 2 latent variables)."""
+    evidence = evidence_of(stored("adversarial_vb")[images])
+    return f"{welch(*(evidence.error(FEW, GAN, name) for name in (RELU_RATIO, D))).p:.2g}"
 
 
 def book_rows(kind: str) -> pd.DataFrame:

@@ -49,6 +49,7 @@ INLINE = VALUES | {
     "diverged_factor": DIVERGED_FACTOR,
     "largest_score": image_runs.largest_score,
     "optimal_work": sprinkler_runs.optimal_work,
+    "relu_p": image_runs.relu_p,
     "pairs_within": pairs_within,
     "verdicts": verdicts,
     "with_seeds": with_seeds,
