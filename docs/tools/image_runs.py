@@ -42,7 +42,7 @@ from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.pair_tables import p_value_text
-from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, Claim
+from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, THESE_SETTINGS, Claim
 from bnnbench.results.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import FEW, MANY, D
@@ -331,12 +331,20 @@ def claims(kind: str) -> str:
     about = rows[~other]
     rest = rows[other & ~rows["text"].isin(about["text"])].drop_duplicates("text")
     about = about.assign(evidence=about["evidence"].where(
-        about["verdict"].notna(), about["images"] + ", " + about["evidence"]
+        about["verdict"].notna(), [*map(_with_images, about["images"], about["evidence"])]
     ))  # fmt: skip
     order = {text: k for k, text in enumerate(rows["text"].unique())}
     found = pd.concat([about, rest]).sort_values("text", key=lambda text: text.map(order),
                                                  kind="stable")  # fmt: skip
     return verdict_table(found, "images")
+
+
+def _with_images(images: str, reason: str) -> str:
+    """Return the reason why a claim is not judged, with the images of the run."""
+    start = f"{THESE_SETTINGS} ("
+    if reason.startswith(start):
+        return f"{start}{images}: {reason.removeprefix(start)}"
+    return f"{images}, {reason}"
 
 
 def exhibit(kind: str, name: str) -> str:
