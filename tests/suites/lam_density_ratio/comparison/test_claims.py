@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -291,6 +291,21 @@ def test_early_fall_and_fluctuations() -> None:
     assert holds(claims.reverse_kl_loss_settles, wild_first) is False
     for check in (claims.gan_falls_faster_early, claims.reverse_kl_loss_settles):
         assert holds(check, SprinklerEvidence({})) == NOT_JUDGED
+
+
+@pytest.mark.parametrize("iterations", [(0, 1000, 2000), (0, 100, 200, 500), (2000,)])
+def test_parts_of_the_training_without_evaluations_decide_nothing(
+    iterations: Sequence[int],
+) -> None:
+    runs = [run_of(cell, [1.4] * 10) for cell in (T, KL, JOINT)]
+    evidence = evidence_of([
+        replace(run, curves=run.curves[run.curves["iteration"].isin(iterations)]) for run in runs
+    ])  # fmt: skip
+    assert holds(claims.reverse_kl_loss_settles, evidence) == NOT_JUDGED
+    has_early = 100 in iterations
+    early = holds(claims.gan_falls_faster_early, evidence)
+    assert early == (None if has_early else NOT_JUDGED)
+    assert (holds(claims.nelbo_rises, evidence) == NOT_JUDGED) != has_early
 
 
 def test_the_nelbo_of_the_joint_contrast() -> None:
