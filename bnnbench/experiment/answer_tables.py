@@ -90,7 +90,7 @@ class Sample:
 
     Attributes:
         mean: mean over repetitions.
-        std: standard deviation over repetitions with divisor `size`.
+        std: standard deviation over repetitions with divisor `size`; NaN for a single repetition.
         size: number of repetitions.
     """
 
@@ -101,7 +101,8 @@ class Sample:
     @classmethod
     def of(cls, values: np.ndarray) -> Sample:
         """Return mean and spread of `[R]` values."""
-        return cls(float(values.mean()), float(values.std()), len(values))
+        std = float(values.std()) if len(values) > 1 else nan
+        return cls(float(values.mean()), std, len(values))
 
     @property
     def stderr(self) -> float:
@@ -110,8 +111,9 @@ class Sample:
 
     @property
     def with_std(self) -> str:
-        """Mean, standard deviation and size in words."""
-        return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
+        """Mean, standard deviation if there is one, and size in words."""
+        std = "" if math.isnan(self.std) else f"sd {self.std:.4f}, "
+        return f"{self.mean:.4f} ({std}n {self.size})"
 
     def __str__(self) -> str:
         error = f" ± {self.stderr:.1g}" if self.size > 1 else ""

@@ -42,15 +42,18 @@ from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.pair_tables import p_value_text
-from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, Claim
-from bnnbench.results.mean_tests import MeanTest, against_value
+from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, THESE_SETTINGS, Claim
+from bnnbench.results.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.saved_run import CLAIMS, read_answers
+from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import FEW, MANY, D
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
+from bnnbench.suites.lam_density_ratio.adversarial_vb.names import GAN
 from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
     TABLES,
     comparison_rows,
     deviations,
 )
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, RELU_RATIO
 from bnnbench.suites.latent_models.names import MNIST, quantities
 from bnnbench.suites.latent_models.published import published_error
 from bnnbench.types import UserError
@@ -245,6 +248,25 @@ def thesis_tables(folder: RunFolder) -> Iterator[str]:
         yield against_thesis(rows)
 
 
+def largest_score(images: str, column: str, *divergences: str) -> str:
+    """Return the largest score of D with ten latent variables in a run of adversarial VB.
+
+    Args:
+        images: of the run.
+        column: of the scores.
+        divergences: to look at, by default all.
+    """
+    scores = evidence_of(stored("adversarial_vb")[images]).run[SCORES]
+    own = scores[(scores["latents"] == MANY) & (scores["estimator"] == D)]
+    return f"{own.loc[own['divergence'].isin(divergences or DIVERGENCES), column].max():.2g}"
+
+
+def relu_p(images: str) -> str:
+    """Return Welch's p of the error of T = log(max(0, a)) against D (GAN, 2 latent variables)."""
+    evidence = evidence_of(stored("adversarial_vb")[images])
+    return f"{welch(*(evidence.error(FEW, GAN, name) for name in (RELU_RATIO, D))).p:.2g}"
+
+
 def book_rows(kind: str) -> pd.DataFrame:
     """Return the answers of the main runs and their variants that have a value of the book.
 
@@ -309,12 +331,20 @@ def claims(kind: str) -> str:
     about = rows[~other]
     rest = rows[other & ~rows["text"].isin(about["text"])].drop_duplicates("text")
     about = about.assign(evidence=about["evidence"].where(
-        about["verdict"].notna(), about["images"] + ", " + about["evidence"]
+        about["verdict"].notna(), [*map(_with_images, about["images"], about["evidence"])]
     ))  # fmt: skip
     order = {text: k for k, text in enumerate(rows["text"].unique())}
     found = pd.concat([about, rest]).sort_values("text", key=lambda text: text.map(order),
                                                  kind="stable")  # fmt: skip
     return verdict_table(found, "images")
+
+
+def _with_images(images: str, reason: str) -> str:
+    """Return the reason why a claim is not judged, with the images of the run."""
+    start = f"{THESE_SETTINGS} ("
+    if reason.startswith(start):
+        return f"{start}{images}: {reason.removeprefix(start)}"
+    return f"{images}, {reason}"
 
 
 def exhibit(kind: str, name: str) -> str:

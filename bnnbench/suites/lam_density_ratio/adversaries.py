@@ -29,6 +29,10 @@ that one repetition may decide the mean of all. The factor keeps runs of a few i
 scores still rise by chance. The limit is known before the result and far from the scores of other
 repetitions: on the sprinkler, 30 untrained generators score 6.6 to 10.2 nats, draws from the prior
 2.7, and the exact posterior 1.3.
+
+The rule does not catch a repetition that ends between the score of draws from the prior and the
+limit: it counts in the means. On images, a decoder that returns the mean image for every input
+stays below the limit.
 """
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
+from bnnbench.notes import quantity
 from bnnbench.report.blocks import (
     TableBlock,
     format_number,
@@ -121,7 +122,7 @@ def run_table(folder: RunFolder) -> TableBlock:
         exact_score = format_number(exact.get(column, nan), ".5g")
         rows.append((name, *ours, exact_score, *published.get(column, ("",) * len(thesis_columns))))
     numbers = number_columns("mean ± stderr", "std", "exact", *thesis_columns)
-    size = f"{len(run.repetitions)} repetitions, {run.failed} failed"
+    size = f"{quantity(len(run.repetitions), 'repetition')}, {run.failed} failed"
     title = f"{run.name}, {run.metadata['schedule']}: {size}"
     return TableBlock(
         (*label_columns("score"), *numbers), tuple(rows), title=title, caption=CAPTION

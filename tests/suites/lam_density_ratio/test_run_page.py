@@ -57,6 +57,22 @@ def test_the_table_compares_with_exact_draws_and_the_thesis(tmp_path: Path) -> N
     assert nelbo[3] == "3.8508"
 
 
+@pytest.mark.parametrize(
+    ("ends", "size", "std"),
+    [
+        ([1.4], "1 repetition, 0 failed", MISSING),
+        ([1.4, 9.0], "2 repetitions, 1 failed", MISSING),
+        ([1.4, 1.4, 9.0], "3 repetitions, 1 failed", "0"),
+    ],
+)
+def test_one_repetition_has_no_spread(
+    tmp_path: Path, ends: list[float], size: str, std: str
+) -> None:
+    status = [STUCK if end == 9 else OK for end in ends]
+    table = run_table(finished_run(tmp_path, QUICK, ends=ends, status=status))
+    assert table.title.endswith(f": {size}") and table.rows[0][2] == std
+
+
 @pytest.mark.usefixtures("without_figures")
 def test_failures_are_counted_and_named(tmp_path: Path) -> None:
     relu, status = ("estimator=relu_ratio", "schedule=optimal"), [OK, STUCK, STUCK, OK] * 5

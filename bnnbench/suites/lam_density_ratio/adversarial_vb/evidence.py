@@ -69,6 +69,20 @@ class ImageEvidence:
             raise NotTestable("not run")
         return rows
 
+    def finished(self, column: str, *setting: Any) -> pd.Series:
+        """Return the known scores of the repetitions that did not fail, by repetition.
+
+        Raises:
+            NotTestable: if the configuration was not run.
+            TooFew: if there are none.
+        """
+        rows = self.rows(SCORES, *setting)
+        values = rows[rows["status"] == OK].set_index("repetition")[column].dropna()
+        if values.empty:
+            label = EstimatorSetting(*setting).label
+            raise TooFew(f"no known score of a finished repetition of {label}", NO_SPREAD)
+        return values
+
     def finished_curves(self, column: str, setting: EstimatorSetting) -> pd.DataFrame:
         """Return a column of the curves of the repetitions that did not fail.
 
@@ -79,10 +93,7 @@ class ImageEvidence:
             NotTestable: if it was not run.
             TooFew: if all repetitions failed.
         """
-        scores, curves = self.rows(SCORES, *setting), self.rows(CURVES, *setting)
-        finished = scores.loc[scores["status"] == OK, "repetition"]
-        if finished.empty:
-            raise TooFew(f"0 finished repetitions of {setting.label}", NO_SPREAD)
+        finished, curves = self.finished("mae", *setting).index, self.rows(CURVES, *setting)
         kept = curves[curves["repetition"].isin(finished)]
         return kept.pivot(index="iteration", columns="repetition", values=column)
 

@@ -121,18 +121,14 @@ def published_rates(latents: Iterable[int]) -> tuple[float, ...]:
     return tuple(RATES.get(one, OTHER_RATE) for one in latents)
 
 
-def settings_of_thesis(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings on which the thesis's claims are judged: those of a whole schedule.
-
-    The schedule `quick` stands in for the thesis's own, `published`, which takes a GPU.
+def settings_of_thesis(latents: Iterable[int]) -> dict[str, Any]:
+    """Return the training settings of the thesis, on which alone its claims are judged.
 
     Args:
-        identity: of a run, whose nearer schedule counts.
+        latents: numbers of latent variables of a run, which the learning rates depend on.
     """
-    schedules = (SCHEDULES[name] for name in ("quick", "published"))
-    nearer = min(schedules, key=lambda one: sum(identity[key] != one[key] for key in one))
-    steps = {name: value for name, value in nearer.items() if name != "evaluate_every"}
-    return {**steps, "learning_rates": [*published_rates(identity["latents"])]}
+    published = {k: value for k, value in SCHEDULES["published"].items() if k != "evaluate_every"}
+    return {**published, "learning_rates": [*published_rates(latents)]}
 
 
 def differing_settings(
@@ -148,7 +144,5 @@ def differing_settings(
     own = {**settings, "images": images, "binarisation": binarisation}
     own["learning_rates"] = [*settings["learning_rates"]]
     source = {"images": DATA[0], "binarisation": BINARISATION, "noise": NOISE}
-    thesis: dict[str, Any] = {**source, **SCHEDULES["published"]}
-    thesis["learning_rates"] = [*published_rates(settings["latents"])]
-    del thesis["evaluate_every"]
+    thesis = {**source, **settings_of_thesis(settings["latents"])}
     return {name: own[name] for name, value in thesis.items() if own[name] != value}

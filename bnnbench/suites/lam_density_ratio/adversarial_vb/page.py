@@ -155,7 +155,7 @@ EXPERIMENT_PAGE = ExperimentPage(
     statements=claims,
     settings=SourceSettings(
         free=("latents", "divergences", "estimators"),
-        chosen=lambda record: settings_of_thesis(record.identity),
+        chosen=lambda record: settings_of_thesis(record.identity["latents"]),
     ),
     data_of=images_of(BINARISATION),
     read_evidence=evidence_of,

@@ -5,6 +5,7 @@ The rules on means apply to the thesis's own tables too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -104,6 +105,8 @@ NO_DIFFERENCE = (
     "for all of the group"
 )
 
+TOO_FEW_EVALUATIONS = "too few evaluations in a part of the training"
+
 Case = tuple[Decision, str, Sequence[ThesisCell]]
 """Whether a claim holds in one case, the evidence, and the configurations that it is from."""
 
@@ -183,6 +186,17 @@ def are_equivalent(evidence: SprinklerEvidence, groups: Sequence[Group]) -> Iter
             f"{max(means):.4f}, intervals within {widest:.4f} of zero"
         )
         yield equivalent, text, group
+
+
+def known(*values: float) -> tuple[float, ...]:
+    """Return numbers that are compared, of which comparisons with NaN would be false.
+
+    Raises:
+        NotTestable: if one is NaN, as the mean of a part of the training without evaluations is.
+    """
+    if any(map(math.isnan, values)):
+        raise NotTestable(TOO_FEW_EVALUATIONS)
+    return values
 
 
 def complete_groups(evidence: SprinklerEvidence, setting: str) -> list[Group]:

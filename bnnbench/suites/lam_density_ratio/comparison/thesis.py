@@ -71,7 +71,10 @@ SETTING_OF_SCHEDULE = {
     "published": "optimal",
     "optimal": "optimal",
 }
-"""The thesis's setting with which a schedule is compared."""
+"""The thesis's setting with which a schedule is compared and for which it is judged.
+
+`optimal` has other step sizes than the thesis (`claims.checked_claims`).
+"""
 
 SCHEDULE_OF_SETTING = {"undertrained": "undertrained", "optimal": "published"}
 """The schedule of the thesis's programs."""
