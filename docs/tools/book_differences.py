@@ -113,11 +113,12 @@ def of_batch_normalisation(rows: pd.DataFrame, book: float) -> str:
         book: the book's value.
     """
     bound = rows.set_index("normalised")["bound"]
+    plain = f", and {bound[False]:.1f} without it" if False in bound.index else ""
     return (
         f"With batch normalisation, which the book does not mention, it is {bound[True]:.1f} after "
-        f"{rows['epochs'].max()} epochs, and {bound[False]:.1f} without it in the same program "
-        "(`docs/tools/batch_normalisation.py`, one repetition each); the difference from the book "
-        f"is then {bound[True] - book:+.1f} nats."
+        f"{rows['epochs'].max()} epochs{plain} in a program of its own "
+        "(`docs/tools/batch_normalisation.py`, one repetition); the difference from the book is "
+        f"then {bound[True] - book:+.1f} nats."
     )
 
 
