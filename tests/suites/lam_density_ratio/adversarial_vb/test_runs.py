@@ -227,9 +227,20 @@ def test_failures_spikes_and_rounding_are_judged_by_the_scores(folder: RunFolder
 def with_curves(
     evidence: ImageEvidence, column: str, values: Mapping[str, list[float]]
 ) -> ImageEvidence:
-    """Return evidence in which units have these values at their six evaluations."""
+    """Return evidence of ten repetitions, in which units have these values at six evaluations."""
     assert evidence.run is not None
-    curves = evidence.run[CURVES].copy()
+    tables = {
+        name: pd.concat(
+            [table.assign(repetition=table["repetition"] + 2 * k) for k in range(5)],
+            ignore_index=True,
+        )
+        for name, table in evidence.run.tables.items()
+        if name in (SCORES, CURVES)
+    }
+    evidence = replace(
+        evidence, run=replace(evidence.run, tables={**evidence.run.tables, **tables})
+    )
+    curves = tables[CURVES]
     for unit, own in values.items():
         rows = curves["unit"] == unit
         curves.loc[rows, column] = np.tile(own, rows.sum() // len(own))
