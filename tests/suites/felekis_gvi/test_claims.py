@@ -21,7 +21,7 @@ from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 
 TEXTS = [text for text, _, _ in STATEMENTS]
 
-DATA_SETS = ("boston", "concrete", "energy", "yacht")
+DATA_SETS = ("boston", "concrete", "energy", "kin8nm", "naval", "power", "wine", "yacht")
 
 FIELD = (*DIVERGENCES, "mc_dropout", "deep_ensemble", "sgld")
 
@@ -236,7 +236,7 @@ def test_orders_with_equal_scores_do_not_confirm_claims() -> None:
     even = whole.orders.assign(rmse_mean=3 + whole.orders["order"] / 1000, log_likelihood_mean=-2.5)
     found = claim(replace(whole, orders=even), TEXTS[0])
     assert found.verdict == "undecided"
-    assert "AR better in 0, worse in 0, equal in 8" in found.evidence
+    assert "AR better in 0, worse in 0, equal in 16" in found.evidence
     assert claim(replace(whole, orders=even), TEXTS[1]).verdict == NOT_JUDGED
 
 
@@ -296,7 +296,7 @@ def noise(seed: int) -> ThesisRuns:
     pairs = pairs.assign(
         p_value=2 * norm.sf(pairs["difference"].abs() / error), diverged_a=0, diverged_b=0,
         low=pairs["difference"] - 2 * error, high=pairs["difference"] + 2 * error, rope=0.01,
-        splits=30, of_splits=30,
+        splits=30, of_splits=30, run_a=pairs["a"], run_b=pairs["b"], std=error, rho=0.1,
     )  # fmt: skip
     orders = pd.DataFrame([
         {"dataset": data, "divergence_family": family, "order": order,
