@@ -89,7 +89,7 @@ def verdicts(name: str, run: SavedRun) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("name", "letters", "panels"),
     slow_except([
-        ("clutter", "ynynyyyy", [2, 2, 1]),
+        ("clutter", "ynyuyyyy", [2, 2, 1]),
         ("conjugate_pairs", "ny", [8]),
         ("em_factory", "yyny", [6]),
         ("expectation_maximisation", "y", [1, 2]),

@@ -41,7 +41,7 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert set(PAGE.figures(folder)) == set(PAGE.captions) == {"learning_curves", "posteriors"}
     assert all(folder.figure(name, "png").stat().st_size > 5000 for name in PAGE.captions)
     verdicts = pd.read_csv(folder.table(CLAIMS), keep_default_na=False)["verdict"]
-    assert {*verdicts} == {NOT_JUDGED, "undecided"}
+    assert {*verdicts} <= {NOT_JUDGED, "undecided"}
     assert PAGE.kind == sprinkler(tmp_path).experiment.kind
 
 

@@ -171,7 +171,7 @@ def claim(run: SavedRun, text: str) -> str:
 def with_score(run: SavedRun, column: str, values: dict[str, float]) -> SavedRun:
     """Return a run in which a score has these values in all repetitions, plus a little noise."""
     scores = run[SCORES]
-    noise = 1e-6 * scores["repetition"]
+    noise = -1e-6 * scores["repetition"] * (1 + scores["unit"].factorize()[0]) ** 2
     column_values = scores["unit"].map(values).fillna(scores[column]) + noise
     return with_columns(run, SCORES, **{column: column_values})
 
