@@ -153,9 +153,10 @@ def against_value(test: MeanTest, value: float, stderr: float = 0.0) -> MeanTest
             freedom in the Welch-Satterthwaite equation.
     """
     error = math.hypot(test.stderr, stderr)
-    freedom = test.freedom if error == test.stderr else math.inf
-    if test.stderr and stderr:
+    if test.stderr:
         freedom = test.freedom * (error / test.stderr) ** 4
+    else:
+        freedom = math.inf if stderr else test.freedom
     return MeanTest(test.mean - value, error, freedom)
 
 
@@ -303,9 +304,6 @@ def are_within(
     """
     found = [*tests]
     low, high = -margin if below else -math.inf, margin if above else math.inf
-    is_inside = [test.is_between(low, high) for test in found]
-    if all(is_inside):
-        return True
     ends = [low if test.mean < 0 else high for test in found]
     outside = significant(
         test.p_against(end) if abs(test.mean) > abs(end) else 1.0
@@ -315,8 +313,7 @@ def are_within(
         return False
     level = LEVEL / len(found)
     return all_hold(
-        inside or _undecided_within(test, low, high, level)
-        for test, inside in zip(found, is_inside, strict=True)
+        test.is_between(low, high) or _undecided_within(test, low, high, level) for test in found
     )
 
 
