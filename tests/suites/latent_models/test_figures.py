@@ -106,7 +106,8 @@ def test_no_line_passes_sizes_that_were_not_run() -> None:
         Answer(QUANTITIES["accuracy"], APPROXIMATIONS[method], 80.0, f"{size} labels", 0.1)
         for method, size in pairs
     ]
-    units = [{"unit": f"{method}-{size:05d}"} for method, size in pairs]
+    accuracies = {"accuracy": 80.0, "accuracy_equal": 79.0}
+    units = [{"unit": f"{method}-{size:05d}", **accuracies} for method, size in pairs]
     tables: dict[str, Any] = {ANSWERS: pd.DataFrame(answers), SCORES: pd.DataFrame(units)}
     figure = semi_supervised.accuracy_by_labels(SavedRun(RunFolder(Path("nowhere")), tables))
     lines = {

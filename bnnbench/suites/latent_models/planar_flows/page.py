@@ -78,7 +78,7 @@ def log_p_by_length(run: SavedRun) -> Figure:
 @figures(
     "ELBO of test images (left) and training images (right) by epoch; mean over repetitions. K: "
     "planar steps, with which the rate is estimated from one sample; T: samples in training of "
-    "IWAEs"
+    "IWAEs. The first epochs lie below the axes"
 )
 def elbo_by_epoch(run: SavedRun) -> Figure:
     figure, panels = new_figure(8.4, 4.0, 2)

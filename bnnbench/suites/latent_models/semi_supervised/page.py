@@ -67,13 +67,16 @@ def accuracy_by_labels(run: SavedRun) -> Figure:
         axes.plot(own["labels"], own["published"], marker, color=GREY, label=f"book, {model}")
     sizes = run.sizes(f"{SUPERVISED}-")
     lines = [(method, "accuracy", "-") for method in COLOURS]
-    for k, (method, column, dashes) in enumerate((*lines, (SUPERVISED, "accuracy_equal", "--"))):
+    centre, scores = len(lines) / 2, run[SCORES]
+    if (scores["accuracy"] != scores["accuracy_equal"]).any():
+        lines.append((SUPERVISED, "accuracy_equal", "--"))
+    for k, (method, column, dashes) in enumerate(lines):
         name, ending = APPROXIMATIONS[method], ", equal epochs" if dashes == "--" else ""
         chosen = (answers["approximation"] == name) & (answers["quantity"] == QUANTITIES[column])
         if not chosen.any():
             continue
         rows = answers[chosen].set_index("labels").reindex(sizes)  # a gap where none was run
-        shift = SHIFT ** (k - len(lines) / 2)
+        shift = SHIFT ** (k - centre)
         axes.errorbar(rows.index * shift, rows["value"], rows["standard_error"], fmt=f"o{dashes}",
                       color=COLOURS[method], capsize=2, markersize=4, linewidth=1.2,
                       label=_short(name) + ending)  # fmt: skip
