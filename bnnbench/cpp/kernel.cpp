@@ -3,10 +3,9 @@
 //
 // The weights w = loc + scale e are sampled S times. Their gradients g have three means of
 // interest: those of g, g^2 and g e. `gradient_moments` returns them for one minibatch;
-// `take_steps` applies one of the update rules below for many minibatches. Networks are processed
-// one after the other.
+// `train_epochs` applies one of the update rules below to the minibatches of whole epochs. Networks
+// are processed one after the other.
 
-#include <iterator>
 #include <new>
 
 #include "network.h"
@@ -491,8 +490,8 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   return 1;
 }
 
-// The same fields in the same order as `StepArguments` in bnnbench/native/networks.py.
-struct StepArguments {
+// The same fields in the same order as `TrainingArguments` in bnnbench/native/networks.py.
+struct TrainingArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
   Size layers, sets, members;     // `members` networks per training set
   Size softplus;                  // whether a second output is the variance through a softplus
@@ -504,59 +503,119 @@ struct StepArguments {
   const float *kl_weights;        // [minibatches per epoch], weights of the divergence
   Size length, samples, batch;    // `batch` rows per minibatch
   Size rule;
-  double rate, betas[2], own[5];
+  double betas[2], own[5];
   float *const *state;            // the rule's tensors [sets, members, P], then tensors with one
   Size tensors;                   //   number per network; `tensors` counts all of them
   bool *alive;                    // [sets]; the others are not changed
-  const Size *order;              // [orders, length]; set r uses order r % orders
   const uint64_t *keys;           // [groups], the streams of random numbers
-  uint64_t place;                 // the counter of the first number, the same for all groups
   const Size *drawn;              // [minibatches, pieces]: one piece [samples, P], or one per layer
   Size pieces, groups;            //   [samples, batch, units]
   const Size *group;              // [sets], the noise group of each set
-  Size orders;
-  Size epoch, first, steps;       // takes `steps` steps from minibatch `first` of the epoch
+  Size epoch, epochs;             // trains `epochs` epochs from this one, counted from 0
+  const double *rates;            // [epochs], learning rates
+  uint64_t place;                 // the counter of the first random number, the same for all groups
+  const Size *saved;              // [copies], increasing step numbers, from 1, counted over epochs
+  Size copies;
+  float *out;                     // [copies, sets, members, P], the first tensor after these steps
 };
 
 namespace {
 
 class Trainer {
  public:
-  explicit Trainer(const StepArguments &given)
+  explicit Trainer(const TrainingArguments &given)
       : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers, given.batch, given.softplus),
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
-        constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
+        constants_{0, {float(given.betas[0]), float(given.betas[1])},
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
                     float(given.own[3]), float(given.own[4])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
-        rows_(given.sets), pieces_(std::max<Size>(given.pieces, 1)),
-        numbers_(given.samples * given.layers), masks_(given.samples) {}
+        order_(given.length), rows_(given.sets), before_(given.sets),
+        pieces_(std::max<Size>(given.pieces, 1)), numbers_(given.samples * given.layers),
+        masks_(given.samples) {}
 
-  // Trains the networks of a noise group on the minibatches. All of them use the same noise.
+  // Trains the networks of a noise group, all of which use the same random numbers.
   void train(Size group) {
     std::vector<Size> sets;
     for (Size set = 0; set < all_.sets; ++set)
-      if (all_.alive[set] && all_.group[set] == group) sets.push_back(set);
-    for (Size set : sets) arrange(set);
+      if (all_.group[set] == group) sets.push_back(set);
     uint64_t place = all_.place;
-    for (Size b = all_.first; b < all_.first + all_.steps; ++b) {
-      place = draw_noise(group, b, place);
-      for (Size set : sets)
-        if (b < minibatches(set)) take_step(set, b);
+    for (Size e = 0; e < all_.epochs; ++e) {
+      constants_.rate = float(all_.rates[e]);
+      place = train_epoch(group, sets, all_.epoch + e, place);
     }
-    for (Size set : sets) all_.alive[set] = finite(set);
   }
 
  private:
+  // Trains one epoch, and returns the next counter. A set that is not finite afterwards returns to
+  // its state before the epoch, and is no longer alive.
+  uint64_t train_epoch(Size group, const std::vector<Size> &sets, Size epoch, uint64_t place) {
+    place = draw_order(group, place);
+    for (Size set : sets) {
+      if (!all_.alive[set]) continue;
+      arrange(set);
+      keep(set);
+    }
+    const Size batches = (all_.length + all_.batch - 1) / all_.batch, done = epoch * batches;
+    for (Size b = 0; b < batches; ++b) {
+      place = draw_noise(group, b, place);
+      for (Size set : sets)
+        if (all_.alive[set] && b < minibatches(set)) take_step(set, b, epoch);
+      save_copies(sets, done + b, done + b + 1);
+    }
+    for (Size set : sets) {
+      if (!all_.alive[set] || finite(set)) continue;
+      all_.alive[set] = false;
+      restore(set);
+      save_copies({set}, done, done + batches);
+    }
+    return place;
+  }
+
+  // Draws the order in which an epoch visits the rows, that of random multiples of 2^-24. Returns
+  // the next counter.
+  uint64_t draw_order(Size group, uint64_t place) {
+    Floats drawn(order_.size());
+    draw_numbers(all_.keys[group], place, false, all_.length, drawn.data());
+    for (Size row = 0; row < all_.length; ++row)
+      order_[row] = uint64_t(drawn[row] * 0x1p24f) << 32 | row;
+    std::sort(order_.begin(), order_.end());
+    return place + room_for_draw(all_.length) / 4;
+  }
+
+  // Saves the first tensor of some sets as the copies of the steps after `first` up to `last`.
+  void save_copies(const std::vector<Size> &sets, Size first, Size last) {
+    const Size *end = all_.saved + all_.copies, *step = std::upper_bound(all_.saved, end, first);
+    for (; step < end && *step <= last; ++step)
+      for (Size set : sets) {
+        const Size place = (step - all_.saved) * all_.sets + set;
+        std::copy_n(tensor(set, 0), size(0), all_.out + place * size(0));
+      }
+  }
+
+  // Keeps a set's state, or returns to the state that was kept.
+  void keep(Size set) {
+    before_[set].clear();
+    for (Size k = 0; k < all_.tensors; ++k)
+      before_[set].insert(before_[set].end(), tensor(set, k), tensor(set, k) + size(k));
+  }
+
+  void restore(Size set) {
+    const float *from = before_[set].data();
+    for (Size k = 0; k < all_.tensors; from += size(k++))
+      std::copy_n(from, size(k), tensor(set, k));
+  }
+
   Size minibatches(Size set) const { return (all_.counts[set] + all_.batch - 1) / all_.batch; }
 
   // The rows of a training set, in the order of the epoch.
   void arrange(Size set) {
-    const Size count = all_.counts[set], *order = all_.order + set % all_.orders * all_.length;
     rows_[set].clear();
-    std::copy_if(order, order + all_.length, std::back_inserter(rows_[set]),
-                 [=](Size row) { return row < count; });
+    for (uint64_t place : order_) {
+      const Size row = uint32_t(place);
+      if (row < all_.counts[set]) rows_[set].push_back(row);
+    }
   }
 
   // Draws the noise of minibatch b, and returns the next counter.
@@ -575,11 +634,10 @@ class Trainer {
     return place;
   }
 
-  void take_step(Size set, Size b) {
+  void take_step(Size set, Size b, Size epoch) {
     gather(set, b);
     if (rule_.masks) prepare_masks(set, b);
-    for (Size m = 0; m < all_.members; ++m)
-      step(set, m, b, all_.epoch * minibatches(set) + b);
+    for (Size m = 0; m < all_.members; ++m) step(set, m, b, epoch * minibatches(set) + b);
   }
 
   void gather(Size set, Size b) {
@@ -606,7 +664,7 @@ class Trainer {
   // One step of a network on minibatch b.
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < all_.tensors; ++k)
-      own_[k] = all_.state[k] + (set * all_.members + member) * width(k);
+      own_[k] = tensor(set, k) + member * width(k);
     const bool learns_noise = rule_.weighted && all_.tensors > rule_.tensors;
     const float precision =
         learns_noise ? float(portable_exp(-own_[rule_.tensors][0])) : all_.precisions[set];
@@ -639,31 +697,33 @@ class Trainer {
                                       step.precision, draws, means);
   }
 
-  // How many numbers of a tensor belong to one network.
+  // How many numbers of a tensor belong to one network, and to all networks of a set.
   Size width(Size tensor) const { return tensor < rule_.tensors ? n_ : 1; }
+  Size size(Size tensor) const { return all_.members * width(tensor); }
+
+  float *tensor(Size set, Size k) const { return all_.state[k] + set * size(k); }
 
   bool finite(Size set) const {
     const auto known = [](float value) { return std::isfinite(value); };
-    for (Size k = 0; k < all_.tensors; ++k) {
-      const Size size = all_.members * width(k);
-      const float *tensor = all_.state[k] + set * size;
-      if (!std::all_of(tensor, tensor + size, known)) return false;
-    }
+    for (Size k = 0; k < all_.tensors; ++k)
+      if (!std::all_of(tensor(set, k), tensor(set, k) + size(k), known)) return false;
     return true;
   }
 
   static float unbias(double beta, Size steps) { return float(1 / (1 - portable_power(beta, steps))); }
 
-  const StepArguments &all_;
+  const TrainingArguments &all_;
   const Rule &rule_;
   Averager averager_;
   const Size n_;
   Rows minibatch_;
-  const Constants constants_;
+  Constants constants_;
   Floats mean_, second_, scale_, spare_, centre_;
   Floats ratios_, weights_;             // of the samples
   std::vector<float *> own_;            // the tensors of the current network
+  std::vector<uint64_t> order_;           // of an epoch: a row in the lower half of each
   std::vector<std::vector<Size>> rows_;  // of every training set, in order
+  std::vector<Floats> before_;           // the state of every set before the epoch
   Floats noise_;                        // of the current minibatch
   std::vector<const float *> pieces_;   // of this noise
   std::vector<const float *> numbers_;  // of the masks, per sample and layer
@@ -672,9 +732,8 @@ class Trainer {
 
 }  // namespace
 
-// Takes steps with the networks of all sets that are alive. A set with a network that is not finite
-// afterwards is no longer alive. Returns 1 if memory is insufficient, else 0.
-extern "C" int take_steps(const StepArguments *given) try {
+// Trains the networks of all sets that are alive. Returns 1 if memory is insufficient, else 0.
+extern "C" int train_epochs(const TrainingArguments *given) try {
   Trainer trainer(*given);
   for (Size group = 0; group < given->groups; ++group) trainer.train(group);
   return 0;

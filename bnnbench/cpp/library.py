@@ -300,7 +300,7 @@ def _load(path: Path) -> ctypes.CDLL:
     ]  # fmt: skip
     code.evaluate.argtypes = [ARRAY, *[NUMBER] * 4, *[ARRAY] * 3]
     taking_one = (
-        code.take_steps, code.condition_networks, code.propagate, code.take_trajectories,
+        code.train_epochs, code.condition_networks, code.propagate, code.take_trajectories,
     )  # fmt: skip
     for function in taking_one:
         function.argtypes = [ARRAY]

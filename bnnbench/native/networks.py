@@ -166,18 +166,19 @@ RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", 
 NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 
 
-class StepArguments(ctypes.Structure):
-    """The struct `StepArguments` of kernel.cpp, where the fields are documented."""
+class TrainingArguments(ctypes.Structure):
+    """The struct `TrainingArguments` of kernel.cpp, where the fields are documented."""
 
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("sets", NUMBER), ("members", NUMBER),
         ("softplus", NUMBER), ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY),
         ("precisions", ARRAY), ("priors", ARRAY), ("dropouts", ARRAY), ("kl_weights", ARRAY),
         ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
-        ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 5),
-        ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("order", ARRAY), ("keys", ARRAY),
-        ("place", WORD), ("drawn", ARRAY), ("pieces", NUMBER), ("groups", NUMBER), ("group", ARRAY),
-        ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
+        ("rule", NUMBER), ("betas", REAL * 2), ("own", REAL * 5),
+        ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("keys", ARRAY),
+        ("drawn", ARRAY), ("pieces", NUMBER), ("groups", NUMBER), ("group", ARRAY),
+        ("epoch", NUMBER), ("epochs", NUMBER), ("rates", ARRAY), ("place", WORD),
+        ("saved", ARRAY), ("copies", NUMBER), ("out", ARRAY),
     )  # fmt: skip
 
 
@@ -196,12 +197,14 @@ class NativeTrainer:
         state: the entries of the update, contiguous float32 (see `fits_state`), updated in place.
             The scalars of `renyi_vi` with learned noise are its log variance and the two Adam
             averages of it; that of `swag` is the number of steps with Adam.
-        alive: `[R]`, updated in place: replicas that are not finite after a call are no longer
-            alive, and later calls skip them.
+        alive: `[R]`, updated in place: replicas that are not finite after an epoch are no longer
+            alive, and later epochs skip them.
         streams: of the noise; each replica uses the numbers of its group.
         drawn: how many numbers each step of an epoch draws: as many lists as minibatches. A step
             draws one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
             uniform numbers per layer for dropout masks, or nothing.
+        saved_steps: increasing step numbers, from 1, after which the first tensor is copied.
+        copies: `[K, R, members P]`, for `saved_steps`.
 
     Raises:
         UserError: if a tensor has another type or shape.
@@ -220,6 +223,8 @@ class NativeTrainer:
         alive: Tensor,
         streams: Streams,
         drawn: Sequence[Sequence[int]],
+        saved_steps: range,
+        copies: Tensor,
     ) -> None:
         code, sets, rows = library().code, data.replicas, data.inputs.shape[1]
         assert code is not None
@@ -233,8 +238,9 @@ class NativeTrainer:
         dropout = hyper["dropout"] if update.name == "mc_dropout" else none
         weights = torch.tensor(kl_weights, dtype=single, device="cpu")
         self._keys = (WORD * streams.size)(*streams.keys)
-        self._take_steps = code.take_steps
-        self._given = StepArguments(
+        self._train_epochs = code.train_epochs
+        width = update.members * mlp.n_weights
+        self._given = TrainingArguments(
             sizes=address.integers(mlp.sizes), counts=address.integers(data.counts, rows),
             state=address.integers(entries), drawn=address.integers(drawn),
             precisions=address.read("noise_precision", noise, single, sets, 1),
@@ -248,28 +254,23 @@ class NativeTrainer:
             layers=len(mlp.sizes) - 1, sets=sets, members=update.members, tensors=len(entries),
             softplus=has_softplus(likelihood),
             length=rows, samples=training.samples, batch=min(int(training.batch_size), rows),
-            rule=RULES.index(update.name), rate=training.learning_rate, betas=training.betas,
-            own=update.constants, keys=ctypes.addressof(self._keys), groups=streams.size,
-            pieces=len(drawn[0]),
+            rule=RULES.index(update.name), betas=training.betas, own=update.constants,
+            keys=ctypes.addressof(self._keys), groups=streams.size, pieces=len(drawn[0]),
+            saved=address.integers(saved_steps), copies=len(saved_steps),
+            out=address.write("of copies", copies, single, len(saved_steps), sets, width),
         )  # fmt: skip
 
-    def take_steps(
-        self, epoch: int, minibatches: range, order: Tensor, place: int, learning_rate: float
-    ) -> None:
-        """Take one step for each of some minibatches of an epoch.
+    def train_epochs(self, first: int, learning_rates: Sequence[float], place: int) -> None:
+        """Train whole epochs, each in a random order of the rows.
+
+        A replica that is not finite at the end of an epoch returns to its state before the epoch.
 
         Args:
-            epoch: counted from 0.
-            minibatches: their indices.
-            order: `[R or 1, N]` int64, the order in which this epoch visits the rows.
+            first: the first epoch, counted from 0.
+            learning_rates: of each epoch.
             place: the counter of the first random number.
-            learning_rate: of these steps.
         """
-        arguments = self._given
-        arguments.epoch, arguments.rate, arguments.place = epoch, learning_rate, place
-        arguments.first, arguments.steps = minibatches.start, len(minibatches)
-        address, arguments.orders = Addresses(), len(order)
-        arguments.order = address.read(
-            "of the order", order, torch.int64, len(order), arguments.length
-        )
-        self._take_steps(ctypes.byref(arguments))
+        arguments, rates = self._given, (REAL * len(learning_rates))(*learning_rates)
+        arguments.epoch, arguments.epochs, arguments.place = first, len(rates), place
+        arguments.rates = ctypes.addressof(rates)
+        self._train_epochs(ctypes.byref(arguments))

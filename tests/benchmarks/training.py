@@ -216,14 +216,14 @@ def product_speed(repeats: int, size: int = 256) -> float:
 
 def step_seconds(fit: Workload, repeats: int) -> float:
     """Return the least core time that a fit spends in native steps."""
-    take_steps, spent = NativeTrainer.take_steps, [0.0]
+    train_epochs, spent = NativeTrainer.train_epochs, [0.0]
 
     def timed(trainer: NativeTrainer, *arguments: Any) -> None:
         started = time.thread_time()
-        take_steps(trainer, *arguments)
+        train_epochs(trainer, *arguments)
         spent[-1] += time.thread_time() - started
 
-    with patch.object(NativeTrainer, "take_steps", timed):
+    with patch.object(NativeTrainer, "train_epochs", timed):
         for _ in range(5 * repeats):
             fit()
             spent.append(0.0)

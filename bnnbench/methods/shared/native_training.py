@@ -17,6 +17,10 @@ from bnnbench.methods.shared.records import Snapshots
 from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate
 
+MAX_PRODUCTS = 10**10
+"""Products of an input and a weight in a call of native code, which takes up to about a second and
+cannot be interrupted."""
+
 
 def train_natively(
     method: MinibatchMethod,
@@ -26,7 +30,9 @@ def train_natively(
     alive: Tensor,
     snapshots: Snapshots,
 ) -> Iterator[tuple[State, Tensor]]:
-    """Yield the state after each epoch and which replicas are finite so far, `[R]`.
+    """Yield the state after some epochs, and which replicas are finite so far, `[R]`.
+
+    Yields after every epoch if the task records the objective.
 
     Args:
         method: draws the noise.
@@ -34,46 +40,37 @@ def train_natively(
         task: data, hyper-parameters and settings.
         state: initial state.
         alive: which replicas are finite, `[R]`.
-        snapshots: records the weights.
+        snapshots: receives copies of the weights.
     """
-    data, streams, size, step = task.data, task.streams, task.batch_size, 0
-    rows = data.inputs.shape[1]
-    starts = range(0, rows, size)
-    sizes = [min(size, rows - start) for start in starts]
+    data, streams, training = task.data, task.streams, task.training
+    rows, size = data.inputs.shape[1], task.batch_size
+    sizes = [min(size, rows - start) for start in range(0, rows, size)]
     drawn_by_size = {count: _numbers_drawn(method, task, count) for count in {*sizes}}
     drawn = [drawn_by_size[count] for count in sizes]
-    counters = [sum(map(counters_used, one_step)) for one_step in drawn]
-    kl_weights = [method.kl_weight(index, len(starts)) for index in range(len(starts))]
+    counters = counters_used(rows) + sum(counters_used(one) for step in drawn for one in step)
     contiguous = torch.contiguous_format  # `init` may return tensors of another layout
     state = {name: value.clone(memory_format=contiguous) for name, value in state.items()}
-    hyper = method.effective_hyper(state, task.hyper)
     trainer = NativeTrainer(
         native_update,
         task.mlp,
         method.likelihood,
         data,
-        hyper,
-        task.training,
-        kl_weights,
+        method.effective_hyper(state, task.hyper),
+        training,
+        [method.kl_weight(index, len(sizes)) for index in range(len(sizes))],
         state,
         alive,
         streams,
         drawn,
+        snapshots.steps,
+        snapshots.copies,
     )
-    for epoch in range(task.epochs):
-        before, was_alive = {name: value.clone() for name, value in state.items()}, alive.clone()
-        order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
-        first, rate = 0, task.training.at_epoch(epoch, task.epochs).learning_rate
-        while first < len(starts):
-            end = int(min(len(starts), first + snapshots.steps_until_next(step)))
-            place = streams.reserve(sum(counters[first:end]))
-            trainer.take_steps(epoch, range(first, end), order, place, rate)
-            step, first = step + end - first, end
-            snapshots.record(step, state["loc"])
-        if not torch.equal(alive, was_alive):
-            for name, value in state.items():
-                value.copy_(torch.where(alive[:, None], value, before[name]))
-        snapshots.end_epoch(alive, before["loc"])
+    products = data.replicas * rows * training.samples * state["loc"].shape[1]
+    at_once = max(1, MAX_PRODUCTS // products) if task.trace_streams is None else 1
+    rates = [training.at_epoch(epoch, task.epochs).learning_rate for epoch in range(task.epochs)]
+    for epoch in range(0, task.epochs, at_once):
+        some = rates[epoch : epoch + at_once]
+        trainer.train_epochs(epoch, some, streams.reserve(counters * len(some)))
         yield state, alive
 
 
