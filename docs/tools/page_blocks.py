@@ -28,7 +28,7 @@ from stored_results import (
     table,
 )  # fmt: skip
 
-from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
+from bnnbench.cli.commands.list import SUITES, costs, footnotes, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
 from bnnbench.notes import join_words, with_interval
@@ -63,9 +63,13 @@ def to_markdown(rows: list[dict[str, str]] | pd.DataFrame) -> str:
 def options_table(group: str) -> str:
     """Return a table of a group's options."""
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
-    rows = [f"| `{name}` | {summary} |" for name, summary in summaries(group).items()]
-    footnote = ["", FOOTNOTES[group].replace("*", "\\*")] if group in FOOTNOTES else []
-    return "\n".join([f"| {head} | |", "|:--|:--|", *rows, *footnote])
+    column = {name: f" {cell} |" for name, cell in costs(group).items()}
+    rows = [
+        f"| `{name}` |{column.get(name, '')} {summary} |"
+        for name, summary in summaries(group).items()
+    ]
+    lines = [f"| {head} |{column.get('', '')} |", f"|:--|{'--:|' * bool(column)}:--|", *rows]
+    return "\n".join([*lines, *(f"\n{note}".replace("*", "\\*") for note in footnotes(group))])
 
 
 def tutorial() -> str:
