@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 from downstream import overview
+from machines import measured_on
 from paired_scores import paired_scores
 from peers import peers
 from published_scores import MAX_Z
@@ -83,10 +84,15 @@ def session() -> str:
 
 
 def speed() -> str:
-    """Return the table of `make bench`; `ratio` is the time of the slower program over ours."""
+    """Return the table of `make bench` and the machine that was measured.
+
+    `ratio` is the time of the slower program over ours.
+    """
     rows = pd.read_csv(RESULTS / "speed.csv")
-    shown = rows.astype(object).where(rows.notna(), None)
-    return shown.to_markdown(index=False, floatfmt=".3g", missingval="")
+    shown = rows[["measurement", "value", "unit", "ratio"]].astype(object)
+    shown = shown.where(shown.notna(), None)
+    table = shown.to_markdown(index=False, floatfmt=".3g", missingval="")
+    return f"{table}\n\n{measured_on(rows)}"
 
 
 def glossary() -> str:
