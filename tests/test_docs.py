@@ -140,9 +140,10 @@ def test_run_to_run_errors_of_tagi_are_those_of_both_sides() -> None:
 @pytest.mark.ci
 @pytest.mark.usefixtures("tools")
 def test_generated_numbers_are_up_to_date() -> None:
-    from update_pages import MEASURED, PAGES, filled, slowdown
+    from update_pages import MEASURED, PAGES, STORED, costs, filled, slowdown
 
     assert MEASURED.read_text() == slowdown()
+    assert STORED.read_text() == costs()
     for page in PAGES:
         text = page.read_text()
         assert text == filled(text), f"{page.name}: run docs/tools/update_pages.py"

@@ -12,6 +12,7 @@ from textwrap import indent
 from bnnbench.config.configs import Option, config_folder
 from bnnbench.discovery import is_own_module
 from bnnbench.files import read_text
+from bnnbench.results.relative_costs import RelativeCost, describe_cost, relative_costs
 
 
 def describe_option(group: str, name: str, option: Option) -> str:
@@ -20,12 +21,19 @@ def describe_option(group: str, name: str, option: Option) -> str:
     parts = [f"{group}={name}: {option.summary}{owner}"]
     if group == "method" and tuned_on_test(option):
         parts.append("Tuned with test rows: its runs are shown, but never ranked.")
+    if group == "method":
+        parts.append(describe_cost(cost_of(name, option)))
     target = next((name for text in _texts(option.file) for name in _targets(text)), None)
     if target:
         docstring = indent(_first_paragraph(target), "  ")
         parts.append(f"{target}\n{docstring}".rstrip())
     parts.append(f"{option.file}\n{indent(_settings(option), '  ')}".rstrip())
     return "\n\n".join(parts)
+
+
+def cost_of(name: str, option: Option) -> RelativeCost | None:
+    """Return the cost of a method of the package; None for others, whatever their name."""
+    return None if option.owner else relative_costs().get(name)
 
 
 def tuned_on_test(option: Option) -> bool:

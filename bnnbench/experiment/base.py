@@ -116,7 +116,7 @@ class HasSteps(Experiment):
         """Estimate the seconds that all units take; used only to predict the time left."""
 
     def seconds_taken(self, unit: str, store: UnitStore) -> float | None:
-        """Return the seconds that a finished unit took; None if they are unknown."""
+        """Return the seconds that a finished unit would take on this machine; None if unknown."""
         return None
 
 

@@ -122,8 +122,9 @@ class Run:
     def cost(self) -> float:
         """Estimate the seconds that all units take; one each where nothing is known.
 
-        If this version of the code has finished units, the median of their measured seconds
-        replaces the estimate; of two, the lower one, since the first may have loaded modules.
+        If this version of the code has finished units, the median of their measured seconds, as
+        this machine would take them, replaces the estimate; of two, the lower one, since the first
+        may have loaded modules.
         """
         experiment, units = self.experiment, self.experiment.units()
         if not isinstance(experiment, HasSteps):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -205,3 +207,20 @@ def reference_seconds() -> float:
         last -= 1e-3 * (hidden.transpose(0, 2, 1) @ error)
         first -= 1e-3 * (inputs.transpose(0, 2, 1) @ back)
     return time.process_time() - started
+
+
+@cache
+def _reference_seconds_here() -> float:
+    """Return the median of three measurements, of which the first also fills caches."""
+    return median(reference_seconds() for _ in range(3))
+
+
+def scaled_seconds(cpu_seconds: float, reference: float) -> float:
+    """Return how many CPU seconds the same computation takes on this machine.
+
+    Args:
+        cpu_seconds: where it was measured.
+        reference: `reference_seconds` there, in the same process. It is larger on a slower machine;
+            0 if the clock was too coarse, and then nothing is scaled.
+    """
+    return cpu_seconds * _reference_seconds_here() / reference if reference > 0 else cpu_seconds

@@ -27,6 +27,7 @@ from bnnbench.experiment.split_cost import (
     group_seconds,
     least_bytes,
     max_stacked_replicas,
+    scaled_seconds,
 )
 from bnnbench.experiment.split_files import KIND, SEARCH, SPLITS
 from bnnbench.experiment.split_search import TRIALS, TrialLog
@@ -45,6 +46,9 @@ MIN_FITTED_ROWS = 2
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""
+
+TIMES = ("total_seconds", "cpu_seconds", "reference_seconds")
+"""Columns of `splits.csv` from which the time of further splits is estimated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,13 +390,24 @@ class SplitPlan(HasSteps, HasPlan):
         )
 
     def seconds_taken(self, unit: str, store: UnitStore) -> float | None:
-        """Leave out what the first evaluation takes longer than the others: it also compiles."""
+        """Return the seconds of a split on a CPU as fast as this one, None if it was resumed.
+
+        They are CPU seconds, which other load on the machine hardly changes, and include the
+        out-of-fold predictions. On a GPU, they are elapsed seconds. What the first evaluation takes
+        longer than the others is left out: it also compiles.
+        """
         rows = store.rows(unit, SPLITS) if store.finished(unit) else ()
         if not rows:
             return None
-        first, *others = [float(row["seconds"]) for row in store.rows(unit, SEARCH)] or [0.0]
+        row = {name: float(rows[0][name]) for name in TIMES}
+        first, *others = [float(trial["seconds"]) for trial in store.rows(unit, SEARCH)] or [0.0]
         once = max(0.0, first - median(others)) if others else 0.0
-        return float(rows[0]["total_seconds"]) - once
+        if self.device == "cuda":
+            return row["total_seconds"] - once
+        if math.isnan(row["cpu_seconds"]):
+            return None
+        scaled = scaled_seconds(row["cpu_seconds"], row["reference_seconds"])
+        return scaled * (1 - once / row["total_seconds"]) if once else scaled
 
     def plan(self) -> dict[str, str]:
         data = describe_data(self.table, tuple(self.requested.values()))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 from downstream import overview
+from machines import measured_on
 from paired_scores import paired_scores
 from peers import peers
 from published_scores import MAX_Z
@@ -28,7 +29,7 @@ from stored_results import (
     table,
 )  # fmt: skip
 
-from bnnbench.cli.commands.list import FOOTNOTES, SUITES, summaries
+from bnnbench.cli.commands.list import SUITES, costs, footnotes, summaries
 from bnnbench.cli.reference_cells import cells_of
 from bnnbench.experiment.execution import execute
 from bnnbench.notes import join_words, with_interval
@@ -63,9 +64,13 @@ def to_markdown(rows: list[dict[str, str]] | pd.DataFrame) -> str:
 def options_table(group: str) -> str:
     """Return a table of a group's options."""
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
-    rows = [f"| `{name}` | {summary} |" for name, summary in summaries(group).items()]
-    footnote = ["", FOOTNOTES[group].replace("*", "\\*")] if group in FOOTNOTES else []
-    return "\n".join([f"| {head} | |", "|:--|:--|", *rows, *footnote])
+    column = {name: f" {cell} |" for name, cell in costs(group).items()}
+    rows = [
+        f"| `{name}` |{column.get(name, '')} {summary} |"
+        for name, summary in summaries(group).items()
+    ]
+    lines = [f"| {head} |{column.get('', '')} |", f"|:--|{'--:|' * bool(column)}:--|", *rows]
+    return "\n".join([*lines, *(f"\n{note}".replace("*", "\\*") for note in footnotes(group))])
 
 
 def tutorial() -> str:
@@ -79,10 +84,15 @@ def session() -> str:
 
 
 def speed() -> str:
-    """Return the table of `make bench`; `ratio` is the time of the slower program over ours."""
+    """Return the table of `make bench` and the machine that was measured.
+
+    `ratio` is the time of the slower program over ours.
+    """
     rows = pd.read_csv(RESULTS / "speed.csv")
-    shown = rows.astype(object).where(rows.notna(), None)
-    return shown.to_markdown(index=False, floatfmt=".3g", missingval="")
+    shown = rows[["measurement", "value", "unit", "ratio"]].astype(object)
+    shown = shown.where(shown.notna(), None)
+    table = shown.to_markdown(index=False, floatfmt=".3g", missingval="")
+    return f"{table}\n\n{measured_on(rows)}"
 
 
 def glossary() -> str:

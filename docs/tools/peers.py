@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+from machines import measured_on
 
 PEERS = Path(__file__).parents[1] / "results" / "peers.csv"
 OURS = "bnnbench"
@@ -57,8 +58,9 @@ def peers_table(rows: pd.DataFrame) -> str:
 
 
 def peers() -> str:
-    """Return the table of the stored comparison."""
-    return peers_table(pd.read_csv(PEERS))
+    """Return the table of the stored comparison and the machine on which it was made."""
+    rows = pd.read_csv(PEERS)
+    return f"{peers_table(rows)}\n\n{measured_on(rows)}"
 
 
 def peer_ratios() -> str:

@@ -1,7 +1,8 @@
 """Put generated numbers into README and pages: `python docs/tools/update_pages.py`.
 
 It first decides the stored comparisons and claims again (`stored_verdicts`), and writes the
-slowdowns without native code, which a message names. Two kinds of marks are filled from the tables
+slowdowns without native code, which a message names, and the costs that `bnnbench list method`
+prints. Two kinds of marks are filled from the tables
 in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
@@ -20,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import gap_blocks
 import image_runs
+import numpy as np
 import page_blocks
 import pandas as pd
 import published_blocks
@@ -28,10 +30,13 @@ from downstream import repetitions
 from paired_scores import pairs_within
 from peers import peer_ratios
 from published_scores import compared, verdicts, with_seeds, within_run_to_run, z_spread
+from reference_results import cost_over_map
 from scores import share_in_band
-from stored_results import VALUES, table
+from stored_results import VALUES, reference_results, table
 from stored_verdicts import write_verdicts
 
+from bnnbench.results.reference.results import reference_runs
+from bnnbench.results.relative_costs import STORED
 from bnnbench.results.slowdown import MEASURED
 from bnnbench.suites.lam_density_ratio.adversaries import DIVERGED_FACTOR
 
@@ -97,8 +102,20 @@ def slowdown() -> str:
     return pd.DataFrame(shown).to_csv(index=False)
 
 
+def costs() -> str:
+    """Return the CSV file of CPU times relative to `map` that the package contains."""
+    runs = reference_runs(reference_results())
+    logs = np.log(cost_over_map(runs)).rename("log").dropna()
+    both = runs.scored[["method", "dataset"]].join(logs, how="inner")
+    both = both.groupby(["method", "dataset"])["log"].mean().reset_index()
+    methods = both.groupby("method")
+    shown = {"ratio": np.exp(methods["log"].mean()), "datasets": methods["dataset"].agg(" ".join)}
+    return pd.DataFrame(shown).to_csv(float_format="%.4g")
+
+
 if __name__ == "__main__":
     write_verdicts()
     MEASURED.write_text(slowdown())
+    STORED.write_text(costs())
     for page in PAGES:
         page.write_text(filled(page.read_text()))

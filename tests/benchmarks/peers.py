@@ -2,7 +2,8 @@
 
 Every library that is installed (`pip install '.[peers]'`) fits and predicts the same splits of
 Boston, one after the other, in a process of its own with one thread; so does `BNNRegressor`. One
-function scores all predictions. Writes `peers.csv` to `outputs/bench`, a row per program and split.
+function scores all predictions. Writes `peers.csv` to `outputs/bench`, a row per program and split,
+with processor, clock and load; a library is refused while other programs use the machine.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,13 @@ import numpy as np
 import pandas as pd
 from benchmarks import peer_programs as programs
 from benchmarks.commands import measured
+from benchmarks.machine import measure_idle
 
 from bnnbench import load_table
+from bnnbench.notes import note
 from bnnbench.prediction.distribution import PredictiveDistribution
 from bnnbench.results.mixtures import Mixture
-from bnnbench.types import Table
+from bnnbench.types import Table, UserError
 
 SPLITS = 5
 
@@ -170,23 +174,27 @@ def compare(one: Comparison, table: Table, count: int) -> Iterator[dict[str, Any
             }  # fmt: skip
 
 
-def main() -> None:
+def main() -> int:
+    """Measure every installed library, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--outputs", type=Path, default=Path("outputs/bench"))
     options = parser.parse_args()
     options.outputs.mkdir(parents=True, exist_ok=True)
-    table, rows = load_table("boston"), []
+    table, rows = load_table("boston"), list[Mapping[str, Any]]()
     for one in COMPARISONS:
         try:
             version(one.package)
         except PackageNotFoundError:
             print(f"{one.method}: {one.package} is not installed (pip install '.[peers]')")
             continue
-        for row in compare(one, table, SPLITS):
-            print(*row.values(), sep="  ", file=sys.stderr, flush=True)
-            rows.append(row)
+        try:
+            rows += measure_idle(one.method, partial(compare, one, table, SPLITS))
+        except UserError as error:
+            note(str(error))
+            return 2
         pd.DataFrame(rows).to_csv(options.outputs / "peers.csv", index=False)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,6 +6,7 @@ leapfrog steps with numpyro's, and hand-derived gradients of autoencoders with a
 main job, also by a reference commit, every method with and without native code, a start without
 caches, a sweep of short runs, composing a sweep, and growth with rows, width, depth and workers.
 Measures memory by data set. Writes `speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
+Each row names processor, clock and load; a part is refused while other programs use the machine.
 
 To repeat one part and leave the other numbers unchanged:
 `python tests/benchmarks/speed.py --only scaling`.
@@ -35,8 +36,13 @@ from benchmarks.commands import (
     sweep_rows,
 )
 from benchmarks.leapfrogs import leapfrog_rows
+from benchmarks.machine import measure_idle
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, kernel_rows, pbp_rows, tagi_rows, training_rows
+
+from bnnbench.experiment.provenance import processor
+from bnnbench.notes import note
+from bnnbench.types import UserError
 
 
 def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row]]]:
@@ -60,8 +66,12 @@ def parts_of(repeats: int, outputs: Path) -> dict[str, Callable[[], Iterator[Row
 
 PARTS = tuple(parts_of(0, Path()))
 
+COLUMNS = ("measurement", "value", "unit", "ratio")
+"""Columns of `speed.csv` that are printed; those of `measure_idle` follow."""
 
-def main() -> None:
+
+def main() -> int:
+    """Measure the parts, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--outputs", type=Path, default=Path("outputs/bench"))
     parser.add_argument("--repeats", type=int, default=5)
@@ -73,25 +83,27 @@ def main() -> None:
     options.outputs.mkdir(parents=True, exist_ok=True)
     parts = parts_of(options.repeats, options.outputs)
     for name in options.only:
-        rows = []
-        for row in parts[name]():
-            print(*row.values(), sep="  ", file=sys.stderr, flush=True)
-            rows.append(row)
+        try:
+            rows = measure_idle(name, parts[name])
+        except UserError as error:
+            note(str(error))
+            return 2
         pd.DataFrame(rows).to_csv(options.outputs / f"{name}.rows.csv", index=False)
     write_table(options.outputs)
+    return 0
 
 
 def write_table(outputs: Path) -> None:
     """Write `speed.csv` from the saved rows of all parts, and print it."""
     files = [outputs / f"{name}.rows.csv" for name in PARTS]
     table = pd.concat([pd.read_csv(file) for file in files if file.exists()], ignore_index=True)
-    table = table.reindex(columns=["measurement", "value", "unit", "ratio"])
+    table = table.reindex(columns=[*COLUMNS, "processor", "clock", "load"])
     table.to_csv(outputs / "speed.csv", index=False)
-    shown = table.astype(object).where(table.notna(), None)
+    shown = table[[*COLUMNS]].astype(object).where(table.notna(), None)
     text = shown.to_markdown(index=False, floatfmt=".3g", missingval="")
-    cores, load = os.cpu_count(), os.getloadavg()[0]
-    print(text, f"{cores} cores, load {load:.1f}, torch {torch.__version__}", sep="\n\n")
+    machine = f"{processor()}, {os.cpu_count()} cores, torch {torch.__version__}"
+    print(text, machine, sep="\n\n")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,9 +9,10 @@ import pytest
 from support.command import Command
 
 from bnnbench.cli.commands.list import LISTABLE, PLURALS, parse_words
-from bnnbench.cli.describe_option import describe_option
-from bnnbench.config.configs import GROUPS, find_options
+from bnnbench.cli.describe_option import cost_of, describe_option
+from bnnbench.config.configs import GROUPS, Option, find_options
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.relative_costs import cost_cell, describe_cost, relative_costs
 from bnnbench.types import UserError
 
 
@@ -80,6 +81,42 @@ def test_files_of_ones_own_are_shown_even_if_they_are_invalid(
         assert code == 0 and out.startswith(f"method={name}: ") and "[yours]" in out
         assert text.splitlines()[-1] in out
     assert "bnnbench.methods.vadam.Vadam" in out
+
+
+def test_methods_are_listed_with_their_stored_cost(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty cell for each method without stored runs, and for one's own of the same name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bnnbench.toml").touch()
+    (tmp_path / "configs" / "method").mkdir(parents=True)
+    for name in ("mine", "my_vadam"):
+        (tmp_path / "configs" / "method" / f"{name}.yaml").write_text("defaults: [vadam]\n")
+    costs = relative_costs()
+    _, out, _ = command("list", "method")
+    head, *lines = out.splitlines()
+    rows = [line for line in lines if line.startswith("  ")]
+    start = head.index("CPU / map")
+    cells = {line.split()[0]: line[start : start + 9].strip() for line in rows}
+    assert cells.keys() == find_options("method").keys() >= {"mine", "my_vadam", *costs}
+    assert cells == {name: cost_cell(costs.get(name)) for name in cells}
+    assert "(n): " in lines[-1] and lines[-1].count("yacht") == 1
+    assert cost_of("vadam", Option(tmp_path / "vadam.yaml", "yours")) is None
+    for name in ("mine", "hmc"):
+        assert describe_cost(None) in command("list", name)[1]
+    assert describe_cost(costs["vadam"]) in command("list", "vadam")[1]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_lines_are_folded_on_a_terminal_only(
+    command: Command, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    _, whole, _ = command("list", "method")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    _, folded, _ = command("list", "method")
+    assert max(map(len, folded.splitlines())) <= columns < max(map(len, whole.splitlines()))
+    assert folded.split() == whole.split()
 
 
 def test_an_unknown_word_is_refused(command: Command) -> None:

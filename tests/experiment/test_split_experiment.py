@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from support.user_errors import raises_user_error
 from bnnbench.config.assemble import build
 from bnnbench.cpp.library import library
 from bnnbench.data.splits import select_splits
-from bnnbench.experiment import split_experiment
+from bnnbench.experiment import split_cost, split_experiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_cost import MAX_REPLICAS, max_stacked_replicas
 from bnnbench.experiment.split_experiment import SplitExperiment
@@ -213,33 +214,56 @@ def test_a_fixed_value_is_a_number_or_null() -> None:
             build(compose(*toy, f"{key}={value}"))
 
 
-MEASURED: dict[str, tuple[list[tuple[float, list[float], dict[str, Any]]], float | None]] = {
-    "one": ([(50.0, [], {})], 50.0),
-    "of two the lower": ([(90.0, [], {}), (50.0, [], {})], 50.0),
-    "of three the median": ([(90.0, [], {}), (40.0, [], {}), (50.0, [], {})], 50.0),
-    "a first evaluation that compiles": ([(50.0, [12.0, 2.0, 4.0, 3.0], {})], 41.0),
-    "later evaluations that are slower": ([(50.0, [2.0, 3.0, 4.0], {})], 50.0),
-    "one evaluation": ([(50.0, [12.0], {})], 50.0),
-    "own code before an edit": ([(50.0, [], {"own": "other"})], None),
-    "another version": ([(50.0, [], {"digest": "other"}), (20.0, [], {})], 20.0),
-    "another commit": ([(50.0, [], {"commit": "other"})], 50.0),
+Finished = tuple[dict[str, float], list[float], dict[str, Any]]
+
+MEASURED: dict[str, tuple[list[Finished], float | None]] = {
+    "one": ([({"cpu": 50}, [], {})], 50.0),
+    "of two the lower": ([({"cpu": 90}, [], {}), ({"cpu": 50}, [], {})], 50.0),
+    "of three the median": (
+        [({"cpu": 90}, [], {}), ({"cpu": 40}, [], {}), ({"cpu": 50}, [], {})], 50.0
+    ),
+    "waiting for other programs": ([({"cpu": 50, "total": 400}, [], {})], 50.0),
+    "out-of-fold predictions": ([({"cpu": 50, "total": 10}, [], {})], 50.0),
+    "a slower machine": ([({"cpu": 50, "reference": 0.08}, [], {})], 12.5),
+    "a faster machine": ([({"cpu": 50, "reference": 0.01}, [], {})], 100.0),
+    "several machines": (
+        [
+            ({"cpu": 80, "reference": 0.04}, [], {}),
+            ({"cpu": 50}, [], {}),
+            ({"cpu": 10, "reference": 0.01}, [], {}),
+        ],
+        40.0,
+    ),
+    "a clock that is too coarse": ([({"cpu": 50, "reference": 0}, [], {})], 50.0),
+    "a resumed search": ([({"cpu": math.nan, "total": 50}, [], {})], None),
+    "a first evaluation that compiles": ([({"cpu": 50}, [12.0, 2.0, 4.0, 3.0], {})], 41.0),
+    "later evaluations that are slower": ([({"cpu": 50}, [2.0, 3.0, 4.0], {})], 50.0),
+    "one evaluation": ([({"cpu": 50}, [12.0], {})], 50.0),
+    "own code before an edit": ([({"cpu": 50}, [], {"own": "other"})], None),
+    "another version": ([({"cpu": 50}, [], {"digest": "other"}), ({"cpu": 20}, [], {})], 20.0),
+    "another commit": ([({"cpu": 50}, [], {"commit": "other"})], 50.0),
     "native code that was or was not there": (
-        [(50.0, [], {"native": library().code is None}), (20.0, [], {})], 20.0
+        [({"cpu": 50}, [], {"native": library().code is None}), ({"cpu": 20}, [], {})], 20.0
     ),
 }  # fmt: skip
-"""Total seconds of finished splits, seconds of their evaluations, changes of their code version;
-and the estimate for a split, None if it is not measured."""
+"""Times of finished splits (total and reference by default 50 s and 0.02 s), seconds of their
+evaluations, changes of their code version; and the estimate for a split where the reference is
+0.02 s, None if it is not measured."""
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_estimates_use_the_seconds_of_splits_of_this_code(tmp_path: Path, name: str) -> None:
+def test_estimates_use_the_seconds_of_splits_of_this_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(split_cost, "_reference_seconds_here", lambda: 0.02)
     splits, each = MEASURED[name]
     run = build(compose(*TINY, "splits=4", f"outputs_dir={tmp_path}"))
     assert run.cost() == run.experiment.cost(run.workers)
     (code,) = run.record.code_versions
-    for unit, (total, evaluations, changes) in zip(run.experiment.units(), splits, strict=False):
+    for unit, (own, evaluations, changes) in zip(run.experiment.units(), splits, strict=False):
+        times = {"total": 50.0, "reference": 0.02, **own}
         tables = {
-            "splits": [{"total_seconds": total}],
+            "splits": [{f"{key}_seconds": seconds for key, seconds in times.items()}],
             "search": [{"seconds": seconds} for seconds in evaluations],
         }
         run.store.save(unit, tables, {})

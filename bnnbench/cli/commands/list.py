@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from bnnbench.cli.describe_option import base_options, describe_option, tuned_on_test
+from bnnbench.cli.describe_option import base_options, cost_of, describe_option, tuned_on_test
 from bnnbench.config.configs import GROUPS, Option, find_options
 from bnnbench.discovery import suites
 from bnnbench.near_names import closest_match
 from bnnbench.notes import shorten
+from bnnbench.results.relative_costs import BASE, cost_cell, cost_footnotes
 from bnnbench.types import UserError
 
 SUITES, METRICS = "suite", "metric"
@@ -22,7 +25,8 @@ DESCRIPTION = """\
 List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
 
   bnnbench list                    the names of all options, by group, and of all suites
-  bnnbench list methods datasets   the options of some groups, with a line about each
+  bnnbench list methods datasets   the options of some groups, with a line about each; methods with
+                                   their CPU time relative to map, from stored runs
   bnnbench list vadam              one option: its class, and its settings with their comments
   bnnbench list prior laplace      an option whose name occurs in several groups
   bnnbench list suite NAME         the experiments of a suite, with their settings
@@ -46,11 +50,10 @@ bnnbench list OPTION        show one option with its settings, such as `bnnbench
 bnnbench list suite NAME    show the experiments of a suite with their settings"""
 
 FOOTNOTES = {
-    "method": "* results may differ between processor types; † tuned with test rows, not ranked",
     SUITES: "times: two idle cores; for this machine, see `bnnbench reproduce NAME --dry-run`",
     METRICS: "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report",
 }
-"""Printed below the options of a group."""
+"""Printed below the options of a group; those of methods are in `footnotes`."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -166,13 +169,58 @@ def _generic_experiments() -> list[str]:
 
 
 def _group(group: str) -> str:
-    lines = [group, *_table(summaries(group))]
-    return "\n".join([*lines, *([FOOTNOTES[group]] if group in FOOTNOTES else [])])
+    table = _table(group, summaries(group), costs(group))
+    return "\n".join([*table, *map(_fold, footnotes(group))])
 
 
-def _table(rows: dict[str, str]) -> list[str]:
-    width = max(map(len, rows), default=0)
-    return [f"  {name:{width}}  {summary}" for name, summary in rows.items()]
+def footnotes(group: str) -> list[str]:
+    """Return what is printed below the options of a group."""
+    if group == "method":
+        marks = "* results may differ between processor types; † tuned with test rows, not ranked"
+        return [marks, *cost_footnotes()]
+    return [FOOTNOTES[group]] if group in FOOTNOTES else []
+
+
+def costs(group: str) -> dict[str, str]:
+    """Return the column of CPU times relative to `map`.
+
+    Returns:
+        Its title, with the empty string as key, and its cells by method; empty for other groups.
+    """
+    if group != "method":
+        return {}
+    cells = {name: cost_cell(cost_of(name, one)) for name, one in find_options(group).items()}
+    return {"": f"CPU / {BASE}", **cells}
+
+
+def _table(title: str, rows: Mapping[str, str], column: Mapping[str, str]) -> list[str]:
+    """Return a title, then a line per option with its name, its cell of a column and its summary.
+
+    Args:
+        title: of the options.
+        rows: summaries by option.
+        column: title, with the empty string as key, and cells; empty for none.
+    """
+    width, middle = max(map(len, rows), default=0), max(map(len, column.values()), default=-2)
+    lines = [f"{title:{width + 2}}  {column.get('', '')}".rstrip()]
+    for name, summary in rows.items():
+        cell = f"  {column[name]:>{middle}}" if column else ""
+        lines.append(_fold(f"  {name:{width}}{cell}  {summary}", width + middle + 6))
+    return lines
+
+
+def _fold(line: str, indent: int = 2) -> str:
+    """Fold a line at the words on a terminal; elsewhere, programs read it whole."""
+    if not sys.stdout.isatty():
+        return line
+    columns = shutil.get_terminal_size().columns
+    return textwrap.fill(
+        line,
+        columns,
+        subsequent_indent=" " * min(indent, 2 * columns // 3),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _option(group: str, name: str) -> str:
@@ -188,10 +236,10 @@ def _suite(name: str) -> str:
     (suite,) = (suite for suite in suites() if suite.name == name)
     found = find_options("experiment")
     experiments = [one for one in dict.fromkeys(s.experiment for s in suite.sweeps) if one in found]
-    table = _table({experiment: found[experiment].summary for experiment in experiments})
+    table = _table("experiments", {one: found[one].summary for one in experiments}, {})
     head = f"suite {name}: {suite.description}\nbnnbench reproduce {name}"
     settings = (describe_option("experiment", one, found[one]) for one in experiments)
-    return "\n\n".join([head, "\n".join(["experiments", *table]), *settings]) + "\n"
+    return "\n\n".join([head, "\n".join(table), *settings]) + "\n"
 
 
 def summaries(group: str) -> dict[str, str]:
