@@ -27,6 +27,7 @@ from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet
 
 FOLDS, ROWS, FEATURES = 5, 364, 13  # boston: 455 training rows, four fifths of them per fold
+WIDTH = 50  # hidden units
 SAMPLES, BATCH, EPOCHS = 10, 32, 40
 NOISE, PRIOR, RATE, BETAS = 10.0, 1.0, 0.01, (0.9, 0.99)
 SPLITS, SPLIT_ROWS = 20, 455
@@ -237,17 +238,17 @@ def kernel_rows(repeats: int) -> Iterator[Row]:
     """
     if library().code is None:
         return
-    width, speed = 50, product_speed(repeats)
+    speed = product_speed(repeats)
     for features in (13, 8):
         data = synthetic_data(features=features)
         for batch, folds in itertools.product((32, 128), (FOLDS, 1)):
             fit = stacked_fit(replicate(data, folds), epochs=EPOCHS // 4, batch=batch)
             rows = ROWS * folds * SAMPLES * (EPOCHS // 4)
-            operations = rows * floating_point_operations(features, width)
+            operations = rows * floating_point_operations(features, WIDTH)
             found = operations / step_seconds(fit, repeats)
             stack = "five folds" if folds == FOLDS else "one network"
             yield {
-                "measurement": f"native steps, {features}-{width}-1, {stack}, batch {batch}",
+                "measurement": f"native steps, {features}-{WIDTH}-1, {stack}, batch {batch}",
                 "value": found / 1e9,
                 "unit": "GFLOP/s",
                 "ratio": found / speed,
