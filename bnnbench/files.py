@@ -234,10 +234,16 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+def write_atomically(path: Path, write: Callable[[BinaryIO], Any], *, flush: bool = True) -> None:
     """Call `write(file)` on a temporary file in the same folder, then move it into place.
 
     A link is followed, and its target is replaced. A device or a pipe is written directly.
+
+    Args:
+        path: of the file.
+        write: writes its content.
+        flush: whether to wait until the content is on the disk. Otherwise the file may be empty
+            after a power failure, but not after the end of the process.
 
     Raises:
         IsADirectoryError: if there is a folder of this name that is not empty.
@@ -254,8 +260,9 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException as error:
@@ -298,14 +305,14 @@ def cache_folders(name: str) -> Iterator[Path]:
                 yield folder
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, flush: bool = True) -> None:
     """Write UTF-8 text atomically; a name of a file that is not UTF-8 text gets question marks."""
-    write_bytes(path, text.encode(errors="replace"))
+    write_bytes(path, text.encode(errors="replace"), flush=flush)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, flush: bool = True) -> None:
     """Write bytes atomically."""
-    write_atomically(path, lambda file: file.write(content))
+    write_atomically(path, lambda file: file.write(content), flush=flush)
 
 
 def remove(path: Path) -> None:

@@ -225,7 +225,7 @@ def _lines(run: Run, sweep: SweepProgress | None, console: Console, stop: thread
     pace, printed, steps = Pace.of(run), time.monotonic(), run.steps()[0]
     finished = False
     while not finished:
-        finished = stop.wait(INTERVAL)
+        finished = stop.wait(max(INTERVAL, LINE_INTERVAL / 12))
         done, left = run.steps()[0], pace.seconds_left_of(run)
         if finished or (done > steps and time.monotonic() - printed >= LINE_INTERVAL):
             printed, steps = time.monotonic(), done

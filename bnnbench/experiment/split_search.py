@@ -37,13 +37,17 @@ class TrialLog:
         """Write exactly these trials to the file."""
         self.path, self.trials = path, list(trials)
         self._text = "".join(_line(trial) for trial in self.trials)
-        write_text(path, self._text)
+        self._write()
 
     def add(self, trial: Trial) -> None:
         """Append a trial and write it to disk."""
         self.trials.append(trial)
         self._text += _line(trial)
-        write_text(self.path, self._text)
+        self._write()
+
+    def _write(self) -> None:
+        # Not flushed: that can take as long as an evaluation, and damaged lines are recognised.
+        write_text(self.path, self._text, flush=False)
 
     @staticmethod
     def read(path: Path) -> list[Trial]:
