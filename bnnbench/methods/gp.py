@@ -48,6 +48,10 @@ class GP(EstimatorMethod):
         """Return the duration of fitting the kernel and inverting the covariance of all rows."""
         return 3.0 * (min(rows, self.kernel_rows) / 500) ** 3 + (rows / 2000) ** 3
 
+    def kernel_subset(self, rows: int) -> np.ndarray:
+        """Return the numbers of the training rows that fit the kernel."""
+        return np.linspace(0, rows - 1, min(self.kernel_rows, rows)).astype(int)
+
     def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> dict[str, np.ndarray]:
         """Fit one process.
 
@@ -65,7 +69,7 @@ class GP(EstimatorMethod):
             * Matern(np.full(x.shape[1], 3.0), LENGTH_SCALE_BOUNDS, nu=2.5)
             + WhiteKernel(0.1, NOISE_VARIANCE_BOUNDS)
         )  # fmt: skip
-        subset = np.linspace(0, len(x) - 1, min(self.kernel_rows, len(x))).astype(int)
+        subset = self.kernel_subset(len(x))
         with warnings.catch_warnings():  # a length scale may reach its bound
             warnings.simplefilter("ignore", ConvergenceWarning)
             kernel = GaussianProcessRegressor(start).fit(x[subset], y[subset]).kernel_

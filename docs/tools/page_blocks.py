@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 from downstream import overview
+from gp_calibration import gp_calibration
 from machines import measured_on
 from paired_scores import paired_scores
 from peers import peers
@@ -493,6 +494,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
         toy_claims, seeds,
         toy_deviations, straight_line, run_path, reference_tracks, reference_cells,
         distorted_forecasts, best_methods, conformal_coverage, paired_scores, peers,
+        gp_calibration,
     )
 } | {
     **{
