@@ -9,6 +9,7 @@
 #include <iterator>
 #include <new>
 
+#include "energy.h"
 #include "network.h"
 #include "random.h"
 
@@ -409,6 +410,7 @@ struct Rule {
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
+  bool energy = false;    // whether the loss is the black-box alpha energy of order own[1]
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -424,6 +426,7 @@ const Rule RULES[] = {
     {6, false, true, false, scale_by_sites, renyi_vi, true},
     {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
+    {3, false, false, true, nullptr, mc_dropout, false, true},
 };
 
 }  // namespace
@@ -531,7 +534,10 @@ class Trainer {
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
         rows_(given.sets), pieces_(std::max<Size>(given.pieces, 1)),
-        numbers_(given.samples * given.layers), masks_(given.samples) {}
+        numbers_(given.samples * given.layers), masks_(given.samples) {
+    if (rule_.energy)
+      energy_.emplace(given.sizes, given.layers, given.batch, given.samples, given.softplus);
+  }
 
   // Trains the networks of a noise group on the minibatches. All of them use the same noise.
   void train(Size group) {
@@ -599,7 +605,7 @@ class Trainer {
       const float **numbers = &numbers_[s * all_.layers];
       for (Size l = 0; l < all_.layers; ++l)
         numbers[l] = pieces_[l] + s * rows * all_.sizes[l];
-      masks_[s] = {numbers, all_.dropouts[set]};
+      masks_[s] = {numbers, all_.dropouts[set], 1, rows};
     }
   }
 
@@ -622,7 +628,9 @@ class Trainer {
     const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
                          rule_.cross ? second_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
-    if (rule_.weighted)
+    if (rule_.energy)
+      differentiate_energy(step);
+    else if (rule_.weighted)
       step.loss = average_by_ratios(step, draws, means);
     else
       averager_.average(minibatch_, precision, draws, means);
@@ -637,6 +645,15 @@ class Trainer {
     weight_samples(ratios_, power, weights_);
     return averager_.weighted_average(weights_, power == 0 ? 0 : step.prior / step.rows, minibatch_,
                                       step.precision, draws, means);
+  }
+
+  // All samples are rows of one larger batch.
+  void differentiate_energy(const Step &step) {
+    Mask together = masks_[0];
+    together.samples = all_.samples;
+    std::copy_n(step.state[0], n_, spare_.begin());
+    energy_->gradient(spare_.data(), minibatch_, step.precision, constants_.own[1], together,
+                      step.mean);
   }
 
   // How many numbers of a tensor belong to one network.
@@ -668,6 +685,7 @@ class Trainer {
   std::vector<const float *> pieces_;   // of this noise
   std::vector<const float *> numbers_;  // of the masks, per sample and layer
   std::vector<Mask> masks_;             // per sample
+  std::optional<Energy> energy_;
 };
 
 }  // namespace

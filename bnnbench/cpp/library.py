@@ -244,6 +244,7 @@ SOURCES = tuple(
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
+        "energy.h",
         "lanes.h",
         "network.h",
         "portable.h",

@@ -82,11 +82,17 @@ struct Rows {
   }
 };
 
-// Dropout: a uniform number for each layer, row and input, without the column of ones. Inputs whose
-// number is below `dropout` are dropped. With null numbers nothing is dropped.
+// Dropout: a uniform number for each layer, sample, row and input, without the column of ones. Inputs
+// whose number is below `dropout` are dropped. With null numbers nothing is dropped. Every row is
+// passed through the network with `samples` masks, whose numbers are `stride` rows apart.
 struct Mask {
   const float *const *numbers;
   float dropout;
+  Size samples = 1, stride = 0;
+
+  const float *of_row(Size layer, Size sample, Size row, Size units) const {
+    return numbers[layer] + (sample * stride + row) * units;
+  }
 };
 
 // Activations processed at a time, 128 kB; larger minibatches are divided into blocks.
@@ -144,10 +150,12 @@ double loss_of(const float *outputs, Size n_outputs, bool softplus, float target
   return 0.5 * error * error * portable_exp(-2 * log_scale) + log_scale + half_log_2_pi;
 }
 
-// The shape of a network, and its working memory for up to `rows` rows. `softplus`: see loss_slopes.
+// The shape of a network, and its working memory for up to `rows` rows, one after another in blocks
+// of `least` or more. `softplus`: see loss_slopes.
 class Network {
  public:
-  Network(const Size *sizes, Size layers, Size rows, bool softplus, Size cached = CACHED)
+  Network(const Size *sizes, Size layers, Size rows, bool softplus, Size cached = CACHED,
+          Size least = TALL)
       : outputs_(sizes[layers]), softplus_(softplus) {
     Size row = 0;
     for (Size l = 0; l < layers; ++l) {
@@ -155,7 +163,7 @@ class Network {
       row += 2 * layers_[l].in;
       n_weights += layers_[l].weights();
     }
-    block_ = std::min(rows, std::max<Size>(TALL, cached / row));
+    block_ = std::min(rows, std::max(least, cached / row));
     for (const Layer &layer : layers_) {
       activations_.emplace_back(block_ * layer.in + SLACK, 1.0f);
       deltas_.emplace_back(block_ * layer.in + SLACK);
@@ -189,22 +197,10 @@ class Network {
       }
       return loss;
     }
-    set_heads(w);
-    set_transposes(w);
-    for (Size first = 0, count; first < rows.count; first += count) {
-      count = piece(rows.count - first, block_);
-      const float *inputs = rows.inputs.data() + first * layers_[0].in;
-      if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
-      const float *top = forward(w, inputs, mask, first, count);
-      for (Size b = 0; b < count; ++b) {
-        float outputs[MAX_OUTPUTS] = {}, slopes[MAX_OUTPUTS];
-        put_out(top, b, outputs);
-        loss += loss_slopes(outputs, outputs_, softplus_, rows.targets[first + b],
-                            rows.weights[first + b], precision, slopes);
-        for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
-      }
+    each_block(w, rows, mask, [&](const float *inputs, Size first, Size count) {
+      for (Size b = 0; b < count; ++b) loss += differentiate(inputs, b, rows, first + b, precision);
       backward(inputs, count, out, first > 0);
-    }
+    });
     return loss;
   }
 
@@ -230,7 +226,33 @@ class Network {
     return sum;
   }
 
- private:
+ protected:
+  // Calls `use(inputs, first, count)` after the forward pass of each block: `count` rows from `first`
+  // on, once per mask. `inputs` are those of the first layer after dropout.
+  template <typename Use>
+  void each_block(const float *w, const Rows &rows, const Mask &mask, Use use) {
+    set_heads(w);
+    set_transposes(w);
+    for (Size first = 0, count; first < rows.count; first += count) {
+      count = piece(rows.count - first, block_ / mask.samples);
+      const float *inputs = rows.inputs.data() + first * layers_[0].in;
+      if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
+      forward(w, inputs, mask, first, count);
+      use(inputs, first, count);
+    }
+  }
+
+  // The loss of the target of a row of the minibatch, whose outputs are in row b of the block, and
+  // its derivatives.
+  float differentiate(const float *inputs, Size b, const Rows &rows, Size row, float precision) {
+    float outputs[MAX_OUTPUTS] = {}, slopes[MAX_OUTPUTS];
+    put_out(top(inputs), b, outputs);
+    const float loss = loss_slopes(outputs, outputs_, softplus_, rows.targets[row],
+                                   rows.weights[row], precision, slopes);
+    for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
+    return loss;
+  }
+
   void set_heads(const float *w) {
     const Layer &last = layers_.back();
     transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data(), last.in);
@@ -249,6 +271,9 @@ class Network {
     for (Size b = 0; b < count; ++b) put_out(top, b, out + b * outputs_);
   }
 
+  // The last hidden layer.
+  const float *top(const float *inputs) const { return into(layers_.size() - 1, inputs); }
+
   // The outputs for row b of the last hidden layer.
   void put_out(const float *top, Size b, float *outputs) const {
     const Size width = layers_.back().in;
@@ -263,25 +288,28 @@ class Network {
 
   const float *forward(const float *w, const float *inputs, const Mask &mask, Size first,
                        Size rows) {
+    const Size all = mask.samples * rows;
     for (size_t l = 0; l + 1 < layers_.size(); ++l) {
       const auto [in, out] = layers_[l];
       float *next = activations_[l + 1].data();
-      product(rows, in, out, {into(l, inputs), in, 1}, {w, out}, next, out + 1);
-      rectify(next, rows * (out + 1));
+      product(all, in, out, {into(l, inputs), in, 1}, {w, out}, next, out + 1);
+      rectify(next, all * (out + 1));
       if (mask.numbers) drop(l + 1, next, mask, first, rows);
       w += layers_[l].weights();
     }
-    return into(layers_.size() - 1, inputs);
+    return top(inputs);
   }
 
-  // Writes the inputs of layer l after dropout to `activations_`.
+  // Writes the inputs of layer l after dropout to `activations_`. The first layer's are the same for
+  // all masks.
   const float *drop(size_t l, const float *from, const Mask &mask, Size first, Size rows) {
-    const Size units = layers_[l].in - 1;
+    const Size in = layers_[l].in, units = in - 1;
     float *to = activations_[l].data();
-    for (Size b = 0; b < rows; ++b)
-      keep_drawn(mask.numbers[l] + (first + b) * units, mask.dropout, from + b * (units + 1),
-                 to + b * (units + 1), units);
-    return to;
+    for (Size s = 0; s < mask.samples; ++s)
+      for (Size b = 0; b < rows; ++b, to += in)
+        keep_drawn(mask.of_row(l, s, first + b, units), mask.dropout,
+                   from + (l == 0 ? b : s * rows + b) * in, to, units);
+    return activations_[l].data();
   }
 
   void backward(const float *inputs, Size rows, float *gradient, bool add) {

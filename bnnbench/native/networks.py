@@ -160,7 +160,7 @@ def gradient_moments(
 
 
 RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
-         "sghmc", "swag")  # fmt: skip
+         "sghmc", "swag", "bb_alpha_dropout")  # fmt: skip
 """Names of the update rules in the order of `RULES` in kernel.cpp."""
 
 NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
@@ -230,7 +230,7 @@ class NativeTrainer:
             for name, width in _widths(update, mlp).items()
         ]
         noise = hyper["noise_precision"] if mlp.sizes[-1] == 1 else none
-        dropout = hyper["dropout"] if update.name == "mc_dropout" else none
+        dropout = hyper.get("dropout", none)
         weights = torch.tensor(kl_weights, dtype=single, device="cpu")
         self._keys = (WORD * streams.size)(*streams.keys)
         self._take_steps = code.take_steps

@@ -25,6 +25,7 @@ from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.losses.beta import Beta
 from bnnbench.losses.nll import NLL
+from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.ivon import IVON
@@ -74,6 +75,11 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "mc_dropout": (MCDropout, {}),
     "mc_dropout without bias prior": (MCDropout, {"weight_init": "glorot", "bias_prior": False}),
     "mc_dropout of two outputs": (MCDropout, {"likelihood": BOTH}),
+    "bb_alpha_dropout": (BBAlphaDropout, {}),
+    "bb_alpha_dropout of order 0": (BBAlphaDropout, {"alpha": 0.0, "bias_prior": False}),
+    "bb_alpha_dropout of order -1": (BBAlphaDropout, {"alpha": -1.0, "weight_init": "glorot"}),
+    "bb_alpha_dropout of two outputs": (BBAlphaDropout, {"likelihood": BOTH, "alpha": 1.0}),
+    "bb_alpha_dropout with a softplus": (BBAlphaDropout, {"likelihood": HeteroscedasticSoftplus()}),
     "ivon": (IVON, {}),
     "ivon of two outputs": (IVON, {"likelihood": BOTH}),
     "sgld": (SGLD, SHORT_CHAIN | {"thinning": 3, "burn_in": 0.2}),
