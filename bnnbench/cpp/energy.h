@@ -42,18 +42,20 @@ class Energy : Network {
   // Writes the gradient to `out` [n_weights], which like `w` is followed by SLACK numbers.
   void gradient(const float *w, const Rows &rows, float precision, float alpha, const Mask &mask,
                 float *out) {
-    each_block(w, rows, mask, [&](const float *inputs, Size first, Size count) {
-      for (Size s = 0; s < mask.samples; ++s)
-        for (Size b = 0; b < count; ++b) {
-          const float loss = differentiate(inputs, s * count + b, rows, first + b, precision);
-          weights_[s * stride_ + b] = -alpha * (loss / rows.weights[first + b]);
+    const Size samples = mask.samples;
+    each_block(w, rows, mask, [&](const Part &part) {
+      const Size count = part.count;
+      for (Size s = 0; s < samples; ++s)
+        for (Size b = 0, row = part.first; b < count; ++b, ++row) {
+          const float loss = differentiate(part, s * count + b, rows, row, precision);
+          weights_[s * stride_ + b] = -alpha * (loss / rows.weights[row]);
         }
-      normalise(mask.samples, count, stride_, weights_.data());
-      for (Size s = 0; s < mask.samples; ++s)
-        for (Size o = 0; o < outputs_; ++o)
+      normalise(samples, count, stride_, weights_.data());
+      for (Size o = 0; o < outputs_; ++o)
+        for (Size s = 0; s < samples; ++s)
           for (Size b = 0; b < count; ++b)
             slopes_[o * block_ + s * count + b] *= weights_[s * stride_ + b];
-      backward(inputs, mask.samples * count, out, first > 0);
+      backward(part, out);
     });
   }
 

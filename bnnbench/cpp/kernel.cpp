@@ -280,14 +280,15 @@ void swag(Step step, Constants c) {
   }
 }
 
-// The prior is on the weights that are not dropped; biases never are. own: 1 if biases have a prior
-// too, else 0.
+// The prior is on the weights times their factors, which have the mean square `moment`; biases have
+// none. own: 1 if biases have a prior too, else 0, and 1 for Gaussian factors, else 0.
 void mc_dropout(Step step, Constants c) {
-  const float decay = step.prior / step.rows, *loc = step.state[0];
+  const float decay = step.prior / step.rows, *loc = step.state[0], keep = 1 - step.dropout;
+  const float moment = c.own[1] != 0 ? 1 / keep : keep;
   float *gradient = step.mean;
   for (const Layer &layer : step.layers) {
     const Size matrix = layer.weights() - layer.out;
-    add_times(matrix, (1 - step.dropout) * decay, loc, gradient);
+    add_times(matrix, moment * decay, loc, gradient);
     add_times(layer.out, c.own[0] * decay, loc + matrix, gradient + matrix);
     loc += layer.weights();
     gradient += layer.weights();
@@ -410,7 +411,7 @@ struct Rule {
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
-  bool energy = false;    // whether the loss is the black-box alpha energy of order own[1]
+  bool energy = false;    // whether the loss is the black-box alpha energy of order own[2]
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -573,7 +574,7 @@ class Trainer {
     if (Size(noise_.size()) < room) noise_.resize(room);
     float *to = noise_.data();
     for (Size p = 0; p < all_.pieces; ++p) {
-      draw_numbers(all_.keys[group], place, !rule_.masks, drawn[p], to);
+      draw_numbers(all_.keys[group], place, !rule_.masks || is_gaussian(), drawn[p], to);
       pieces_[p] = to;
       to += room_for_draw(drawn[p]);
       place += room_for_draw(drawn[p]) / 4;
@@ -599,13 +600,16 @@ class Trainer {
     minibatch_.put_across();
   }
 
+  // Whether the factors of dropped units are Gaussian.
+  bool is_gaussian() const { return rule_.masks && constants_.own[1] != 0; }
+
   void prepare_masks(Size set, Size b) {
     const Size rows = std::min(all_.batch, all_.length - b * all_.batch);
     for (Size s = 0; s < all_.samples; ++s) {
       const float **numbers = &numbers_[s * all_.layers];
       for (Size l = 0; l < all_.layers; ++l)
         numbers[l] = pieces_[l] + s * rows * all_.sizes[l];
-      masks_[s] = {numbers, all_.dropouts[set], 1, rows};
+      masks_[s] = {numbers, all_.dropouts[set], is_gaussian(), 1, rows};
     }
   }
 
@@ -652,7 +656,7 @@ class Trainer {
     Mask together = masks_[0];
     together.samples = all_.samples;
     std::copy_n(step.state[0], n_, spare_.begin());
-    energy_->gradient(spare_.data(), minibatch_, step.precision, constants_.own[1], together,
+    energy_->gradient(spare_.data(), minibatch_, step.precision, constants_.own[2], together,
                       step.mean);
   }
 

@@ -48,10 +48,8 @@ class BBAlphaDropout(MCDropout):
     variants = ({"alpha": 1.0, "noise": "gaussian"},)
 
     def native_update(self) -> NativeUpdate | None:
-        if self.noise != "bernoulli":
-            return None
-        names = ("loc", "loc_first", "loc_second")
-        return NativeUpdate("bb_alpha_dropout", names, (float(self.bias_prior), self.alpha))
+        constants = float(self.bias_prior), float(self.noise == "gaussian"), self.alpha
+        return NativeUpdate("bb_alpha_dropout", ("loc", "loc_first", "loc_second"), constants)
 
     def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         losses = self.likelihood.value(outputs, batch.targets, hyper)

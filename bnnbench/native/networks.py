@@ -201,7 +201,7 @@ class NativeTrainer:
         streams: of the noise; each replica uses the numbers of its group.
         drawn: how many numbers each step of an epoch draws: as many lists as minibatches. A step
             draws one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
-            uniform numbers per layer for dropout masks, or nothing.
+            uniform or normal numbers per layer for dropout masks, or nothing.
 
     Raises:
         UserError: if a tensor has another type or shape.

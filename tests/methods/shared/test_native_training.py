@@ -75,9 +75,11 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "mc_dropout": (MCDropout, {}),
     "mc_dropout without bias prior": (MCDropout, {"weight_init": "glorot", "bias_prior": False}),
     "mc_dropout of two outputs": (MCDropout, {"likelihood": BOTH}),
+    "mc_dropout with gaussian noise": (MCDropout, {"noise": "gaussian"}),
     "bb_alpha_dropout": (BBAlphaDropout, {}),
     "bb_alpha_dropout of order 0": (BBAlphaDropout, {"alpha": 0.0, "bias_prior": False}),
     "bb_alpha_dropout of order -1": (BBAlphaDropout, {"alpha": -1.0, "weight_init": "glorot"}),
+    "bb_alpha_dropout with gaussian noise": (BBAlphaDropout, {"alpha": 1.0, "noise": "gaussian"}),
     "bb_alpha_dropout of two outputs": (BBAlphaDropout, {"likelihood": BOTH, "alpha": 1.0}),
     "bb_alpha_dropout with a softplus": (BBAlphaDropout, {"likelihood": HeteroscedasticSoftplus()}),
     "ivon": (IVON, {}),
@@ -284,7 +286,6 @@ OTHERS: dict[str, StochasticMethod] = {
     "another loss": Vadam(label="vadam", likelihood=Gaussian(loss=Beta(beta=1.5))),
     "squared gradients": PracticalVI(label="practical_vi"),
     "adversarial": DeepEnsemble(label="deep_ensemble", adversarial=True),
-    "gaussian": MCDropout(label="mc_dropout", noise="gaussian"),
     "dropconnect": MCDropout(label="mc_dropout", noise="dropconnect"),
 }
 
