@@ -12,6 +12,7 @@
 #include "energy.h"
 #include "network.h"
 #include "random.h"
+#include "squares.h"
 
 namespace {
 
@@ -127,6 +128,19 @@ class Averager {
       add_products_times(n, weights[s], one_.data(), noise, out.cross);
     }
     return loss;
+  }
+
+  // Means of the gradient, and of the squared gradients of the rows.
+  void average_row_squares(RowSquares &network, const Rows &rows, float precision,
+                           const Draws &draws, const Means &out) {
+    const Size n = drawn_.size() - SLACK;
+    for (float *sum : {out.mean, out.square}) std::fill_n(sum, n, 0.0f);
+    for (Size s = 0; s < draws.samples; ++s) {
+      draw(n, draws.loc, draws.scale, draws.noise + s * draws.stride, drawn_.data());
+      network.gradient(drawn_.data(), rows, precision, one_.data(), out.square);
+      add_moments(n, one_.data(), nullptr, out.mean, nullptr, nullptr);
+    }
+    for (float *sum : {out.mean, out.square}) divide(n, float(draws.samples), sum);
   }
 
  private:
@@ -381,6 +395,29 @@ void renyi_vi(Step step, Constants c) {
   adam(one, c, &of_noise, state[6], state[7], state[8]);
 }
 
+// scale = sqrt(v) for the log variance log v, with v in `spare`. It is infinite for v that is too
+// large for `exponential`.
+void scale_by_log_variance(Step step) {
+  std::copy_n(step.state[1], step.n, step.spare);
+  for (Size i = 0; i < step.n; i += LANE) {
+    const Lane log = load(step.spare + i), bounded = exponential(log > 88 ? Lane{} + 88 : log);
+    store(step.spare + i, log > 88 ? Lane{} + HUGE_VALF : bounded);
+  }
+  for (Size i = 0; i < step.n; ++i) step.scale[i] = std::sqrt(step.spare[i]);
+}
+
+// `second` is the mean of the squared gradients of the rows. own: 1 if they are those of the
+// Gauss-Newton matrix, else 0.
+void practical_vi(Step step, Constants c) {
+  float *const *state = step.state;
+  const float decay = step.prior / step.rows, *variance = step.spare;
+  add_times(step.n, decay, state[0], step.mean);
+  for (Size i = 0; i < step.n; ++i)
+    step.second[i] = 0.5f * (variance[i] * (step.second[i] + decay) - 1 / step.rows);
+  adam(step, c, step.mean, state[0], state[2], state[3]);
+  adam(step, c, step.second, state[1], state[4], state[5]);
+}
+
 // own: step size, friction, and the number of steps that adapt the scales.
 void sghmc(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict momentum = step.state[1];
@@ -412,6 +449,7 @@ struct Rule {
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
   bool energy = false;    // whether the loss is the black-box alpha energy of order own[2]
+  bool of_rows = false;   // whether the second mean is that of the rows' squared gradients
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -428,6 +466,7 @@ const Rule RULES[] = {
     {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
     {3, false, false, true, nullptr, mc_dropout, false, true},
+    {6, true, false, false, scale_by_log_variance, practical_vi, false, false, true},
 };
 
 }  // namespace
@@ -538,6 +577,8 @@ class Trainer {
         numbers_(given.samples * given.layers), masks_(given.samples) {
     if (rule_.energy)
       energy_.emplace(given.sizes, given.layers, given.batch, given.samples, given.softplus);
+    if (rule_.of_rows)
+      row_squares_.emplace(given.sizes, given.layers, given.batch, given.softplus, given.own[0] != 0);
   }
 
   // Trains the networks of a noise group on the minibatches. All of them use the same noise.
@@ -571,7 +612,7 @@ class Trainer {
     const Size *drawn = all_.drawn + b * all_.pieces;
     Size room = 0;
     for (Size p = 0; p < all_.pieces; ++p) room += room_for_draw(drawn[p]);
-    if (Size(noise_.size()) < room) noise_.resize(room);
+    if (Size(noise_.size()) < room + SLACK) noise_.resize(room + SLACK);
     float *to = noise_.data();
     for (Size p = 0; p < all_.pieces; ++p) {
       draw_numbers(all_.keys[group], place, !rule_.masks || is_gaussian(), drawn[p], to);
@@ -634,6 +675,8 @@ class Trainer {
     if (rule_.scale) rule_.scale(step);
     if (rule_.energy)
       differentiate_energy(step);
+    else if (rule_.of_rows)
+      averager_.average_row_squares(*row_squares_, minibatch_, precision, draws, means);
     else if (rule_.weighted)
       step.loss = average_by_ratios(step, draws, means);
     else
@@ -690,6 +733,7 @@ class Trainer {
   std::vector<const float *> numbers_;  // of the masks, per sample and layer
   std::vector<Mask> masks_;             // per sample
   std::optional<Energy> energy_;
+  std::optional<RowSquares> row_squares_;
 };
 
 }  // namespace

@@ -251,6 +251,7 @@ SOURCES = tuple(
         "products.h",
         "random.h",
         "shallow.h",
+        "squares.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"

@@ -73,7 +73,7 @@ struct Rows {
 // uniform number below `dropout` drops the input; with `gaussian` noise, the numbers are normal and
 // inputs are multiplied by 1 + sqrt(dropout / (1 - dropout)) times their number. With null numbers
 // inputs do not change. Every row is passed through the network with `samples` masks, whose numbers
-// are `stride` rows apart.
+// are `stride` rows apart. The last numbers are followed by SLACK numbers.
 struct Mask {
   const float *const *numbers;
   float dropout;
@@ -81,19 +81,17 @@ struct Mask {
   Size samples = 1, stride = 0;
 
   // out = the n inputs of a layer and row under the mask of a sample. Zero times NaN is NaN. `out`
-  // may be `values`, so the last lane, which overlaps the one before, is read before any is written.
+  // may be `values`.
   void apply(Size layer, Size sample, Size row, Size n, const float *values, float *out) const {
     const float *drawn = numbers[layer] + (sample * stride + row) * n;
-    const float spread = std::sqrt(dropout / (1 - dropout));
-    const auto masked = [&](Size i, Lane numbers) {
-      const Lane kept = numbers >= dropout ? Lane{} + 1 : Lane{};
-      return (gaussian ? 1 + numbers * spread : kept) * load(values + i);
+    const float spread = gaussian ? std::sqrt(dropout / (1 - dropout)) : 0;
+    const auto masked = [&](Size i) {
+      const Lane number = load(drawn + i), kept = number >= dropout ? Lane{} + 1 : Lane{};
+      return (gaussian ? 1 + number * spread : kept) * load(values + i);
     };
-    if (n < LANE) return store_within(out, masked(0, load_within(drawn, n)), n);
-    const Size end = n - LANE;
-    const Lane last = masked(end, load(drawn + end));
-    for (Size i = 0; i < end; i += LANE) store(out + i, masked(i, load(drawn + i)));
-    store(out + end, last);
+    Size i = 0;
+    for (; i + LANE <= n; i += LANE) store(out + i, masked(i));
+    if (i < n) store_within(out + i, masked(i), n - i);
   }
 };
 

@@ -54,6 +54,7 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 KL = divergence("kl")
 BOTH = Heteroscedastic()
 LEARNED = {"noise_precision": "learned"}
+GAUSS_NEWTON = {"curvature": "gauss_newton"}
 SHORT_CHAIN = {"step_size": 0.2, "step_offset": 3}
 SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "vadam": (Vadam, {}),
@@ -68,6 +69,15 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "bbb with a wide initial posterior": (BBB, {"divergence": KL, "initial_precision": 1e-3}),
     "bbb without bias prior": (BBB, {"divergence": KL, "weight_init": "zero", "bias_prior": False}),
     "bbb of two outputs": (BBB, {"divergence": KL, "likelihood": BOTH, "initial_precision": 1e3}),
+    "practical_vi": (PracticalVI, {}),
+    "practical_vi by Gauss-Newton": (PracticalVI, GAUSS_NEWTON),
+    "practical_vi of two outputs": (PracticalVI, {"likelihood": BOTH, "initial_precision": 1e3}),
+    "practical_vi of two outputs by Gauss-Newton": (
+        PracticalVI, GAUSS_NEWTON | {"likelihood": BOTH, "initial_precision": 1e3}
+    ),
+    "practical_vi with a softplus by Gauss-Newton": (
+        PracticalVI, GAUSS_NEWTON | {"likelihood": HeteroscedasticSoftplus()}
+    ),
     "map": (MAP, {}),
     "deep_ensemble": (DeepEnsemble, {"members": 3}),
     "deep_ensemble of two outputs": (DeepEnsemble, {"likelihood": BOTH}),
@@ -284,7 +294,6 @@ OTHERS: dict[str, StochasticMethod] = {
     "estimated": BBB(label="bbb", divergence=monte_carlo(KL, "gaussian")),
     "another divergence": BBB(label="bbb", divergence=divergence("renyi"), likelihood=BOTH),
     "another loss": Vadam(label="vadam", likelihood=Gaussian(loss=Beta(beta=1.5))),
-    "squared gradients": PracticalVI(label="practical_vi"),
     "adversarial": DeepEnsemble(label="deep_ensemble", adversarial=True),
     "dropconnect": MCDropout(label="mc_dropout", noise="dropconnect"),
 }
