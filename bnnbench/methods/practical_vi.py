@@ -18,6 +18,7 @@ from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, S
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.nn import MLP, backward, forward, squared_backward
 from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.portable_math import tensor_exp
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -95,4 +96,4 @@ class PracticalVI(VariationalMethod):
         )
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], (0.5 * posterior.state["log_variance"]).exp()
+        return posterior.state["loc"], tensor_exp(0.5 * posterior.state["log_variance"])

@@ -46,7 +46,8 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
     )  # fmt: skip
 
 
-DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes")
+DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes", "curvature_roots",
+           "curvatures")  # fmt: skip
 
 COMPONENTS: Mapping[type, tuple[str, ...]] = {
     Gaussian: DENSITY, HeteroscedasticSoftplus: DENSITY, Heteroscedastic: DENSITY, NLL: DENSITY,

@@ -217,7 +217,13 @@ def test_stacks_of_any_shape(
     assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["vadam", "mc_dropout"])
+DROPOUT = ("mc_dropout", "mc_dropout with gaussian noise", "bb_alpha_dropout",
+           "bb_alpha_dropout with gaussian noise")  # fmt: skip
+ROW_SQUARES = ("practical_vi", "practical_vi by Gauss-Newton",
+               "practical_vi of two outputs by Gauss-Newton")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["vadam", *DROPOUT, *ROW_SQUARES])
 def test_large_minibatches_are_split_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
@@ -225,7 +231,25 @@ def test_large_minibatches_are_split_into_blocks(name: str) -> None:
         assert_alike(found, expected, 1e-3)
 
 
-@pytest.mark.parametrize("name", ["mc_dropout", "mc_dropout without bias prior"])
+def test_more_samples_than_rows_of_a_usual_block() -> None:
+    """All samples of a row are in one block."""
+    stack = Stack((9, 8), widths=(600,), samples=40, epochs=1, rate=1e-3)
+    method = METHODS["bb_alpha_dropout"]
+    assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()))
+
+
+@pytest.mark.parametrize("alpha", [-50.0, 50.0])
+def test_large_losses_do_not_overflow(alpha: float) -> None:
+    """Their exponentials would."""
+    method, ones = BBAlphaDropout(label="m", alpha=alpha), torch.ones(3, 1)
+    precise = {"noise_precision": 1e4 * ones, "prior_precision": ones, "dropout": 0.3 * ones}
+    tasks = [replace(Stack().task(), hyper=precise) for _ in range(2)]
+    found = fitted(method, tasks[0])
+    assert not found.diverged.any()
+    assert_alike(found, by_torch(method, tasks[1]), 1e-2)
+
+
+@pytest.mark.parametrize("name", [*DROPOUT, "mc_dropout without bias prior"])
 def test_strong_priors_on_weights_and_biases(name: str) -> None:
     """The prior dominates the data; dropout halves its effect on weights, but not on biases."""
     method, ones = METHODS[name], torch.ones(3, 1)
@@ -234,7 +258,7 @@ def test_strong_priors_on_weights_and_biases(name: str) -> None:
     assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout"])
+@pytest.mark.parametrize("name", ["vadam", "bbb", *DROPOUT, "practical_vi"])
 def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
     """Native code returns at each saved step."""
     whole = fitted(METHODS[name], Stack().task())
@@ -243,7 +267,9 @@ def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
         assert torch.equal(value, state[entry])
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout", "psgld", "swag of members"])
+@pytest.mark.parametrize(
+    "name", ["vadam", "bbb", *DROPOUT, *ROW_SQUARES, "psgld", "swag of members"]
+)
 def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
     stack = Stack()
     together = fitted(METHODS[name], stack.task())
@@ -394,6 +420,18 @@ class OwnNLL(NLL):
         return 2 * super().mean_slope(error, precision, weights)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnRoots(Gaussian):
+    """Another curvature."""
+
+    def curvature_roots(self, *given: Any) -> Any:
+        return tuple(2 * one for one in super().curvature_roots(*given))
+
+
+def doubled_slopes(self: Any, outputs: Any, hyper: Any, batch: Any) -> Any:
+    return 2 * super(type(self), self).output_gradients(outputs, hyper, batch)
+
+
 class OwnKL(type(KL)):  # type: ignore[misc]
     """The same divergence."""
 
@@ -427,6 +465,12 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "steps of a mixin": (subclass(type("Mixin", (), {"update": unchanged}), MAP), {}, False),
     "hyper-parameters in effect": (subclass(MCDropout, effective_hyper=double_rate), {}, False),
     "weights of the prior": (subclass(BBB, kl_weight=lambda *_: 0.5), {"divergence": KL}, False),
+    "another energy": (subclass(BBAlphaDropout, output_gradients=doubled_slopes), {}, False),
+    "another order": (subclass(BBAlphaDropout, alpha=0.1), {}, True),
+    "other factors of units": (subclass(MCDropout, _factor=lambda self, u, rate: u), {}, False),
+    "another initial variance": (subclass(PracticalVI, initial_precision=3.0), {}, True),
+    "other steps of practical VI": (subclass(PracticalVI, update=unchanged), {}, False),
+    "another curvature": (PracticalVI, GAUSS_NEWTON | {"likelihood": OwnRoots()}, False),
     "another penalty": (subclass(MCDropout, _second_moment=lambda self, rate: rate), {}, False),
     "predictions of the likelihood": (Vadam, {"likelihood": OwnGaussian()}, True),
     "another density": (Vadam, {"likelihood": OwnGaussian(loss=OwnNLL())}, False),
