@@ -73,10 +73,12 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "practical_vi by Gauss-Newton": (PracticalVI, GAUSS_NEWTON),
     "practical_vi of two outputs": (PracticalVI, {"likelihood": BOTH, "initial_precision": 1e3}),
     "practical_vi of two outputs by Gauss-Newton": (
-        PracticalVI, GAUSS_NEWTON | {"likelihood": BOTH, "initial_precision": 1e3}
+        PracticalVI,
+        GAUSS_NEWTON | {"likelihood": BOTH, "initial_precision": 1e3},
     ),
     "practical_vi with a softplus by Gauss-Newton": (
-        PracticalVI, GAUSS_NEWTON | {"likelihood": HeteroscedasticSoftplus()}
+        PracticalVI,
+        GAUSS_NEWTON | {"likelihood": HeteroscedasticSoftplus()},
     ),
     "map": (MAP, {}),
     "deep_ensemble": (DeepEnsemble, {"members": 3}),
@@ -304,6 +306,16 @@ def test_a_diverged_replica_returns_to_its_last_finite_epoch() -> None:
     assert before[lost].norm() > 1e17
     assert torch.equal(before[lost], at[lost]) and torch.equal(at[lost], after[lost])
     assert not torch.equal(at[kept], after[kept])
+
+
+@pytest.mark.parametrize("name", [*ROW_SQUARES[:2], "bb_alpha_dropout"])
+def test_replicas_diverge_as_in_torch(name: str) -> None:
+    """Some of these linear models overflow; the others are not affected."""
+    stack = Stack(widths=(), epochs=2, rate=1e18)
+    found, expected = fitted(METHODS[name], stack.task()), by_torch(METHODS[name], stack.task())
+    assert found.diverged.any() and not found.diverged.all()
+    assert found.diverged.tolist() == expected.diverged.tolist()
+    assert all(value.isfinite().all() for value in found.state.values())
 
 
 def test_recording_the_objective_changes_nothing() -> None:
