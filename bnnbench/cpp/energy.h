@@ -60,7 +60,7 @@ class Energy : Network {
   }
 
  private:
-  Size stride_;    // between the weights of samples
+  Size stride_;     // between the weights of samples
   Floats weights_;  // of samples and rows
 };
 

@@ -131,13 +131,13 @@ class Averager {
   }
 
   // Means of the gradient, and of the squared gradients of the rows.
-  void average_row_squares(RowSquares &network, const Rows &rows, float precision,
+  void average_row_squares(RowSquares &squares, const Rows &rows, float precision,
                            const Draws &draws, const Means &out) {
-    const Size n = drawn_.size() - SLACK;
+    const Size n = network.n_weights;
     for (float *sum : {out.mean, out.square}) std::fill_n(sum, n, 0.0f);
     for (Size s = 0; s < draws.samples; ++s) {
       draw(n, draws.loc, draws.scale, draws.noise + s * draws.stride, drawn_.data());
-      network.gradient(drawn_.data(), rows, precision, one_.data(), out.square);
+      squares.gradient(drawn_.data(), rows, precision, one_.data(), out.square);
       add_moments(n, one_.data(), nullptr, out.mean, nullptr, nullptr);
     }
     for (float *sum : {out.mean, out.square}) divide(n, float(draws.samples), sum);
@@ -694,7 +694,7 @@ class Trainer {
                                       step.precision, draws, means);
   }
 
-  // All samples are rows of one larger batch.
+  // All samples are rows of one larger batch: the first mask, with the numbers of the others.
   void differentiate_energy(const Step &step) {
     Mask together = masks_[0];
     together.samples = all_.samples;
@@ -732,8 +732,8 @@ class Trainer {
   std::vector<const float *> pieces_;   // of this noise
   std::vector<const float *> numbers_;  // of the masks, per sample and layer
   std::vector<Mask> masks_;             // per sample
-  std::optional<Energy> energy_;
-  std::optional<RowSquares> row_squares_;
+  std::optional<Energy> energy_;        // if the rule has this loss
+  std::optional<RowSquares> row_squares_;  // if the rule needs them
 };
 
 }  // namespace

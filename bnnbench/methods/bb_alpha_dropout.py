@@ -47,7 +47,7 @@ class BBAlphaDropout(MCDropout):
     noise: Annotated[str, OneOf("bernoulli", "gaussian")] = "bernoulli"
     variants = ({"alpha": 1.0, "noise": "gaussian"},)
 
-    def native_update(self) -> NativeUpdate | None:
+    def native_update(self) -> NativeUpdate:
         constants = float(self.bias_prior), float(self.noise == "gaussian"), self.alpha
         return NativeUpdate("bb_alpha_dropout", ("loc", "loc_first", "loc_second"), constants)
 
