@@ -8,8 +8,10 @@
 
 #include <new>
 
+#include "energy.h"
 #include "network.h"
 #include "random.h"
+#include "squares.h"
 
 namespace {
 
@@ -125,6 +127,19 @@ class Averager {
       add_products_times(n, weights[s], one_.data(), noise, out.cross);
     }
     return loss;
+  }
+
+  // Means of the gradient, and of the squared gradients of the rows.
+  void average_row_squares(RowSquares &squares, const Rows &rows, float precision,
+                           const Draws &draws, const Means &out) {
+    const Size n = network.n_weights;
+    for (float *sum : {out.mean, out.square}) std::fill_n(sum, n, 0.0f);
+    for (Size s = 0; s < draws.samples; ++s) {
+      draw(n, draws.loc, draws.scale, draws.noise + s * draws.stride, drawn_.data());
+      squares.gradient(drawn_.data(), rows, precision, one_.data(), out.square);
+      add_moments(n, one_.data(), nullptr, out.mean, nullptr, nullptr);
+    }
+    for (float *sum : {out.mean, out.square}) divide(n, float(draws.samples), sum);
   }
 
  private:
@@ -278,14 +293,15 @@ void swag(Step step, Constants c) {
   }
 }
 
-// The prior is on the weights that are not dropped; biases never are. own: 1 if biases have a prior
-// too, else 0.
+// The prior is on the weights times their factors, which have the mean square `moment`; biases have
+// none. own: 1 if biases have a prior too, else 0, and 1 for Gaussian factors, else 0.
 void mc_dropout(Step step, Constants c) {
-  const float decay = step.prior / step.rows, *loc = step.state[0];
+  const float decay = step.prior / step.rows, *loc = step.state[0], keep = 1 - step.dropout;
+  const float moment = c.own[1] != 0 ? 1 / keep : keep;
   float *gradient = step.mean;
   for (const Layer &layer : step.layers) {
     const Size matrix = layer.weights() - layer.out;
-    add_times(matrix, (1 - step.dropout) * decay, loc, gradient);
+    add_times(matrix, moment * decay, loc, gradient);
     add_times(layer.out, c.own[0] * decay, loc + matrix, gradient + matrix);
     loc += layer.weights();
     gradient += layer.weights();
@@ -378,6 +394,29 @@ void renyi_vi(Step step, Constants c) {
   adam(one, c, &of_noise, state[6], state[7], state[8]);
 }
 
+// scale = sqrt(v) for the log variance log v, with v in `spare`. It is infinite for v that is too
+// large for `exponential`.
+void scale_by_log_variance(Step step) {
+  std::copy_n(step.state[1], step.n, step.spare);
+  for (Size i = 0; i < step.n; i += LANE) {
+    const Lane log = load(step.spare + i), bounded = exponential(log > 88 ? Lane{} + 88 : log);
+    store(step.spare + i, log > 88 ? Lane{} + HUGE_VALF : bounded);
+  }
+  for (Size i = 0; i < step.n; ++i) step.scale[i] = std::sqrt(step.spare[i]);
+}
+
+// `second` is the mean of the squared gradients of the rows. own: 1 if they are those of the
+// Gauss-Newton matrix, else 0.
+void practical_vi(Step step, Constants c) {
+  float *const *state = step.state;
+  const float decay = step.prior / step.rows, *variance = step.spare;
+  add_times(step.n, decay, state[0], step.mean);
+  for (Size i = 0; i < step.n; ++i)
+    step.second[i] = 0.5f * (variance[i] * (step.second[i] + decay) - 1 / step.rows);
+  adam(step, c, step.mean, state[0], state[2], state[3]);
+  adam(step, c, step.second, state[1], state[4], state[5]);
+}
+
 // own: step size, friction, and the number of steps that adapt the scales.
 void sghmc(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict momentum = step.state[1];
@@ -408,6 +447,8 @@ struct Rule {
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
+  bool energy = false;    // whether the loss is the black-box alpha energy of order own[2]
+  bool of_rows = false;   // whether the second mean is that of the rows' squared gradients
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -423,6 +464,8 @@ const Rule RULES[] = {
     {6, false, true, false, scale_by_sites, renyi_vi, true},
     {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
+    {3, false, false, true, nullptr, mc_dropout, false, true},
+    {6, true, false, false, scale_by_log_variance, practical_vi, false, false, true},
 };
 
 }  // namespace
@@ -533,7 +576,12 @@ class Trainer {
         centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
         order_(given.length), rows_(given.sets), before_(given.sets),
         pieces_(std::max<Size>(given.pieces, 1)), numbers_(given.samples * given.layers),
-        masks_(given.samples) {}
+        masks_(given.samples) {
+    if (rule_.energy)
+      energy_.emplace(given.sizes, given.layers, given.batch, given.samples, given.softplus);
+    if (rule_.of_rows)
+      row_squares_.emplace(given.sizes, given.layers, given.batch, given.softplus, given.own[0] != 0);
+  }
 
   // Trains the networks of a noise group, all of which use the same random numbers.
   void train(Size group) {
@@ -623,10 +671,10 @@ class Trainer {
     const Size *drawn = all_.drawn + b * all_.pieces;
     Size room = 0;
     for (Size p = 0; p < all_.pieces; ++p) room += room_for_draw(drawn[p]);
-    if (Size(noise_.size()) < room) noise_.resize(room);
+    if (Size(noise_.size()) < room + SLACK) noise_.resize(room + SLACK);
     float *to = noise_.data();
     for (Size p = 0; p < all_.pieces; ++p) {
-      draw_numbers(all_.keys[group], place, !rule_.masks, drawn[p], to);
+      draw_numbers(all_.keys[group], place, !rule_.masks || is_gaussian(), drawn[p], to);
       pieces_[p] = to;
       to += room_for_draw(drawn[p]);
       place += room_for_draw(drawn[p]) / 4;
@@ -651,13 +699,16 @@ class Trainer {
     minibatch_.put_across();
   }
 
+  // Whether the factors of dropped units are Gaussian.
+  bool is_gaussian() const { return rule_.masks && constants_.own[1] != 0; }
+
   void prepare_masks(Size set, Size b) {
     const Size rows = std::min(all_.batch, all_.length - b * all_.batch);
     for (Size s = 0; s < all_.samples; ++s) {
       const float **numbers = &numbers_[s * all_.layers];
       for (Size l = 0; l < all_.layers; ++l)
         numbers[l] = pieces_[l] + s * rows * all_.sizes[l];
-      masks_[s] = {numbers, all_.dropouts[set]};
+      masks_[s] = {numbers, all_.dropouts[set], is_gaussian(), 1, rows};
     }
   }
 
@@ -680,7 +731,11 @@ class Trainer {
     const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
                          rule_.cross ? second_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
-    if (rule_.weighted)
+    if (rule_.energy)
+      differentiate_energy(step);
+    else if (rule_.of_rows)
+      averager_.average_row_squares(*row_squares_, minibatch_, precision, draws, means);
+    else if (rule_.weighted)
       step.loss = average_by_ratios(step, draws, means);
     else
       averager_.average(minibatch_, precision, draws, means);
@@ -695,6 +750,15 @@ class Trainer {
     weight_samples(ratios_, power, weights_);
     return averager_.weighted_average(weights_, power == 0 ? 0 : step.prior / step.rows, minibatch_,
                                       step.precision, draws, means);
+  }
+
+  // All samples are rows of one larger batch: the first mask, with the numbers of the others.
+  void differentiate_energy(const Step &step) {
+    Mask together = masks_[0];
+    together.samples = all_.samples;
+    std::copy_n(step.state[0], n_, spare_.begin());
+    energy_->gradient(spare_.data(), minibatch_, step.precision, constants_.own[2], together,
+                      step.mean);
   }
 
   // How many numbers of a tensor belong to one network, and to all networks of a set.
@@ -728,6 +792,8 @@ class Trainer {
   std::vector<const float *> pieces_;   // of this noise
   std::vector<const float *> numbers_;  // of the masks, per sample and layer
   std::vector<Mask> masks_;             // per sample
+  std::optional<Energy> energy_;        // if the rule has this loss
+  std::optional<RowSquares> row_squares_;  // if the rule needs them
 };
 
 }  // namespace

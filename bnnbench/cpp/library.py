@@ -244,12 +244,14 @@ SOURCES = tuple(
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
+        "energy.h",
         "lanes.h",
         "network.h",
         "portable.h",
         "products.h",
         "random.h",
         "shallow.h",
+        "squares.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"

@@ -35,23 +35,10 @@ void rectify(float *values, Size n) {
   }
 }
 
+// An active unit may be negative after dropout.
 void zero_inactive(const float *activations, float *values, Size n) {
   for (Size i = 0; i < n; i += LANE)
-    store_within(values + i, load(activations + i) <= 0 ? Lane{} : load(values + i), n - i);
-}
-
-// out = values where `numbers` is at least `least`, else zero times values, which preserves NaN.
-// `out` may be `values`, so the last lane, which overlaps the one before, is read before any is
-// written.
-void keep_drawn(const float *numbers, float least, const float *values, float *out, Size n) {
-  const auto kept = [=](Size i, Lane drawn) {
-    return (drawn >= least ? Lane{} + 1 : Lane{}) * load(values + i);
-  };
-  if (n < LANE) return store_within(out, kept(0, load_within(numbers, n)), n);
-  const Size end = n - LANE;
-  const Lane last = kept(end, load(numbers + end));
-  for (Size i = 0; i < end; i += LANE) store(out + i, kept(i, load(numbers + i)));
-  store(out + end, last);
+    store_within(values + i, load(activations + i) == 0 ? Lane{} : load(values + i), n - i);
 }
 
 struct Layer {
@@ -82,11 +69,30 @@ struct Rows {
   }
 };
 
-// Dropout: a uniform number for each layer, row and input, without the column of ones. Inputs whose
-// number is below `dropout` are dropped. With null numbers nothing is dropped.
+// Dropout: a random number for each layer, sample, row and input, without the column of ones. A
+// uniform number below `dropout` drops the input; with `gaussian` noise, the numbers are normal and
+// inputs are multiplied by 1 + sqrt(dropout / (1 - dropout)) times their number. With null numbers
+// inputs do not change. Every row is passed through the network with `samples` masks, whose numbers
+// are `stride` rows apart. The last numbers are followed by SLACK numbers.
 struct Mask {
   const float *const *numbers;
   float dropout;
+  bool gaussian = false;
+  Size samples = 1, stride = 0;
+
+  // out = the n inputs of a layer and row under the mask of a sample. Zero times NaN is NaN. `out`
+  // may be `values`.
+  void apply(Size layer, Size sample, Size row, Size n, const float *values, float *out) const {
+    const float *drawn = numbers[layer] + (sample * stride + row) * n;
+    const float spread = gaussian ? std::sqrt(dropout / (1 - dropout)) : 0;
+    const auto masked = [&](Size i) {
+      const Lane number = load(drawn + i), kept = number >= dropout ? Lane{} + 1 : Lane{};
+      return (gaussian ? 1 + number * spread : kept) * load(values + i);
+    };
+    Size i = 0;
+    for (; i + LANE <= n; i += LANE) store(out + i, masked(i));
+    if (i < n) store_within(out + i, masked(i), n - i);
+  }
 };
 
 // Activations processed at a time, 128 kB; larger minibatches are divided into blocks.
@@ -144,10 +150,12 @@ double loss_of(const float *outputs, Size n_outputs, bool softplus, float target
   return 0.5 * error * error * portable_exp(-2 * log_scale) + log_scale + half_log_2_pi;
 }
 
-// The shape of a network, and its working memory for up to `rows` rows. `softplus`: see loss_slopes.
+// The shape of a network, and its working memory for up to `rows` rows, one after another in blocks
+// of `least` or more. `softplus`: see loss_slopes.
 class Network {
  public:
-  Network(const Size *sizes, Size layers, Size rows, bool softplus, Size cached = CACHED)
+  Network(const Size *sizes, Size layers, Size rows, bool softplus, Size cached = CACHED,
+          Size least = TALL)
       : outputs_(sizes[layers]), softplus_(softplus) {
     Size row = 0;
     for (Size l = 0; l < layers; ++l) {
@@ -155,7 +163,7 @@ class Network {
       row += 2 * layers_[l].in;
       n_weights += layers_[l].weights();
     }
-    block_ = std::min(rows, std::max<Size>(TALL, cached / row));
+    block_ = std::min(rows, std::max(least, cached / row));
     for (const Layer &layer : layers_) {
       activations_.emplace_back(block_ * layer.in + SLACK, 1.0f);
       deltas_.emplace_back(block_ * layer.in + SLACK);
@@ -189,22 +197,11 @@ class Network {
       }
       return loss;
     }
-    set_heads(w);
-    set_transposes(w);
-    for (Size first = 0, count; first < rows.count; first += count) {
-      count = piece(rows.count - first, block_);
-      const float *inputs = rows.inputs.data() + first * layers_[0].in;
-      if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
-      const float *top = forward(w, inputs, mask, first, count);
-      for (Size b = 0; b < count; ++b) {
-        float outputs[MAX_OUTPUTS] = {}, slopes[MAX_OUTPUTS];
-        put_out(top, b, outputs);
-        loss += loss_slopes(outputs, outputs_, softplus_, rows.targets[first + b],
-                            rows.weights[first + b], precision, slopes);
-        for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
-      }
-      backward(inputs, count, out, first > 0);
-    }
+    each_block(w, rows, mask, [&](const Part &part) {
+      for (Size b = 0; b < part.count; ++b)
+        loss += differentiate(part, b, rows, part.first + b, precision);
+      backward(part, out);
+    });
     return loss;
   }
 
@@ -230,7 +227,41 @@ class Network {
     return sum;
   }
 
- private:
+ protected:
+  // A block of a minibatch: `count` rows from `first` on, once per sample of the mask. `inputs` are
+  // those of the first layer after dropout.
+  struct Part {
+    const Mask &mask;
+    const float *inputs;
+    Size first, count;
+    Size rows() const { return mask.samples * count; }
+  };
+
+  // Calls `use(part)` after the forward pass of each block.
+  template <typename Use>
+  void each_block(const float *w, const Rows &rows, const Mask &mask, Use use) {
+    set_heads(w);
+    set_transposes(w);
+    for (Size first = 0, count; first < rows.count; first += count) {
+      count = piece(rows.count - first, block_ / mask.samples);
+      const float *inputs = rows.inputs.data() + first * layers_[0].in;
+      if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
+      forward(w, inputs, mask, first, count);
+      use(Part{mask, inputs, first, count});
+    }
+  }
+
+  // The loss of the target of a row of the minibatch, whose outputs are in row b of the block, and
+  // its derivatives.
+  float differentiate(const Part &part, Size b, const Rows &rows, Size row, float precision) {
+    float outputs[MAX_OUTPUTS] = {}, slopes[MAX_OUTPUTS];
+    put_out(top(part.inputs), b, outputs);
+    const float loss = loss_slopes(outputs, outputs_, softplus_, rows.targets[row],
+                                   rows.weights[row], precision, slopes);
+    for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
+    return loss;
+  }
+
   void set_heads(const float *w) {
     const Layer &last = layers_.back();
     transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data(), last.in);
@@ -249,6 +280,9 @@ class Network {
     for (Size b = 0; b < count; ++b) put_out(top, b, out + b * outputs_);
   }
 
+  // The last hidden layer.
+  const float *top(const float *inputs) const { return into(layers_.size() - 1, inputs); }
+
   // The outputs for row b of the last hidden layer.
   void put_out(const float *top, Size b, float *outputs) const {
     const Size width = layers_.back().in;
@@ -263,52 +297,76 @@ class Network {
 
   const float *forward(const float *w, const float *inputs, const Mask &mask, Size first,
                        Size rows) {
+    const Size all = mask.samples * rows;
     for (size_t l = 0; l + 1 < layers_.size(); ++l) {
       const auto [in, out] = layers_[l];
       float *next = activations_[l + 1].data();
-      product(rows, in, out, {into(l, inputs), in, 1}, {w, out}, next, out + 1);
-      rectify(next, rows * (out + 1));
+      product(all, in, out, {into(l, inputs), in, 1}, {w, out}, next, out + 1);
+      rectify(next, all * (out + 1));
       if (mask.numbers) drop(l + 1, next, mask, first, rows);
       w += layers_[l].weights();
     }
-    return into(layers_.size() - 1, inputs);
+    return top(inputs);
   }
 
-  // Writes the inputs of layer l after dropout to `activations_`.
+  // Writes the inputs of layer l after dropout to `activations_`. The first layer's are the same for
+  // all masks.
   const float *drop(size_t l, const float *from, const Mask &mask, Size first, Size rows) {
-    const Size units = layers_[l].in - 1;
+    const Size in = layers_[l].in, units = in - 1;
     float *to = activations_[l].data();
-    for (Size b = 0; b < rows; ++b)
-      keep_drawn(mask.numbers[l] + (first + b) * units, mask.dropout, from + b * (units + 1),
-                 to + b * (units + 1), units);
-    return to;
+    for (Size s = 0; s < mask.samples; ++s)
+      for (Size b = 0; b < rows; ++b, to += in)
+        mask.apply(l, s, first + b, units, from + (l == 0 ? b : s * rows + b) * in, to);
+    return activations_[l].data();
   }
 
-  void backward(const float *inputs, Size rows, float *gradient, bool add) {
+  // Writes the gradient, or adds that of a block after the first.
+  void backward(const Part &part, float *gradient) {
+    carry(part);
+    multiply(part.inputs, part.rows(), gradient, part.first > 0);
+  }
+
+  // The deltas of all hidden layers, from `slopes_`.
+  void carry(const Part &part) {
+    const size_t last = layers_.size() - 1;
+    if (last == 0) return;
+    carry_to_top(top(part.inputs), part.rows());
+    for (size_t l = last;; --l) {
+      if (part.mask.gaussian) scale_deltas(l, part);
+      if (l == 1) return;
+      const auto [in, out] = layers_[l - 1];
+      product(part.rows(), out, in - 1, {deltas_[l].data(), out, 1},
+              {transposed_[l - 1].data(), in}, deltas_[l - 1].data(), in - 1);
+      for (Size b = 0; b < part.rows(); ++b)
+        zero_inactive(into(l - 1, part.inputs) + b * in, &deltas_[l - 1][b * (in - 1)], in - 1);
+    }
+  }
+
+  // Multiplies by the factors of the units, which dropped units do not need: they are zero.
+  void scale_deltas(size_t l, const Part &part) {
+    const Size units = layers_[l].in - 1;
+    float *delta = deltas_[l].data();
+    for (Size s = 0; s < part.mask.samples; ++s)
+      for (Size b = 0; b < part.count; ++b, delta += units)
+        part.mask.apply(l, s, part.first + b, units, delta, delta);
+  }
+
+  // The sums over rows of the products of the inputs of each layer and the deltas of its units.
+  void multiply(const float *inputs, Size rows, float *sums, bool add) {
     const size_t last = layers_.size() - 1;
     const Size width = layers_[last].in;
-    gradient += n_weights - layers_[last].weights();
-    const float *top = into(last, inputs);
-    product(outputs_, rows, width, {slopes_.data(), block_, 1}, {top, width}, of_heads_.data(),
-            width);
+    for (size_t l = 0; l < last; ++l) {
+      const auto [in, out] = layers_[l];
+      product(in, rows, out, {into(l, inputs), 1, in}, {deltas_[l + 1].data(), out}, sums, out, add);
+      sums += layers_[l].weights();
+    }
+    product(outputs_, rows, width, {slopes_.data(), block_, 1}, {top(inputs), width},
+            of_heads_.data(), width);
     for (Size o = 0; o < outputs_; ++o)
       for (Size i = 0; i < width; ++i) {
-        float &one = gradient[i * outputs_ + o];
+        float &one = sums[i * outputs_ + o];
         one = (add ? one : 0) + of_heads_[o * width + i];
       }
-    if (last == 0) return;
-    carry_to_top(top, rows);
-    for (size_t l = last;; --l) {
-      const auto [in, out] = layers_[l - 1];
-      gradient -= layers_[l - 1].weights();
-      const float *delta = deltas_[l].data();
-      product(in, rows, out, {into(l - 1, inputs), 1, in}, {delta, out}, gradient, out, add);
-      if (l == 1) return;
-      product(rows, out, in - 1, {delta, out, 1}, {transposed_[l - 1].data(), in},
-              deltas_[l - 1].data(), in - 1);
-      for (Size b = 0; b < rows; ++b)
-        zero_inactive(into(l - 1, inputs) + b * in, &deltas_[l - 1][b * (in - 1)], in - 1);
-    }
   }
 
   // From the outputs to the last hidden layer, in the order of rows, as a lane may overlap the
@@ -321,7 +379,7 @@ class Network {
       for (Size i = 0; i < width - 1; i += LANE) {
         Lane sum = slopes[b] * load(heads + i);
         if (outputs > 1) sum += slopes[block + b] * load(heads + width + i);
-        store(delta + i, load(top + i) <= 0 ? Lane{} : sum);
+        store(delta + i, load(top + i) == 0 ? Lane{} : sum);
       }
   }
 

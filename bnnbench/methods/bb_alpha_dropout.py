@@ -14,6 +14,7 @@ from torch import Tensor
 from bnnbench.constraints import Finite, OneOf
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.shared.contract import Batch
+from bnnbench.optim import NativeUpdate
 from bnnbench.types import Hyper
 
 
@@ -46,8 +47,9 @@ class BBAlphaDropout(MCDropout):
     noise: Annotated[str, OneOf("bernoulli", "gaussian")] = "bernoulli"
     variants = ({"alpha": 1.0, "noise": "gaussian"},)
 
-    def native_update(self) -> None:
-        return None
+    def native_update(self) -> NativeUpdate:
+        constants = float(self.bias_prior), float(self.noise == "gaussian"), self.alpha
+        return NativeUpdate("bb_alpha_dropout", ("loc", "loc_first", "loc_second"), constants)
 
     def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         losses = self.likelihood.value(outputs, batch.targets, hyper)

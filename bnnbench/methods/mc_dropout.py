@@ -95,10 +95,10 @@ class MCDropout(StochasticMethod):
         return self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
 
     def native_update(self) -> NativeUpdate | None:
-        if self.noise != "bernoulli":
+        if self.noise == "dropconnect":
             return None
-        names = ("loc", "loc_first", "loc_second")
-        return NativeUpdate("mc_dropout", names, (float(self.bias_prior),))
+        constants = float(self.bias_prior), float(self.noise == "gaussian")
+        return NativeUpdate("mc_dropout", ("loc", "loc_first", "loc_second"), constants)
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """Return `prior_precision / 2 E||W||^2`."""

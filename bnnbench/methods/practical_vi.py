@@ -17,7 +17,8 @@ from bnnbench.constraints import OneOf, Positive
 from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.nn import MLP, backward, forward, squared_backward
-from bnnbench.optim import adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.portable_math import tensor_exp
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -87,5 +88,12 @@ class PracticalVI(VariationalMethod):
             **adam_on("log_variance", state, g_log, batch.bias_correction, training),
         }
 
+    def native_update(self) -> NativeUpdate:
+        tensors = "loc", "log_variance", "loc_first", "loc_second"
+        own = float(self.curvature == "gauss_newton")
+        return NativeUpdate(
+            "practical_vi", (*tensors, "log_variance_first", "log_variance_second"), (own,)
+        )
+
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], (0.5 * posterior.state["log_variance"]).exp()
+        return posterior.state["loc"], tensor_exp(0.5 * posterior.state["log_variance"])

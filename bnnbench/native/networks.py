@@ -46,7 +46,8 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
     )  # fmt: skip
 
 
-DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes")
+DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes", "curvature_roots",
+           "curvatures")  # fmt: skip
 
 COMPONENTS: Mapping[type, tuple[str, ...]] = {
     Gaussian: DENSITY, HeteroscedasticSoftplus: DENSITY, Heteroscedastic: DENSITY, NLL: DENSITY,
@@ -160,7 +161,7 @@ def gradient_moments(
 
 
 RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
-         "sghmc", "swag")  # fmt: skip
+         "sghmc", "swag", "bb_alpha_dropout", "practical_vi")  # fmt: skip
 """Names of the update rules in the order of `RULES` in kernel.cpp."""
 
 NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
@@ -202,7 +203,7 @@ class NativeTrainer:
         streams: of the noise; each replica uses the numbers of its group.
         drawn: how many numbers each step of an epoch draws: as many lists as minibatches. A step
             draws one piece `[S, P]` of standard normal numbers, or one piece `[S, B, units]` of
-            uniform numbers per layer for dropout masks, or nothing.
+            uniform or normal numbers per layer for dropout masks, or nothing.
         saved_steps: increasing step numbers, from 1, after which the first tensor is copied.
         copies: `[K, R, members P]`, for `saved_steps`.
 
@@ -235,7 +236,7 @@ class NativeTrainer:
             for name, width in _widths(update, mlp).items()
         ]
         noise = hyper["noise_precision"] if mlp.sizes[-1] == 1 else none
-        dropout = hyper["dropout"] if update.name == "mc_dropout" else none
+        dropout = hyper.get("dropout", none)
         weights = torch.tensor(kl_weights, dtype=single, device="cpu")
         self._keys = (WORD * streams.size)(*streams.keys)
         self._train_epochs = code.train_epochs

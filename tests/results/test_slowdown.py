@@ -63,6 +63,7 @@ CASES: Mapping[str, tuple[Any, str, str | None]] = {
     "a divergence": (
         BBB(label="b", divergence=OwnKL(label="kl")), "OwnKL.gradient replaces", "bbb_x1"
     ),
+    "an update of its parent": (own(BBAlphaDropout), "Own.update replaces MCDropout.update", None),
     "a family that was not measured": (own(SWAG), "Own.update replaces SWAG.update", None),
 }  # fmt: skip
 
@@ -85,8 +86,7 @@ def test_lost_native_code_is_described(name: str) -> None:
     [
         MCDropout(label="m"),
         own(MCDropout, name="sample_weights"),
-        own(MCDropout, noise="gaussian"),
-        own(BBAlphaDropout),
+        own(MCDropout, noise="dropconnect"),
         own(SVGD),
         BBAlphaDropout(label="b"),
         own(PBP, name="predict"),

@@ -25,6 +25,7 @@ from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
 from bnnbench.losses.beta import Beta
 from bnnbench.losses.nll import NLL
+from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.ivon import IVON
@@ -53,6 +54,7 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 KL = divergence("kl")
 BOTH = Heteroscedastic()
 LEARNED = {"noise_precision": "learned"}
+GAUSS_NEWTON = {"curvature": "gauss_newton"}
 SHORT_CHAIN = {"step_size": 0.2, "step_offset": 3}
 SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "vadam": (Vadam, {}),
@@ -67,6 +69,17 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "bbb with a wide initial posterior": (BBB, {"divergence": KL, "initial_precision": 1e-3}),
     "bbb without bias prior": (BBB, {"divergence": KL, "weight_init": "zero", "bias_prior": False}),
     "bbb of two outputs": (BBB, {"divergence": KL, "likelihood": BOTH, "initial_precision": 1e3}),
+    "practical_vi": (PracticalVI, {}),
+    "practical_vi by Gauss-Newton": (PracticalVI, GAUSS_NEWTON),
+    "practical_vi of two outputs": (PracticalVI, {"likelihood": BOTH, "initial_precision": 1e3}),
+    "practical_vi of two outputs by Gauss-Newton": (
+        PracticalVI,
+        GAUSS_NEWTON | {"likelihood": BOTH, "initial_precision": 1e3},
+    ),
+    "practical_vi with a softplus by Gauss-Newton": (
+        PracticalVI,
+        GAUSS_NEWTON | {"likelihood": HeteroscedasticSoftplus()},
+    ),
     "map": (MAP, {}),
     "deep_ensemble": (DeepEnsemble, {"members": 3}),
     "deep_ensemble of two outputs": (DeepEnsemble, {"likelihood": BOTH}),
@@ -74,6 +87,13 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "mc_dropout": (MCDropout, {}),
     "mc_dropout without bias prior": (MCDropout, {"weight_init": "glorot", "bias_prior": False}),
     "mc_dropout of two outputs": (MCDropout, {"likelihood": BOTH}),
+    "mc_dropout with gaussian noise": (MCDropout, {"noise": "gaussian"}),
+    "bb_alpha_dropout": (BBAlphaDropout, {}),
+    "bb_alpha_dropout of order 0": (BBAlphaDropout, {"alpha": 0.0, "bias_prior": False}),
+    "bb_alpha_dropout of order -1": (BBAlphaDropout, {"alpha": -1.0, "weight_init": "glorot"}),
+    "bb_alpha_dropout with gaussian noise": (BBAlphaDropout, {"alpha": 1.0, "noise": "gaussian"}),
+    "bb_alpha_dropout of two outputs": (BBAlphaDropout, {"likelihood": BOTH, "alpha": 1.0}),
+    "bb_alpha_dropout with a softplus": (BBAlphaDropout, {"likelihood": HeteroscedasticSoftplus()}),
     "ivon": (IVON, {}),
     "ivon of two outputs": (IVON, {"likelihood": BOTH}),
     "sgld": (SGLD, SHORT_CHAIN | {"thinning": 3, "burn_in": 0.2}),
@@ -199,7 +219,13 @@ def test_stacks_of_any_shape(
     assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["vadam", "mc_dropout"])
+DROPOUT = ("mc_dropout", "mc_dropout with gaussian noise", "bb_alpha_dropout",
+           "bb_alpha_dropout with gaussian noise")  # fmt: skip
+ROW_SQUARES = ("practical_vi", "practical_vi by Gauss-Newton",
+               "practical_vi of two outputs by Gauss-Newton")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["vadam", *DROPOUT, *ROW_SQUARES])
 def test_large_minibatches_are_split_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
@@ -207,7 +233,25 @@ def test_large_minibatches_are_split_into_blocks(name: str) -> None:
         assert_alike(found, expected, 1e-3)
 
 
-@pytest.mark.parametrize("name", ["mc_dropout", "mc_dropout without bias prior"])
+def test_more_samples_than_rows_of_a_usual_block() -> None:
+    """All samples of a row are in one block."""
+    stack = Stack((9, 8), widths=(600,), samples=40, epochs=1, rate=1e-3)
+    method = METHODS["bb_alpha_dropout"]
+    assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()))
+
+
+@pytest.mark.parametrize("alpha", [-50.0, 50.0])
+def test_large_losses_do_not_overflow(alpha: float) -> None:
+    """Their exponentials would."""
+    method, ones = BBAlphaDropout(label="m", alpha=alpha), torch.ones(3, 1)
+    precise = {"noise_precision": 1e4 * ones, "prior_precision": ones, "dropout": 0.3 * ones}
+    tasks = [replace(Stack().task(), hyper=precise) for _ in range(2)]
+    found = fitted(method, tasks[0])
+    assert not found.diverged.any()
+    assert_alike(found, by_torch(method, tasks[1]), 1e-2)
+
+
+@pytest.mark.parametrize("name", [*DROPOUT, "mc_dropout without bias prior"])
 def test_strong_priors_on_weights_and_biases(name: str) -> None:
     """The prior dominates the data; dropout halves its effect on weights, but not on biases."""
     method, ones = METHODS[name], torch.ones(3, 1)
@@ -216,7 +260,7 @@ def test_strong_priors_on_weights_and_biases(name: str) -> None:
     assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout"])
+@pytest.mark.parametrize("name", ["vadam", "bbb", *DROPOUT, "practical_vi"])
 def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
     """Native code returns at each saved step."""
     whole = fitted(METHODS[name], Stack().task())
@@ -225,7 +269,9 @@ def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
         assert torch.equal(value, state[entry])
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout", "psgld", "swag of members"])
+@pytest.mark.parametrize(
+    "name", ["vadam", "bbb", *DROPOUT, *ROW_SQUARES, "psgld", "swag of members"]
+)
 def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
     stack = Stack()
     together = fitted(METHODS[name], stack.task())
@@ -262,6 +308,16 @@ def test_a_diverged_replica_returns_to_its_last_finite_epoch() -> None:
     assert not torch.equal(at[kept], after[kept])
 
 
+@pytest.mark.parametrize("name", [*ROW_SQUARES[:2], "bb_alpha_dropout"])
+def test_replicas_diverge_as_in_torch(name: str) -> None:
+    """Some of these linear models overflow; the others are not affected."""
+    stack = Stack(widths=(), epochs=2, rate=1e18)
+    found, expected = fitted(METHODS[name], stack.task()), by_torch(METHODS[name], stack.task())
+    assert found.diverged.any() and not found.diverged.all()
+    assert found.diverged.tolist() == expected.diverged.tolist()
+    assert all(value.isfinite().all() for value in found.state.values())
+
+
 def test_recording_the_objective_changes_nothing() -> None:
     method, task = METHODS["bbb"], Stack().task()
     plain = fitted(method, Stack().task())
@@ -276,9 +332,7 @@ OTHERS: dict[str, StochasticMethod] = {
     "estimated": BBB(label="bbb", divergence=monte_carlo(KL, "gaussian")),
     "another divergence": BBB(label="bbb", divergence=divergence("renyi"), likelihood=BOTH),
     "another loss": Vadam(label="vadam", likelihood=Gaussian(loss=Beta(beta=1.5))),
-    "squared gradients": PracticalVI(label="practical_vi"),
     "adversarial": DeepEnsemble(label="deep_ensemble", adversarial=True),
-    "gaussian": MCDropout(label="mc_dropout", noise="gaussian"),
     "dropconnect": MCDropout(label="mc_dropout", noise="dropconnect"),
 }
 
@@ -378,6 +432,18 @@ class OwnNLL(NLL):
         return 2 * super().mean_slope(error, precision, weights)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnRoots(Gaussian):
+    """Another curvature."""
+
+    def curvature_roots(self, *given: Any) -> Any:
+        return tuple(2 * one for one in super().curvature_roots(*given))
+
+
+def doubled_slopes(self: Any, outputs: Any, hyper: Any, batch: Any) -> Any:
+    return 2 * super(type(self), self).output_gradients(outputs, hyper, batch)
+
+
 class OwnKL(type(KL)):  # type: ignore[misc]
     """The same divergence."""
 
@@ -411,6 +477,12 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "steps of a mixin": (subclass(type("Mixin", (), {"update": unchanged}), MAP), {}, False),
     "hyper-parameters in effect": (subclass(MCDropout, effective_hyper=double_rate), {}, False),
     "weights of the prior": (subclass(BBB, kl_weight=lambda *_: 0.5), {"divergence": KL}, False),
+    "another energy": (subclass(BBAlphaDropout, output_gradients=doubled_slopes), {}, False),
+    "another order": (subclass(BBAlphaDropout, alpha=0.1), {}, True),
+    "other factors of units": (subclass(MCDropout, _factor=lambda self, u, rate: u), {}, False),
+    "another initial variance": (subclass(PracticalVI, initial_precision=3.0), {}, True),
+    "other steps of practical VI": (subclass(PracticalVI, update=unchanged), {}, False),
+    "another curvature": (PracticalVI, GAUSS_NEWTON | {"likelihood": OwnRoots()}, False),
     "another penalty": (subclass(MCDropout, _second_moment=lambda self, rate: rate), {}, False),
     "predictions of the likelihood": (Vadam, {"likelihood": OwnGaussian()}, True),
     "another density": (Vadam, {"likelihood": OwnGaussian(loss=OwnNLL())}, False),
