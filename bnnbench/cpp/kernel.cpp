@@ -10,6 +10,7 @@
 #include <new>
 
 #include "network.h"
+#include "particles.h"
 #include "random.h"
 
 namespace {
@@ -402,6 +403,18 @@ void sghmc(Step step, Constants c) {
   }
 }
 
+// AdaGrad with a decaying average of squared gradients. In the code of Liu & Wang (2016), epsilon is
+// 1e-6 for the gradient of the whole log-posterior; here that is divided by the number of rows.
+void adagrad(Step step, Constants c) {
+  float *__restrict parameter = step.state[0], *__restrict average = step.state[1];
+  const float *__restrict gradient = step.mean;
+  const float epsilon = 1e-6f / step.rows, decay = step.taken > 0 ? c.betas[1] : 0;
+  for (Size i = 0; i < step.n; ++i) {
+    average[i] = mixed(average[i], gradient[i] * gradient[i], decay);
+    parameter[i] -= c.rate * gradient[i] / (std::sqrt(average[i]) + epsilon);
+  }
+}
+
 struct Rule {
   Size tensors;         // number of state tensors
   bool square, cross;   // the second mean that it needs
@@ -409,6 +422,7 @@ struct Rule {
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
+  bool joint = false;     // whether the networks of a set repel each other, with the `own` of Particles
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -424,6 +438,8 @@ const Rule RULES[] = {
     {6, false, true, false, scale_by_sites, renyi_vi, true},
     {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
+    {3, false, false, false, nullptr, descend, false, true},
+    {2, false, false, false, nullptr, adagrad, false, true},
 };
 
 }  // namespace
@@ -531,7 +547,9 @@ class Trainer {
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
         rows_(given.sets), pieces_(std::max<Size>(given.pieces, 1)),
-        numbers_(given.samples * given.layers), masks_(given.samples) {}
+        numbers_(given.samples * given.layers), masks_(given.samples) {
+    if (rule_.joint) particles_.emplace(averager_.network, given.members, given.batch, given.own);
+  }
 
   // Trains the networks of a noise group on the minibatches. All of them use the same noise.
   void train(Size group) {
@@ -578,7 +596,7 @@ class Trainer {
   void take_step(Size set, Size b) {
     gather(set, b);
     if (rule_.masks) prepare_masks(set, b);
-    for (Size m = 0; m < all_.members; ++m)
+    for (Size m = 0; m < updates(); ++m)
       step(set, m, b, all_.epoch * minibatches(set) + b);
   }
 
@@ -603,14 +621,17 @@ class Trainer {
     }
   }
 
-  // One step of a network on minibatch b.
+  // Number of updates of a step: one of all networks if they repel each other.
+  Size updates() const { return particles_ ? 1 : all_.members; }
+
+  // One step of a network, or of all networks that repel each other, on minibatch b.
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < all_.tensors; ++k)
-      own_[k] = all_.state[k] + (set * all_.members + member) * width(k);
+      own_[k] = all_.state[k] + (set * updates() + member) * width(k);
     const bool learns_noise = rule_.weighted && all_.tensors > rule_.tensors;
     const float precision =
         learns_noise ? float(portable_exp(-own_[rule_.tensors][0])) : all_.precisions[set];
-    Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
+    Step step = {width(0), averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
                  scale_.data(), spare_.data(), centre_.data(), pieces_[0],
                  float(all_.counts[set]), float(minibatch_.count), precision, all_.priors[set],
                  all_.dropouts[set], all_.kl_weights[b], float(taken),
@@ -624,6 +645,9 @@ class Trainer {
     if (rule_.scale) rule_.scale(step);
     if (rule_.weighted)
       step.loss = average_by_ratios(step, draws, means);
+    else if (particles_)
+      step.mean = particles_->descent(averager_.network, minibatch_, own_[0],
+                                      {step.rows, precision, step.prior});
     else
       averager_.average(minibatch_, precision, draws, means);
     rule_.update(step, constants_);
@@ -639,13 +663,15 @@ class Trainer {
                                       step.precision, draws, means);
   }
 
-  // How many numbers of a tensor belong to one network.
-  Size width(Size tensor) const { return tensor < rule_.tensors ? n_ : 1; }
+  // How many numbers of a tensor belong to one update.
+  Size width(Size tensor) const {
+    return tensor >= rule_.tensors ? 1 : particles_ ? particles_->size() : n_;
+  }
 
   bool finite(Size set) const {
     const auto known = [](float value) { return std::isfinite(value); };
     for (Size k = 0; k < all_.tensors; ++k) {
-      const Size size = all_.members * width(k);
+      const Size size = updates() * width(k);
       const float *tensor = all_.state[k] + set * size;
       if (!std::all_of(tensor, tensor + size, known)) return false;
     }
@@ -657,6 +683,7 @@ class Trainer {
   const StepArguments &all_;
   const Rule &rule_;
   Averager averager_;
+  std::optional<Particles> particles_;
   const Size n_;
   Rows minibatch_;
   const Constants constants_;

@@ -246,6 +246,7 @@ SOURCES = tuple(
         "trajectories.cpp",
         "lanes.h",
         "network.h",
+        "particles.h",
         "portable.h",
         "products.h",
         "random.h",

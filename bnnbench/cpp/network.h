@@ -172,6 +172,8 @@ class Network {
 
   const std::vector<Layer> &layers() const { return layers_; }
 
+  Size outputs() const { return outputs_; }
+
   Rows room_for(Size rows) const {
     const Size in = layers_[0].in, stride = rows + SLACK;
     return {rows, stride, Floats(rows * in + SLACK, 1.0f), Floats(in * stride, 1.0f),
@@ -179,10 +181,11 @@ class Network {
   }
 
   // Writes the gradient to `out` [n_weights], which like `w` is followed by SLACK numbers. Returns
-  // the loss.
-  float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
+  // the loss. `further` [rows, outputs] is added to the derivatives at the outputs unless it is null.
+  float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out,
+                 const float *further = nullptr) {
     float loss = 0;
-    if (shallow_ && !mask.numbers) {
+    if (shallow_ && !mask.numbers && !further) {
       for (Size first = 0, count; first < rows.count; first += count) {
         count = piece(rows.count - first, block_);
         loss = shallow_->gradient(w, rows.block(first, count), precision, loss, out, first > 0);
@@ -201,7 +204,9 @@ class Network {
         put_out(top, b, outputs);
         loss += loss_slopes(outputs, outputs_, softplus_, rows.targets[first + b],
                             rows.weights[first + b], precision, slopes);
-        for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
+        for (Size o = 0; o < outputs_; ++o)
+          slopes_[o * block_ + b] =
+              slopes[o] + (further ? further[(first + b) * outputs_ + o] : 0);
       }
       backward(inputs, count, out, first > 0);
     }

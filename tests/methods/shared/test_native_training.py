@@ -38,6 +38,7 @@ from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import native_training, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.trainer import StochasticMethod
+from bnnbench.methods.svgd import SVGD
 from bnnbench.methods.swag import SWAG
 from bnnbench.methods.tagi import TAGI
 from bnnbench.methods.vadam import Vadam
@@ -53,6 +54,7 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 KL = divergence("kl")
 BOTH = Heteroscedastic()
 LEARNED = {"noise_precision": "learned"}
+LEARNED_BOTH = LEARNED | {"prior_precision": "learned"}
 SHORT_CHAIN = {"step_size": 0.2, "step_offset": 3}
 SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "vadam": (Vadam, {}),
@@ -88,6 +90,22 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "sghmc": (SGHMC, {"thinning": 2, "burn_in": 0.5}),
     "swag": (SWAG, {"step_size": 0.02}),
     "swag without Adam": (SWAG, {"burn_in": 0.0, "momentum": 0.5, "step_size": 0.02}),
+    "svgd": (SVGD, {"particles": 4}),
+    "svgd of one particle": (SVGD, {"particles": 1}),
+    "svgd of two outputs": (SVGD, {"particles": 3, "likelihood": BOTH}),
+    "svgd with learned precisions": (SVGD, LEARNED_BOTH | {"particles": 5}),
+    "svgd by AdaGrad": (
+        SVGD, LEARNED_BOTH | {"particles": 4, "optimiser": "adagrad", "drift": "kde_wgd"}
+    ),
+    "kde_wgd": (SVGD, LEARNED | {"particles": 3, "drift": "kde_wgd"}),
+    "sge_wgd": (SVGD, {"particles": 5, "drift": "sge_wgd", "prior_precision": "learned"}),
+    "sge_wgd with a softplus": (
+        SVGD, {"particles": 3, "drift": "sge_wgd", "likelihood": HeteroscedasticSoftplus()}
+    ),
+    "function": (SVGD, LEARNED_BOTH | {"particles": 4, "drift": "function"}),
+    "function of two outputs": (
+        SVGD, {"particles": 3, "drift": "function", "likelihood": BOTH, "optimiser": "adagrad"}
+    ),
     "swag of members": (SWAG, {"members": 3, "likelihood": BOTH, "step_size": 0.02}),
 }
 METHODS = {name: kind(label="m", **own) for name, (kind, own) in SETTINGS.items()}
