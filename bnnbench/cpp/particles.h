@@ -22,15 +22,14 @@ namespace {
 // In the order of NATIVE_DRIFTS in bnnbench/methods/svgd.py.
 enum class Drift { svgd, kde_wgd, sge_wgd, function };
 
-constexpr float ETA = 0.01f;
+constexpr double ETA = 0.01;
 
 class Repulsion {
  public:
   Repulsion(Size members, Size coordinates)
-      : members_(members), centred_(members * coordinates + SLACK), across_(centred_.size()),
-        moves_(centred_.size()), mean_(coordinates), products_(members * members + SLACK),
-        kernel_(products_.size()), factors_(products_.size()), sums_(members),
-        left_(members * members), right_(members * members) {}
+      : members_(members), row_((coordinates + PARTS - 1) / PARTS * PARTS),
+        centred_(members * row_ + SLACK), mean_(row_), kernel_(members * members + SLACK),
+        factors_(kernel_.size()), sums_(members) {}
 
   // Adds the repulsion of particles [M, n], times `weight`, to their gradients [M, n]. For `svgd` it
   // replaces the gradients by a mixture, for which `spare` [M, n] is scratch space. All three are
@@ -39,19 +38,15 @@ class Repulsion {
              Floats &spare) {
     centre(particles, n);
     compare(n);
-    set_factors(drift);
-    if (drift == Drift::svgd) {
-      for (float &value : kernel_) value /= members_;
-      product(members_, members_, n, {kernel_.data(), members_, 1}, {gradients.data(), n},
-              spare.data(), n);
-      gradients.swap(spare);
-    }
-    product(members_, members_, n, {factors_.data(), members_, 1}, {centred_.data(), n},
-            moves_.data(), n);
-    float *__restrict to = gradients.data();
-    const float *__restrict moves = moves_.data();
-    const float square = bandwidth_;
-    for (Size i = 0; i < members_ * n; ++i) to[i] -= weight * (moves[i] / square);
+    weight /= bandwidth_;
+    if (drift == Drift::svgd) return mix(n, weight, gradients, spare);
+    if (drift == Drift::kde_wgd)
+      set_by_density();
+    else
+      set_by_stein();
+    for (float &factor : factors_) factor *= -weight;
+    product(members_, members_, n, {factors_.data(), members_, 1}, {centred_.data(), row_},
+            gradients.data(), n, true);
   }
 
  private:
@@ -63,69 +58,109 @@ class Repulsion {
       for (Size i = 0; i < n; ++i) mean[i] += particles[m * n + i];
     for (Size i = 0; i < n; ++i) mean[i] /= members_;
     for (Size m = 0; m < members_; ++m) {
-      float *__restrict to = &centred_[m * n];
+      float *__restrict to = &centred_[m * row_];
       for (Size i = 0; i < n; ++i) to[i] = particles[m * n + i] - mean[i];
+      std::fill(to + n, to + row_, 0.0f);
     }
   }
 
   // The kernel matrix, its row sums, and the squared bandwidth.
   void compare(Size n) {
     const Size m = members_;
-    transpose(centred_.data(), m, n, across_.data(), m);
-    product(m, n, m, {across_.data(), 1, m}, {across_.data(), m}, products_.data(), m);
+    set_products((n + PARTS - 1) / PARTS * PARTS);
+    for (Size i = 0; i < m; ++i) sums_[i] = kernel_[i * m + i];
     pairs_.clear();
-    for (Size i = 0; i < m; ++i)
-      for (Size j = 0; j < m; ++j) {
-        const float *of = products_.data();
-        const float apart = of[i * m + i] + of[j * m + j] - 2 * of[i * m + j];
-        kernel_[i * m + j] = i == j || apart < 0 ? 0 : apart;  // preserves NaN
-        if (i < j) pairs_.push_back(kernel_[i * m + j]);
+    for (Size i = 0; i < m; ++i) {
+      kernel_[i * m + i] = 0;
+      for (Size j = 0; j < i; ++j) {
+        const float apart = sums_[i] + sums_[j] - 2 * kernel_[i * m + j];
+        pairs_.push_back(apart < 0 ? 0 : apart);  // preserves NaN
+        kernel_[i * m + j] = kernel_[j * m + i] = pairs_.back();
       }
+    }
     bandwidth_ = 0.5f * median() / float(portable_log(m + 1));
     if (bandwidth_ < MIN_BANDWIDTH) bandwidth_ = MIN_BANDWIDTH;
     for (Size i = 0; i < m * m; i += LANE)
       store(&kernel_[i], exponential(-0.5f * load(&kernel_[i]) / bandwidth_));
-    for (Size i = 0; i < m; ++i) {
-      sums_[i] = 0;
-      for (Size j = 0; j < m; ++j) sums_[i] += kernel_[i * m + j];
-    }
+    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    for (Size i = 0; i < m; ++i)  // of columns, since the matrix is symmetric
+      for (Size j = 0; j < m; ++j) sums_[j] += kernel_[i * m + j];
+  }
+
+  // The scalar products c_i c_j for j <= i, in pairs of particles, which saves half of the loads.
+  void set_products(Size padded) {
+    constexpr int LANES = PARTS / LANE;
+    for (Size i = 0; i < members_; i += 2)
+      for (Size j = 0; j <= i; j += 2) {
+        const Size of[] = {i, std::min(i + 1, members_ - 1), j, std::min(j + 1, members_ - 1)};
+        const float *from[4];
+        for (int k = 0; k < 4; ++k) from[k] = &centred_[of[k] * row_];
+        Lane sum[2][2][LANES] = {};
+        for (Size q = 0; q < padded; q += LANE * LANES)
+          UNROLLED
+          for (int l = 0; l < LANES; ++l) {
+            const Size place = q + l * LANE;
+            const Lane a = load(from[0] + place), b = load(from[1] + place);
+            const Lane c = load(from[2] + place), d = load(from[3] + place);
+            sum[0][0][l] = fused(a, c, sum[0][0][l]);
+            sum[0][1][l] = fused(a, d, sum[0][1][l]);
+            sum[1][0][l] = fused(b, c, sum[1][0][l]);
+            sum[1][1][l] = fused(b, d, sum[1][1][l]);
+          }
+        for (int k = 0; k < 4; ++k)
+          kernel_[of[k / 2] * members_ + of[2 + k % 2]] = sum_by_halves<PARTS>(sum[k / 2][k % 2]);
+      }
   }
 
   // Of all M^2 squared distances: M zeros, and each pair twice.
   float median() {
-    const Size count = members_ * members_;
-    return 0.5f * (ordered((count - 1) / 2) + ordered(count / 2));
-  }
-
-  // The squared distance at a place in ascending order, NaN last.
-  float ordered(Size place) {
-    if (place < members_) return 0;
+    const Size count = members_ * members_, upper = count / 2, lower = (count - 1) / 2;
+    if (upper < members_) return 0;
     const auto before = [](float a, float b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
-    const auto found = pairs_.begin() + (place - members_) / 2;
+    const auto found = pairs_.begin() + (upper - members_) / 2;
     std::nth_element(pairs_.begin(), found, pairs_.end(), before);
-    return *found;
+    if (lower < members_) return 0.5f * *found;
+    if ((lower - members_) / 2 == (upper - members_) / 2) return *found;
+    return 0.5f * (*std::max_element(pairs_.begin(), found, before) + *found);
   }
 
-  void set_factors(Drift drift) {
-    const Size m = members_;
-    for (Size i = 0; i < m; ++i)
-      for (Size j = 0; j < m; ++j) {
-        const float one = i == j, value = kernel_[i * m + j];
-        const float of_sums = one * sums_[i] - value;
-        factors_[i * m + j] =
-            drift == Drift::svgd ? of_sums / m : one - value / sums_[i];
-        left_[i * m + j] = value + one * ETA;
-        right_[i * m + j] = of_sums;
-      }
-    if (drift != Drift::sge_wgd) return;
-    solve();
-    std::copy(right_.begin(), right_.end(), factors_.begin());
+  // In a sum over j, the gradients and the particles have the same factor unless j = i.
+  void mix(Size n, float weight, Floats &gradients, Floats &spare) {
+    for (float &value : kernel_) value /= members_;
+    for (Size m = 0; m < members_; ++m) {
+      float *__restrict to = &gradients[m * n];
+      const float *__restrict centred = &centred_[m * row_];
+      for (Size i = 0; i < n; ++i) to[i] += weight * centred[i];
+    }
+    product(members_, members_, n, {kernel_.data(), members_, 1}, {gradients.data(), n},
+            spare.data(), n);
+    gradients.swap(spare);
+    for (Size m = 0; m < members_; ++m) {
+      float *__restrict to = &gradients[m * n];
+      const float *__restrict centred = &centred_[m * row_];
+      const float own = weight * sums_[m] / members_;
+      for (Size i = 0; i < n; ++i) to[i] -= own * centred[i];
+    }
   }
 
-  // Replaces the right-hand sides by the solution, by Gaussian elimination. The matrix is positive
-  // definite, so it needs no pivots.
-  void solve() {
+  // The factors B of `kde_wgd`.
+  void set_by_density() {
+    for (Size i = 0; i < members_; ++i)
+      for (Size j = 0; j < members_; ++j)
+        factors_[i * members_ + j] = float(i == j) - kernel_[i * members_ + j] / sums_[i];
+  }
+
+  // The factors B of `sge_wgd`, by Gaussian elimination in float64. The matrix is positive definite,
+  // so it needs no pivots.
+  void set_by_stein() {
     const Size m = members_;
+    left_.assign(kernel_.begin(), kernel_.begin() + m * m);
+    right_.resize(m * m);
+    for (Size i = 0; i < m * m; ++i) right_[i] = -left_[i];
+    for (Size i = 0; i < m; ++i) {
+      left_[i * m + i] += ETA;
+      right_[i * m + i] += sums_[i];
+    }
     for (Size k = 0; k < m; ++k)
       for (Size i = k + 1; i < m; ++i) {
         const double factor = left_[i * m + k] / left_[k * m + k];
@@ -137,18 +172,18 @@ class Repulsion {
       for (Size i = 0; i < k; ++i)
         for (Size j = 0; j < m; ++j) right_[i * m + j] -= left_[i * m + k] * right_[k * m + j];
     }
+    std::copy(right_.begin(), right_.end(), factors_.begin());
   }
 
   static constexpr float MIN_BANDWIDTH = 1.17549435e-38f;  // a single particle has no distances
 
-  const Size members_;
-  Floats centred_, across_, moves_;  // [M, n] and its transpose; their products with the factors
-  Floats mean_;                      // of the particles
-  Floats products_, kernel_;         // [M, M]; the kernel matrix, at first the squared distances
-  Floats factors_, sums_;            // B [M, M]; row sums of the kernel matrix
-  std::vector<double> left_, right_;
+  const Size members_, row_;  // numbers between the centred particles
+  Floats centred_, mean_;     // [M, row], whose rest is zero; mean of the particles
+  Floats kernel_, factors_;   // [M, M]: the squared distances, then K; B, then the factors of c_j
+  Floats sums_;               // the squared norms of c_j, then row sums of K
   std::vector<float> pairs_;  // squared distances
-  float bandwidth_ = 0;       // squared
+  std::vector<double> left_, right_;
+  float bandwidth_ = 0;  // squared
 };
 
 // The prior of a learned precision; both are zero if it is not learned.

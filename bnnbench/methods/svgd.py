@@ -138,6 +138,11 @@ class SVGD(MAP):
         )
 
     @property
+    def portable(self) -> bool:
+        """As for other methods, unless torch computes initial values of learned precisions."""
+        return super().portable and not self.learned
+
+    @property
     def gradients_per_epoch(self) -> int:
         return self.particles
 

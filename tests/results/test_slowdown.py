@@ -64,6 +64,7 @@ CASES: Mapping[str, tuple[Any, str, str | None]] = {
         BBB(label="b", divergence=OwnKL(label="kl")), "OwnKL.gradient replaces", "bbb_x1"
     ),
     "a family that was not measured": (own(SWAG), "Own.update replaces SWAG.update", None),
+    "joint steps": (own(SVGD), "Own.update replaces SVGD.update", None),
 }  # fmt: skip
 
 
@@ -87,7 +88,6 @@ def test_lost_native_code_is_described(name: str) -> None:
         own(MCDropout, name="sample_weights"),
         own(MCDropout, noise="gaussian"),
         own(BBAlphaDropout),
-        own(SVGD),
         BBAlphaDropout(label="b"),
         own(PBP, name="predict"),
         HMC(label="h"),
