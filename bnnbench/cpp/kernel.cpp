@@ -422,7 +422,7 @@ struct Rule {
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
-  bool joint = false;     // whether the networks of a set repel each other, with the `own` of Particles
+  bool joint = false;     // whether the networks of a set repel each other (see particles.h)
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -522,7 +522,8 @@ struct StepArguments {
   Size rule;
   double rate, betas[2], own[5];
   float *const *state;            // the rule's tensors [sets, members, P], then tensors with one
-  Size tensors;                   //   number per network; `tensors` counts all of them
+  Size tensors;                   //   number per network; `tensors` counts all of them. Networks
+                                  //   that repel each other may have more than P coordinates
   bool *alive;                    // [sets]; the others are not changed
   const Size *order;              // [orders, length]; set r uses order r % orders
   const uint64_t *keys;           // [groups], the streams of random numbers

@@ -31,8 +31,8 @@ class Repulsion {
         centred_(members * row_ + SLACK), mean_(row_), kernel_(members * members + SLACK),
         factors_(kernel_.size()), sums_(members) {}
 
-  // Adds the repulsion of particles [M, n], times `weight`, to their gradients [M, n]. For `svgd` it
-  // replaces the gradients by a mixture, for which `spare` [M, n] is scratch space. All three are
+  // Adds the repulsion of particles [M, n], times `weight`, to their gradients [M, n]. For `svgd`
+  // it also replaces the gradients by a mixture; `spare` [M, n] is scratch space. The last two are
   // followed by SLACK numbers.
   void apply(Drift drift, Size n, const float *particles, float weight, Floats &gradients,
              Floats &spare) {
@@ -150,8 +150,8 @@ class Repulsion {
         factors_[i * members_ + j] = float(i == j) - kernel_[i * members_ + j] / sums_[i];
   }
 
-  // The factors B of `sge_wgd`, by Gaussian elimination in float64. The matrix is positive definite,
-  // so it needs no pivots.
+  // The factors B of `sge_wgd`, by Gaussian elimination in float64. The matrix is positive
+  // definite, so it needs no pivots.
   void set_by_stein() {
     const Size m = members_;
     left_.assign(kernel_.begin(), kernel_.begin() + m * m);
@@ -206,8 +206,8 @@ class Particles {
         of_prior_{float(own[1]), float(own[2])}, of_noise_{float(own[3]), float(own[4])},
         coordinates_(n_ + of_noise_.learned() + of_prior_.learned()), weights_(n_ + SLACK),
         gradients_(members * coordinates_ + SLACK), spare_(gradients_.size()),
-        outputs_(members * rows * network.outputs() + SLACK), slopes_(outputs_.size()),
-        repulsion_(members, std::max(coordinates_, rows * network.outputs())) {}
+        outputs_(members * functions(network, rows) + SLACK), slopes_(outputs_.size()),
+        repulsion_(members, std::max(coordinates_, functions(network, rows))) {}
 
   // Numbers of all particles: weights, then logarithms of learned precisions, of each.
   Size size() const { return members_ * coordinates_; }
@@ -231,6 +231,11 @@ class Particles {
   }
 
  private:
+  // How many outputs of each network are particles, at most.
+  Size functions(const Network &network, Size rows) const {
+    return drift_ == Drift::function ? rows * network.outputs() : 0;
+  }
+
   // A copy, which is followed by SLACK numbers.
   const float *weights_of(const float *particles, Size m) {
     std::copy_n(particles + m * coordinates_, n_, weights_.begin());
