@@ -23,11 +23,12 @@ class NativeUpdate:
 
     Attributes:
         name: of the step in native code.
-        tensors: entries of the method's state, `[R, members P]` each, in the order that native code
-            expects.
+        tensors: entries of the method's state, `[R, members (P + coordinates)]` each, in the order
+            that native code expects.
         constants: up to five numbers that the step needs in addition to `training`.
         members: networks per replica, concatenated in each entry.
         scalars: further entries, `[R, members]` each, which follow `tensors`.
+        coordinates: numbers per network that follow its weights in each of `tensors`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class NativeUpdate:
     constants: tuple[float, ...] = ()
     members: int = 1
     scalars: tuple[str, ...] = ()
+    coordinates: int = 0
 
 
 def adam(

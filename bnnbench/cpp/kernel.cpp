@@ -10,6 +10,7 @@
 
 #include "energy.h"
 #include "network.h"
+#include "particles.h"
 #include "random.h"
 #include "squares.h"
 
@@ -440,15 +441,33 @@ void sghmc(Step step, Constants c) {
   }
 }
 
+// AdaGrad with a decaying average of squared gradients. In the code of Liu & Wang (2016), epsilon is
+// 1e-6 for the gradient of the whole log-posterior; here that is divided by the number of rows.
+void adagrad(Step step, Constants c) {
+  float *__restrict parameter = step.state[0], *__restrict average = step.state[1];
+  const float *__restrict gradient = step.mean;
+  const float epsilon = 1e-6f / step.rows, decay = step.taken > 0 ? c.betas[1] : 0;
+  for (Size i = 0; i < step.n; ++i) {
+    average[i] = mixed(average[i], gradient[i] * gradient[i], decay);
+    parameter[i] -= c.rate * gradient[i] / (std::sqrt(average[i]) + epsilon);
+  }
+}
+
+enum class Gradients {
+  AVERAGED,        // over samples
+  WEIGHTED,        // by ratios to the power own[0]
+  OF_ENERGY,       // of the black-box alpha energy of order own[2], see energy.h
+  SQUARED_BY_ROW,  // and averaged; `square` is the mean of the squared gradients of rows
+  JOINT,           // drifts of networks that repel each other, see particles.h
+};
+
 struct Rule {
   Size tensors;         // number of state tensors
   bool square, cross;   // the second mean that it needs
   bool masks;           // whether units are dropped
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
-  bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
-  bool energy = false;    // whether the loss is the black-box alpha energy of order own[2]
-  bool of_rows = false;   // whether the second mean is that of the rows' squared gradients
+  Gradients gradients = Gradients::AVERAGED;
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -461,11 +480,13 @@ const Rule RULES[] = {
     {2, false, false, false, nullptr, preconditioned_sgld},
     {3, false, false, true, nullptr, mc_dropout},
     {3, false, true, false, scale_by_squares, ivon},
-    {6, false, true, false, scale_by_sites, renyi_vi, true},
+    {6, false, true, false, scale_by_sites, renyi_vi, Gradients::WEIGHTED},
     {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
-    {3, false, false, true, nullptr, mc_dropout, false, true},
-    {6, true, false, false, scale_by_log_variance, practical_vi, false, false, true},
+    {3, false, false, true, nullptr, mc_dropout, Gradients::OF_ENERGY},
+    {6, true, false, false, scale_by_log_variance, practical_vi, Gradients::SQUARED_BY_ROW},
+    {3, false, false, false, nullptr, descend, Gradients::JOINT},
+    {2, false, false, false, nullptr, adagrad, Gradients::JOINT},
 };
 
 }  // namespace
@@ -548,7 +569,8 @@ struct TrainingArguments {
   Size rule;
   double betas[2], own[5];
   float *const *state;            // the rule's tensors [sets, members, P], then tensors with one
-  Size tensors;                   //   number per network; `tensors` counts all of them
+  Size tensors;                   //   number per network; `tensors` counts all of them. Networks
+                                  //   that repel each other may have more than P coordinates
   bool *alive;                    // [sets]; the others are not changed
   const uint64_t *keys;           // [groups], the streams of random numbers
   const Size *drawn;              // [minibatches, pieces]: one piece [samples, P], or one per layer
@@ -577,10 +599,12 @@ class Trainer {
         order_(given.length), rows_(given.sets), before_(given.sets),
         pieces_(std::max<Size>(given.pieces, 1)), numbers_(given.samples * given.layers),
         masks_(given.samples) {
-    if (rule_.energy)
+    if (rule_.gradients == Gradients::OF_ENERGY)
       energy_.emplace(given.sizes, given.layers, given.batch, given.samples, given.softplus);
-    if (rule_.of_rows)
+    if (rule_.gradients == Gradients::SQUARED_BY_ROW)
       row_squares_.emplace(given.sizes, given.layers, given.batch, given.softplus, given.own[0] != 0);
+    if (rule_.gradients == Gradients::JOINT)
+      particles_.emplace(averager_.network, given.members, given.batch, given.own);
   }
 
   // Trains the networks of a noise group, all of which use the same random numbers.
@@ -685,7 +709,7 @@ class Trainer {
   void take_step(Size set, Size b, Size epoch) {
     gather(set, b);
     if (rule_.masks) prepare_masks(set, b);
-    for (Size m = 0; m < all_.members; ++m) step(set, m, b, epoch * minibatches(set) + b);
+    for (Size m = 0; m < updates(); ++m) step(set, m, b, epoch * minibatches(set) + b);
   }
 
   void gather(Size set, Size b) {
@@ -712,34 +736,48 @@ class Trainer {
     }
   }
 
-  // One step of a network on minibatch b.
+  // Number of updates of a step: one of all networks if they repel each other.
+  Size updates() const { return particles_ ? 1 : all_.members; }
+
+  // One step of a network, or of all networks that repel each other, on minibatch b.
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < all_.tensors; ++k)
       own_[k] = tensor(set, k) + member * width(k);
-    const bool learns_noise = rule_.weighted && all_.tensors > rule_.tensors;
+    const bool learns_noise = (rule_.gradients == Gradients::WEIGHTED) && all_.tensors > rule_.tensors;
     const float precision =
         learns_noise ? float(portable_exp(-own_[rule_.tensors][0])) : all_.precisions[set];
-    Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
+    Step step = {width(0), averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
                  scale_.data(), spare_.data(), centre_.data(), pieces_[0],
                  float(all_.counts[set]), float(minibatch_.count), precision, all_.priors[set],
                  all_.dropouts[set], all_.kl_weights[b], float(taken),
                  {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}, 0,
                  learns_noise};
-    const Draws draws = {rule_.weighted ? step.centre : step.state[0],
+    const Draws draws = {(rule_.gradients == Gradients::WEIGHTED) ? step.centre : step.state[0],
                          rule_.scale ? step.scale : nullptr, step.noise, n_, all_.samples,
                          rule_.masks ? masks_.data() : nullptr};
     const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
                          rule_.cross ? second_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
-    if (rule_.energy)
-      differentiate_energy(step);
-    else if (rule_.of_rows)
-      averager_.average_row_squares(*row_squares_, minibatch_, precision, draws, means);
-    else if (rule_.weighted)
-      step.loss = average_by_ratios(step, draws, means);
-    else
-      averager_.average(minibatch_, precision, draws, means);
+    differentiate(step, draws, means);
     rule_.update(step, constants_);
+  }
+
+  void differentiate(Step &step, const Draws &draws, const Means &means) {
+    switch (rule_.gradients) {
+      case Gradients::AVERAGED:
+        return averager_.average(minibatch_, step.precision, draws, means);
+      case Gradients::WEIGHTED:
+        step.loss = average_by_ratios(step, draws, means);
+        return;
+      case Gradients::OF_ENERGY:
+        return differentiate_energy(step);
+      case Gradients::SQUARED_BY_ROW:
+        return averager_.average_row_squares(*row_squares_, minibatch_, step.precision, draws,
+                                             means);
+      case Gradients::JOINT:
+        step.mean = particles_->descent(averager_.network, minibatch_, step.state[0],
+                                        {step.rows, step.precision, step.prior});
+    }
   }
 
   // At the power 0 the ratios are not needed.
@@ -761,9 +799,11 @@ class Trainer {
                       step.mean);
   }
 
-  // How many numbers of a tensor belong to one network, and to all networks of a set.
-  Size width(Size tensor) const { return tensor < rule_.tensors ? n_ : 1; }
-  Size size(Size tensor) const { return all_.members * width(tensor); }
+  // How many numbers of a tensor belong to one update, and to all updates of a set.
+  Size width(Size tensor) const {
+    return tensor >= rule_.tensors ? 1 : particles_ ? particles_->size() : n_;
+  }
+  Size size(Size tensor) const { return updates() * width(tensor); }
 
   float *tensor(Size set, Size k) const { return all_.state[k] + set * size(k); }
 
@@ -779,6 +819,7 @@ class Trainer {
   const TrainingArguments &all_;
   const Rule &rule_;
   Averager averager_;
+  std::optional<Particles> particles_;
   const Size n_;
   Rows minibatch_;
   Constants constants_;

@@ -247,6 +247,7 @@ SOURCES = tuple(
         "energy.h",
         "lanes.h",
         "network.h",
+        "particles.h",
         "portable.h",
         "products.h",
         "random.h",

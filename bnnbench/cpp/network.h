@@ -180,6 +180,8 @@ class Network {
 
   const std::vector<Layer> &layers() const { return layers_; }
 
+  Size outputs() const { return outputs_; }
+
   Rows room_for(Size rows) const {
     const Size in = layers_[0].in, stride = rows + SLACK;
     return {rows, stride, Floats(rows * in + SLACK, 1.0f), Floats(in * stride, 1.0f),
@@ -187,10 +189,11 @@ class Network {
   }
 
   // Writes the gradient to `out` [n_weights], which like `w` is followed by SLACK numbers. Returns
-  // the loss.
-  float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
+  // the loss. `further` [rows, outputs] is added to the derivatives at the outputs unless it is null.
+  float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out,
+                 const float *further = nullptr) {
     float loss = 0;
-    if (shallow_ && !mask.numbers) {
+    if (shallow_ && !mask.numbers && !further) {
       for (Size first = 0, count; first < rows.count; first += count) {
         count = piece(rows.count - first, block_);
         loss = shallow_->gradient(w, rows.block(first, count), precision, loss, out, first > 0);
@@ -198,8 +201,11 @@ class Network {
       return loss;
     }
     each_block(w, rows, mask, [&](const Part &part) {
-      for (Size b = 0; b < part.count; ++b)
-        loss += differentiate(part, b, rows, part.first + b, precision);
+      for (Size b = 0, row = part.first; b < part.count; ++b, ++row) {
+        loss += differentiate(part, b, rows, row, precision);
+        for (Size o = 0; further && o < outputs_; ++o)
+          slopes_[o * block_ + b] += further[row * outputs_ + o];
+      }
       backward(part, out);
     });
     return loss;

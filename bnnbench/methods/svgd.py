@@ -9,6 +9,7 @@ space also: Wang et al., "Function Space Particle Optimization for Bayesian Neur
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated
 
 import torch
@@ -30,12 +31,13 @@ from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
 from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
 
 FUNCTION = "function"
+NATIVE_DRIFTS = (*DRIFTS, FUNCTION)  # in the order of particles.h
 NOISE, WEIGHTS = "noise_precision", "prior_precision"
 MAX_INIT_ROWS = 1000  # used to initialise noise precisions
 INIT_PRIOR_MEAN = 0.1  # mean of the exponential distribution of initial prior precisions
@@ -104,7 +106,7 @@ class SVGD(MAP):
     identity_name = "bnnbench.methods.svgd.SVGD"
     family = "svgd"
     particles: Count = 20
-    drift: Annotated[str, OneOf(*DRIFTS, FUNCTION)] = "svgd"
+    drift: Annotated[str, OneOf(*NATIVE_DRIFTS)] = "svgd"
     optimiser: Annotated[str, OneOf("adam", "adagrad")] = "adam"
     prior_precision: LearnablePrecision = None
     noise_precision: LearnablePrecision = None
@@ -122,8 +124,23 @@ class SVGD(MAP):
         names = (*self.likelihood.hyper_names, *self.own_hyper_names)
         return tuple(name for name in names if getattr(self, name) == LEARNED)
 
-    def native_update(self) -> None:
-        return None
+    def native_update(self) -> NativeUpdate:
+        is_adam = self.optimiser == "adam"
+        gammas = {WEIGHTS: self.prior_gamma, NOISE: self.noise_gamma}
+        none = (0.0, 0.0)
+        own = (gamma if name in self.learned else none for name, gamma in gammas.items())
+        return NativeUpdate(
+            "svgd" if is_adam else "svgd_adagrad",
+            ("loc", "loc_first", "loc_second") if is_adam else ("loc", "loc_second"),
+            (float(NATIVE_DRIFTS.index(self.drift)), *chain(*own)),
+            members=self.particles,
+            coordinates=len(self.learned),
+        )
+
+    @property
+    def portable(self) -> bool:
+        """As for other methods, unless torch computes initial values of learned precisions."""
+        return super().portable and not self.learned
 
     @property
     def gradients_per_epoch(self) -> int:

@@ -90,7 +90,7 @@ def fits_state(update: NativeUpdate, mlp: MLP, state: Mapping[str, Tensor], repl
 
 def _widths(update: NativeUpdate, mlp: MLP) -> dict[str, int]:
     """Return the numbers of columns of the entries of a native update, by name and in order."""
-    width = update.members * mlp.n_weights
+    width = update.members * (mlp.n_weights + update.coordinates)
     return dict.fromkeys(update.tensors, width) | dict.fromkeys(update.scalars, update.members)
 
 
@@ -161,7 +161,7 @@ def gradient_moments(
 
 
 RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
-         "sghmc", "swag", "bb_alpha_dropout", "practical_vi")  # fmt: skip
+         "sghmc", "swag", "bb_alpha_dropout", "practical_vi", "svgd", "svgd_adagrad")  # fmt: skip
 """Names of the update rules in the order of `RULES` in kernel.cpp."""
 
 NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
@@ -192,7 +192,7 @@ class NativeTrainer:
         likelihood: for which `has_native_gradients`.
         data: R training sets.
         hyper: `prior_precision`, for networks with one output `noise_precision`, and for updates
-            with dropout `dropout`, `[R, 1]` each.
+            with dropout `dropout`, `[R, 1]` each; without those that are coordinates of networks.
         training: learning rate, decay rates, weight samples and batch size.
         kl_weights: weight of the KL divergence in each minibatch of an epoch.
         state: the entries of the update, contiguous float32 (see `fits_state`), updated in place.
@@ -235,17 +235,17 @@ class NativeTrainer:
             address.write(f"state[{name!r}]", state[name], single, sets, width)
             for name, width in _widths(update, mlp).items()
         ]
-        noise = hyper["noise_precision"] if mlp.sizes[-1] == 1 else none
-        dropout = hyper.get("dropout", none)
+        noise = hyper.get("noise_precision", none) if mlp.sizes[-1] == 1 else none
+        prior, dropout = hyper.get("prior_precision", none), hyper.get("dropout", none)
         weights = torch.tensor(kl_weights, dtype=single, device="cpu")
         self._keys = (WORD * streams.size)(*streams.keys)
         self._train_epochs = code.train_epochs
-        width = update.members * mlp.n_weights
+        width = state[update.tensors[0]].shape[1]
         self._given = TrainingArguments(
             sizes=address.integers(mlp.sizes), counts=address.integers(data.counts, rows),
             state=address.integers(entries), drawn=address.integers(drawn),
             precisions=address.read("noise_precision", noise, single, sets, 1),
-            priors=address.read("prior_precision", hyper["prior_precision"], single, sets, 1),
+            priors=address.read("prior_precision", prior, single, sets, 1),
             dropouts=address.read("dropout", dropout, single, sets, 1),
             inputs=address.read("of inputs", data.inputs, single, sets, rows, mlp.sizes[0]),
             targets=address.read("of targets", data.targets, single, sets, rows),

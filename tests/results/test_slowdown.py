@@ -65,6 +65,7 @@ CASES: Mapping[str, tuple[Any, str, str | None]] = {
     ),
     "an update of its parent": (own(BBAlphaDropout), "Own.update replaces MCDropout.update", None),
     "a family that was not measured": (own(SWAG), "Own.update replaces SWAG.update", None),
+    "joint steps": (own(SVGD), "Own.update replaces SVGD.update", None),
 }  # fmt: skip
 
 
@@ -87,7 +88,6 @@ def test_lost_native_code_is_described(name: str) -> None:
         MCDropout(label="m"),
         own(MCDropout, name="sample_weights"),
         own(MCDropout, noise="dropconnect"),
-        own(SVGD),
         BBAlphaDropout(label="b"),
         own(PBP, name="predict"),
         HMC(label="h"),

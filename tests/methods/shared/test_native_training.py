@@ -39,6 +39,7 @@ from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import native_training, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.trainer import StochasticMethod
+from bnnbench.methods.svgd import SVGD
 from bnnbench.methods.swag import SWAG
 from bnnbench.methods.tagi import TAGI
 from bnnbench.methods.vadam import Vadam
@@ -55,6 +56,7 @@ KL = divergence("kl")
 BOTH = Heteroscedastic()
 LEARNED = {"noise_precision": "learned"}
 GAUSS_NEWTON = {"curvature": "gauss_newton"}
+LEARNED_BOTH = LEARNED | {"prior_precision": "learned"}
 SHORT_CHAIN = {"step_size": 0.2, "step_offset": 3}
 SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "vadam": (Vadam, {}),
@@ -108,6 +110,25 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "sghmc": (SGHMC, {"thinning": 2, "burn_in": 0.5}),
     "swag": (SWAG, {"step_size": 0.02}),
     "swag without Adam": (SWAG, {"burn_in": 0.0, "momentum": 0.5, "step_size": 0.02}),
+    "svgd": (SVGD, {"particles": 4}),
+    "svgd of one particle": (SVGD, {"particles": 1}),
+    "svgd of two outputs": (SVGD, {"particles": 3, "likelihood": BOTH}),
+    "svgd with learned precisions": (SVGD, LEARNED_BOTH | {"particles": 5}),
+    "svgd by AdaGrad": (
+        SVGD,
+        LEARNED_BOTH | {"particles": 4, "optimiser": "adagrad", "drift": "kde_wgd"},
+    ),
+    "kde_wgd": (SVGD, LEARNED | {"particles": 3, "drift": "kde_wgd"}),
+    "sge_wgd": (SVGD, {"particles": 5, "drift": "sge_wgd", "prior_precision": "learned"}),
+    "sge_wgd with a softplus": (
+        SVGD,
+        {"particles": 3, "drift": "sge_wgd", "likelihood": HeteroscedasticSoftplus()},
+    ),
+    "function": (SVGD, LEARNED_BOTH | {"particles": 4, "drift": "function"}),
+    "function of two outputs": (
+        SVGD,
+        {"particles": 3, "drift": "function", "likelihood": BOTH, "optimiser": "adagrad"},
+    ),
     "swag of members": (SWAG, {"members": 3, "likelihood": BOTH, "step_size": 0.02}),
 }
 METHODS = {name: kind(label="m", **own) for name, (kind, own) in SETTINGS.items()}
@@ -225,7 +246,9 @@ ROW_SQUARES = ("practical_vi", "practical_vi by Gauss-Newton",
                "practical_vi of two outputs by Gauss-Newton")  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["vadam", *DROPOUT, *ROW_SQUARES])
+@pytest.mark.parametrize(
+    "name", ["vadam", *DROPOUT, *ROW_SQUARES, "svgd", "function of two outputs"]
+)
 def test_large_minibatches_are_split_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
@@ -260,7 +283,7 @@ def test_strong_priors_on_weights_and_biases(name: str) -> None:
     assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", *DROPOUT, "practical_vi"])
+@pytest.mark.parametrize("name", ["vadam", "bbb", *DROPOUT, "practical_vi", "svgd by AdaGrad"])
 def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
     """Native code returns at each saved step."""
     whole = fitted(METHODS[name], Stack().task())
@@ -270,8 +293,10 @@ def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["vadam", "bbb", *DROPOUT, *ROW_SQUARES, "psgld", "swag of members"]
-)
+    "name",
+    ["vadam", "bbb", *DROPOUT, *ROW_SQUARES, "psgld", "swag of members", "svgd by AdaGrad",
+     "sge_wgd", "function"],
+)  # fmt: skip
 def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
     stack = Stack()
     together = fitted(METHODS[name], stack.task())
@@ -318,6 +343,22 @@ def test_replicas_diverge_as_in_torch(name: str) -> None:
     assert all(value.isfinite().all() for value in found.state.values())
 
 
+@pytest.mark.parametrize("name", ["svgd", "kde_wgd", "sge_wgd", "function of two outputs"])
+@pytest.mark.parametrize("target", [math.nan, 1e30])
+def test_particles_of_another_replica_diverge(name: str, target: float) -> None:
+    """They return to their start; those of other replicas are not affected."""
+    method, data = METHODS[name], Stack().data
+    targets = data.targets.clone()
+    targets[1, 5] = target
+    sick = replace(data, targets=targets)
+    found, healthy = fitted(method, Stack().task(sick)), fitted(method, Stack().task())
+    expected = by_torch(method, Stack().task(sick))
+    assert found.diverged.tolist() == expected.diverged.tolist() == [False, True, False]
+    for entry, value in found.state.items():
+        assert torch.equal(value[1], expected.state[entry][1])
+        assert torch.equal(value[[0, 2]], healthy.state[entry][[0, 2]])
+
+
 def test_recording_the_objective_changes_nothing() -> None:
     method, task = METHODS["bbb"], Stack().task()
     plain = fitted(method, Stack().task())
@@ -354,6 +395,14 @@ def halved(self: Any, posterior: Posterior, *given: Any) -> Any:
 
 def unchanged(self: Any, mlp: Any, training: Any, state: Any, *given: Any) -> Any:
     return state
+
+
+def still(self: Any, mlp: Any, loc: Any, *given: Any) -> Any:
+    return 0 * loc
+
+
+def no_score(self: Any, outputs: Any, precision: Any, batch: Any) -> Any:
+    return 0 * precision
 
 
 def double_rate(self: Any, state: Any, hyper: Any) -> Any:
@@ -486,6 +535,13 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "another penalty": (subclass(MCDropout, _second_moment=lambda self, rate: rate), {}, False),
     "predictions of the likelihood": (Vadam, {"likelihood": OwnGaussian()}, True),
     "another density": (Vadam, {"likelihood": OwnGaussian(loss=OwnNLL())}, False),
+    "another drift": (subclass(SVGD, drift_of=still), {"particles": 3}, False),
+    "another score of the noise": (
+        subclass(SVGD, _noise_score=no_score), LEARNED | {"particles": 3}, False
+    ),
+    "other predictions of particles": (
+        subclass(SVGD, predict=lambda *_: None), {"particles": 3}, True
+    ),
     "kept networks": (subclass(SGLD, saved_steps=lambda self, task: range(2, 9, 2)), {}, True),
 }  # fmt: skip
 """Classes and likelihoods from outside, and whether they inherit native code."""
