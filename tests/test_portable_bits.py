@@ -37,7 +37,7 @@ MIXED = {
 }
 """Vectors as long as those of AVX-512 in native code, and short ones in libraries."""
 
-PORTABLE = "vadam,vprop,bbb,map,mc_dropout,deep_ensemble,sgld,ivon,renyi_vi,sghmc"
+PORTABLE = "vadam,vprop,bbb,map,mc_dropout,deep_ensemble,sgld,ivon,renyi_vi,sghmc,dvi"
 
 pytestmark = pytest.mark.skipif(
     library().code is None or sys.platform != "linux" or os.uname().machine != "x86_64",

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <new>
 
+#include "moments.h"
 #include "network.h"
 #include "random.h"
 
@@ -402,6 +403,23 @@ void sghmc(Step step, Constants c) {
   }
 }
 
+// The means contain the gradient of the likelihood. own: with a prior precision per layer,
+// (n + own[0]) / (sum of loc^2 + scale^2 of n weights + own[1]); 0 for the given one.
+void dvi(Step step, Constants c) {
+  float *const *state = step.state;
+  Size first = 0;
+  for (const Layer &layer : step.layers) {
+    const Size n = layer.weights();
+    const float *loc = state[0] + first, *scale = step.scale + first;
+    const float squares = dot(loc, loc, n) + dot(scale, scale, n);
+    const float prior = c.own[0] > 0 ? (n + c.own[0]) / (squares + c.own[1]) : step.prior;
+    add_divergence(step, 1 / step.rows, prior, first, first + n);
+    first += n;
+  }
+  adam(step, c, step.mean, state[0], state[2], state[3]);
+  adam(step, c, step.second, state[1], state[4], state[5]);
+}
+
 struct Rule {
   Size tensors;         // number of state tensors
   bool square, cross;   // the second mean that it needs
@@ -409,6 +427,7 @@ struct Rule {
   void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
   bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
+  bool moments = false;   // whether the gradient is that of the moments of the output
 };
 
 // In the order of RULES in bnnbench/native/networks.py.
@@ -424,6 +443,7 @@ const Rule RULES[] = {
     {6, false, true, false, scale_by_sites, renyi_vi, true},
     {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
+    {6, false, false, false, scale_by_softplus, dvi, false, true},
 };
 
 }  // namespace
@@ -491,6 +511,26 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   return 1;
 }
 
+// Means and variances [sets, rows] of the outputs of networks with one output, given the means and
+// standard deviations [sets, P] of their weights, for the inputs [sets, rows, D]. Returns 1 if
+// memory is insufficient, else 0.
+extern "C" int propagate_moments(const Size *sizes, Size layers, Size sets, Size rows,
+                                 const float *loc, const float *scale, const float *inputs,
+                                 float *mean, float *variance) try {
+  const Network network(sizes, layers, rows, false);
+  Propagation propagation(sizes, layers, rows);
+  const Size n = network.n_weights, features = sizes[0];
+  Rows all = network.room_for(rows);
+  for (Size r = 0; r < sets; ++r) {
+    for (Size b = 0; b < rows; ++b)
+      all.put(b, inputs + (r * rows + b) * features, features, 0, 0);
+    propagation.evaluate(loc + r * n, scale + r * n, all, mean + r * rows, variance + r * rows);
+  }
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
+}
+
 // The same fields in the same order as `StepArguments` in bnnbench/native/networks.py.
 struct StepArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
@@ -531,7 +571,9 @@ class Trainer {
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
         rows_(given.sets), pieces_(std::max<Size>(given.pieces, 1)),
-        numbers_(given.samples * given.layers), masks_(given.samples) {}
+        numbers_(given.samples * given.layers), masks_(given.samples) {
+    if (rule_.moments) propagation_.emplace(given.sizes, given.layers, given.batch);
+  }
 
   // Trains the networks of a noise group on the minibatches. All of them use the same noise.
   void train(Size group) {
@@ -622,7 +664,10 @@ class Trainer {
     const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
                          rule_.cross ? second_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
-    if (rule_.weighted)
+    if (rule_.moments)
+      propagation_->gradient(step.state[0], step.scale, minibatch_, precision, step.mean,
+                             step.second);
+    else if (rule_.weighted)
       step.loss = average_by_ratios(step, draws, means);
     else
       averager_.average(minibatch_, precision, draws, means);
@@ -657,6 +702,7 @@ class Trainer {
   const StepArguments &all_;
   const Rule &rule_;
   Averager averager_;
+  std::optional<Propagation> propagation_;  // if the rule needs it
   const Size n_;
   Rows minibatch_;
   const Constants constants_;

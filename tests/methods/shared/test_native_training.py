@@ -27,6 +27,7 @@ from bnnbench.losses.beta import Beta
 from bnnbench.losses.nll import NLL
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
+from bnnbench.methods.dvi import DVI
 from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
@@ -89,6 +90,10 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
     "swag": (SWAG, {"step_size": 0.02}),
     "swag without Adam": (SWAG, {"burn_in": 0.0, "momentum": 0.5, "step_size": 0.02}),
     "swag of members": (SWAG, {"members": 3, "likelihood": BOTH, "step_size": 0.02}),
+    "dvi": (DVI, {}),
+    "dvi with a wide initial posterior": (DVI, {"initial_precision": 0.1}),
+    "dvi with a narrow initial posterior": (DVI, {"initial_precision": 1e4}),
+    "dvi with learned priors": (DVI, {"prior_precision": "learned"}),
 }
 METHODS = {name: kind(label="m", **own) for name, (kind, own) in SETTINGS.items()}
 
@@ -199,7 +204,7 @@ def test_stacks_of_any_shape(
     assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["vadam", "mc_dropout"])
+@pytest.mark.parametrize("name", ["vadam", "mc_dropout", "dvi"])
 def test_large_minibatches_are_split_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
@@ -225,7 +230,7 @@ def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
         assert torch.equal(value, state[entry])
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout", "psgld", "swag of members"])
+@pytest.mark.parametrize("name", ["vadam", "bbb", "mc_dropout", "psgld", "swag of members", "dvi"])
 def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
     stack = Stack()
     together = fitted(METHODS[name], stack.task())
@@ -299,6 +304,14 @@ def halved(self: Any, posterior: Posterior, *given: Any) -> Any:
 
 
 def unchanged(self: Any, mlp: Any, training: Any, state: Any, *given: Any) -> Any:
+    return state
+
+
+def halved_moments(self: Any, posterior: Posterior) -> Any:
+    return tuple(0.5 * one for one in super(type(self), self).moments(posterior))
+
+
+def unchanged_by_descent(self: Any, state: Any, *given: Any) -> Any:
     return state
 
 
@@ -414,6 +427,12 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "another penalty": (subclass(MCDropout, _second_moment=lambda self, rate: rate), {}, False),
     "predictions of the likelihood": (Vadam, {"likelihood": OwnGaussian()}, True),
     "another density": (Vadam, {"likelihood": OwnGaussian(loss=OwnNLL())}, False),
+    "another hyperprior": (
+        subclass(DVI, shape=3.0, scale=0.1), {"prior_precision": "learned"}, True
+    ),
+    "another prior": (subclass(DVI, _prior=lambda *_: 2.0), {}, False),
+    "another deviation": (subclass(DVI, moments=halved_moments), {}, True),
+    "another descent": (subclass(DVI, descend=unchanged_by_descent), {}, False),
     "kept networks": (subclass(SGLD, saved_steps=lambda self, task: range(2, 9, 2)), {}, True),
 }  # fmt: skip
 """Classes and likelihoods from outside, and whether they inherit native code."""
@@ -539,6 +558,8 @@ PORTABLE: dict[str, tuple[Any, bool]] = {
     "passes of TAGI": (subclass(TAGI), True),
     "predictions of TAGI": (subclass(TAGI, predict=lambda *_: None), False),
     "passes of PBP": (subclass(PBP), True),
+    "predictions of DVI": (subclass(DVI, predict=lambda *_: None), False),
+    "steps of DVI": (subclass(DVI), True),
     "predictions of PBP": (subclass(PBP, predict=lambda *_: None), False),
 }
 
