@@ -39,7 +39,7 @@ MIXED = {
 
 PORTABLE = (
     "vadam,vprop,bbb,practical_vi,map,mc_dropout,bb_alpha_dropout,deep_ensemble,sgld,ivon,renyi_vi,"
-    "sghmc,svgd"
+    "sghmc,svgd,dvi"
 )
 
 pytestmark = pytest.mark.skipif(

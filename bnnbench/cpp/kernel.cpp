@@ -9,6 +9,7 @@
 #include <new>
 
 #include "energy.h"
+#include "moments.h"
 #include "network.h"
 #include "particles.h"
 #include "random.h"
@@ -453,12 +454,30 @@ void adagrad(Step step, Constants c) {
   }
 }
 
+// The means contain the gradient of the likelihood. own: with a prior precision per layer,
+// (n + own[0]) / (sum of loc^2 + scale^2 of n weights + own[1]); 0 for the given one.
+void dvi(Step step, Constants c) {
+  float *const *state = step.state;
+  Size first = 0;
+  for (const Layer &layer : step.layers) {
+    const Size n = layer.weights();
+    const float *loc = state[0] + first, *scale = step.scale + first;
+    const float squares = dot(loc, loc, n) + dot(scale, scale, n);
+    const float prior = c.own[0] > 0 ? (n + c.own[0]) / (squares + c.own[1]) : step.prior;
+    add_divergence(step, 1 / step.rows, prior, first, first + n);
+    first += n;
+  }
+  adam(step, c, step.mean, state[0], state[2], state[3]);
+  adam(step, c, step.second, state[1], state[4], state[5]);
+}
+
 enum class Gradients {
   AVERAGED,        // over samples
   WEIGHTED,        // by ratios to the power own[0]
   OF_ENERGY,       // of the black-box alpha energy of order own[2], see energy.h
   SQUARED_BY_ROW,  // and averaged; `square` is the mean of the squared gradients of rows
   JOINT,           // drifts of networks that repel each other, see particles.h
+  OF_MOMENTS,      // of the moments of the output, see moments.h
 };
 
 struct Rule {
@@ -487,6 +506,7 @@ const Rule RULES[] = {
     {6, true, false, false, scale_by_log_variance, practical_vi, Gradients::SQUARED_BY_ROW},
     {3, false, false, false, nullptr, descend, Gradients::JOINT},
     {2, false, false, false, nullptr, adagrad, Gradients::JOINT},
+    {6, false, false, false, scale_by_softplus, dvi, Gradients::OF_MOMENTS},
 };
 
 }  // namespace
@@ -554,6 +574,26 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   return 1;
 }
 
+// Means and variances [sets, rows] of the outputs of networks with one output, given the means and
+// standard deviations [sets, P] of their weights, for the inputs [sets, rows, D]. Returns 1 if
+// memory is insufficient, else 0.
+extern "C" int propagate_moments(const Size *sizes, Size layers, Size sets, Size rows,
+                                 const float *loc, const float *scale, const float *inputs,
+                                 float *mean, float *variance) try {
+  const Network network(sizes, layers, rows, false);
+  Propagation propagation(sizes, layers, rows);
+  const Size n = network.n_weights, features = sizes[0];
+  Rows all = network.room_for(rows);
+  for (Size r = 0; r < sets; ++r) {
+    for (Size b = 0; b < rows; ++b)
+      all.put(b, inputs + (r * rows + b) * features, features, 0, 0);
+    propagation.evaluate(loc + r * n, scale + r * n, all, mean + r * rows, variance + r * rows);
+  }
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
+}
+
 // The same fields in the same order as `TrainingArguments` in bnnbench/native/networks.py.
 struct TrainingArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
@@ -605,6 +645,8 @@ class Trainer {
       row_squares_.emplace(given.sizes, given.layers, given.batch, given.softplus, given.own[0] != 0);
     if (rule_.gradients == Gradients::JOINT)
       particles_.emplace(averager_.network, given.members, given.batch, given.own);
+    if (rule_.gradients == Gradients::OF_MOMENTS)
+      propagation_.emplace(given.sizes, given.layers, given.batch);
   }
 
   // Trains the networks of a noise group, all of which use the same random numbers.
@@ -777,6 +819,10 @@ class Trainer {
       case Gradients::JOINT:
         step.mean = particles_->descent(averager_.network, minibatch_, step.state[0],
                                         {step.rows, step.precision, step.prior});
+        return;
+      case Gradients::OF_MOMENTS:
+        propagation_->gradient(step.state[0], step.scale, minibatch_, step.precision, step.mean,
+                               step.second);
     }
   }
 
@@ -820,6 +866,7 @@ class Trainer {
   const Rule &rule_;
   Averager averager_;
   std::optional<Particles> particles_;
+  std::optional<Propagation> propagation_;
   const Size n_;
   Rows minibatch_;
   Constants constants_;

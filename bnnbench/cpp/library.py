@@ -246,6 +246,7 @@ SOURCES = tuple(
         "trajectories.cpp",
         "energy.h",
         "lanes.h",
+        "moments.h",
         "network.h",
         "particles.h",
         "portable.h",
@@ -302,6 +303,7 @@ def _load(path: Path) -> ctypes.CDLL:
         ARRAY, *[NUMBER] * 6, *[ARRAY] * 7, ctypes.c_bool, *[ARRAY] * 3,
     ]  # fmt: skip
     code.evaluate.argtypes = [ARRAY, *[NUMBER] * 4, *[ARRAY] * 3]
+    code.propagate_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
     taking_one = (
         code.train_epochs, code.condition_networks, code.propagate, code.take_trajectories,
     )  # fmt: skip
@@ -321,7 +323,9 @@ def _load(path: Path) -> ctypes.CDLL:
     code.linearised_moments.argtypes = [ARRAY, *[NUMBER] * 3, ctypes.c_bool, *[ARRAY] * 5]
     code.marginal_likelihood.argtypes = [*[NUMBER] * 2, REAL, *[ARRAY] * 4]
     code.posterior.argtypes = [*[NUMBER] * 3, REAL, *[ARRAY] * 6]
-    predicting = code.evaluate, code.output_moments, code.linearised_moments
+    predicting = (
+        code.evaluate, code.propagate_moments, code.output_moments, code.linearised_moments,
+    )  # fmt: skip
     of_search = code.marginal_likelihood, code.posterior
     for function in (code.gradient_moments, *predicting, *of_search, *taking_one):
         function.errcheck = _check_memory  # type: ignore[assignment]

@@ -91,10 +91,9 @@ class BBB(SoftplusMethod):
     def native_update(self) -> NativeUpdate | None:
         if not isinstance(self.divergence, KL) or self.divergence.estimator != "closed":
             return None
-        moments = ("loc_first", "loc_second", "rho_first", "rho_second")
         of_bias = 0.0 if self.bias_prior else FLAT_PRECISION
         constants = (self.divergence.weight, of_bias)
-        return NativeUpdate("bbb", ("loc", "rho", *moments), constants=constants)
+        return NativeUpdate("bbb", self.tensors, constants=constants)
 
     @property
     def native_parts(self) -> tuple[object, ...]:

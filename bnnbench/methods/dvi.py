@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from bnnbench.constraints import Positive
+from bnnbench.cpp.library import has_native_code
 from bnnbench.divergences.kl import kl
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import (
@@ -35,7 +36,9 @@ from bnnbench.methods.shared.moment_propagation import (
     output_moments,
     rectify_back,
 )
+from bnnbench.native.networks import propagate_moments
 from bnnbench.nn import MLP
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
@@ -82,6 +85,7 @@ class DVI(SoftplusMethod):
     initial_precision: Positive = 100.0
     likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
     is_stochastic: ClassVar[bool] = False
+    variants = ({"prior_precision": LEARNED},)
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0
 
@@ -103,6 +107,11 @@ class DVI(SoftplusMethod):
         d_loc = torch.addcmul(d_loc, prior, loc)
         d_scale = (2 * d_variance + prior) * scale - 1 / (batch.counts * scale)
         return self.descend(state, d_loc, d_scale, batch, training)
+
+    def native_update(self) -> NativeUpdate:
+        hyperprior = (2 * self.shape + 2, 2 * self.scale)
+        constants = hyperprior if self.prior_precision == LEARNED else ()
+        return NativeUpdate("dvi", self.tensors, constants=constants)
 
     def _prior(self, mlp: MLP, loc: Tensor, scale: Tensor, hyper: Hyper) -> Tensor:
         """Return the prior precision of every weight, `[R, 1]` or `[R, P]`."""
@@ -142,6 +151,8 @@ class DVI(SoftplusMethod):
     def _outputs(self, posterior: Posterior, inputs: Tensor) -> Moments:
         """Return the moments of the networks' output, `[R, M]` each."""
         loc, scale = self.moments(posterior)
+        if has_native_code(loc):
+            return propagate_moments(posterior.mlp, loc, scale, inputs)
         layers = layers_of(posterior.mlp, (loc, scale.square()))
         return output_moments(posterior.mlp, layers, inputs)
 

@@ -46,6 +46,34 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
     )  # fmt: skip
 
 
+def propagate_moments(
+    mlp: MLP, loc: Tensor, scale: Tensor, inputs: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return means and variances of the outputs of networks with one output, `[R, M]` each.
+
+    Args:
+        mlp: the network shape.
+        loc: `[R, P]`, means of the weights, float32.
+        scale: `[R, P]`, standard deviations, float32.
+        inputs: `[R, M, D]`, float32.
+
+    Raises:
+        UserError: if a tensor has another type or shape.
+    """
+    code, address = library().code, Addresses()
+    assert code is not None
+    sets, rows, _ = inputs.shape
+    mean, variance = (torch.empty(sets, rows, dtype=torch.float32, device="cpu") for _ in range(2))
+    code.propagate_moments(
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, sets, rows,
+        address.read("of means", loc, torch.float32, sets, mlp.n_weights),
+        address.read("of standard deviations", scale, torch.float32, sets, mlp.n_weights),
+        address.read("of inputs", inputs, torch.float32, sets, rows, mlp.sizes[0]),
+        mean.data_ptr(), variance.data_ptr(),
+    )  # fmt: skip
+    return mean, variance
+
+
 DENSITY = ("value", "gradient", "outputs", "hyper_names", "mean_slope", "slopes", "curvature_roots",
            "curvatures")  # fmt: skip
 
@@ -161,7 +189,8 @@ def gradient_moments(
 
 
 RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
-         "sghmc", "swag", "bb_alpha_dropout", "practical_vi", "svgd", "svgd_adagrad")  # fmt: skip
+         "sghmc", "swag", "bb_alpha_dropout", "practical_vi", "svgd", "svgd_adagrad",
+         "dvi")  # fmt: skip
 """Names of the update rules in the order of `RULES` in kernel.cpp."""
 
 NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
@@ -192,7 +221,7 @@ class NativeTrainer:
         likelihood: for which `has_native_gradients`.
         data: R training sets.
         hyper: `prior_precision`, for networks with one output `noise_precision`, and for updates
-            with dropout `dropout`, `[R, 1]` each; without those that are coordinates of networks.
+            with dropout `dropout`, `[R, 1]` each; without those that the update learns.
         training: learning rate, decay rates, weight samples and batch size.
         kl_weights: weight of the KL divergence in each minibatch of an epoch.
         state: the entries of the update, contiguous float32 (see `fits_state`), updated in place.

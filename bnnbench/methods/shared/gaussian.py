@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -67,9 +68,13 @@ class SoftplusMethod(VariationalMethod):
     Attributes:
         initial_precision: of the posterior, the same for all weights. The means are initialised
             like the weights of a network.
+        tensors: class attribute, entries of the state, in the order of native updates.
     """
 
     initial_precision: Positive
+    tensors: ClassVar[tuple[str, ...]] = (
+        "loc", "rho", "loc_first", "loc_second", "rho_first", "rho_second",
+    )  # fmt: skip
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()

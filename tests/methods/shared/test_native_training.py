@@ -28,6 +28,7 @@ from bnnbench.losses.nll import NLL
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
+from bnnbench.methods.dvi import DVI
 from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
@@ -130,6 +131,10 @@ SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
         {"particles": 3, "drift": "function", "likelihood": BOTH, "optimiser": "adagrad"},
     ),
     "swag of members": (SWAG, {"members": 3, "likelihood": BOTH, "step_size": 0.02}),
+    "dvi": (DVI, {}),
+    "dvi with a wide initial posterior": (DVI, {"initial_precision": 0.1}),
+    "dvi with a narrow initial posterior": (DVI, {"initial_precision": 1e4}),
+    "dvi with learned priors": (DVI, {"prior_precision": "learned"}),
 }
 METHODS = {name: kind(label="m", **own) for name, (kind, own) in SETTINGS.items()}
 
@@ -247,7 +252,7 @@ ROW_SQUARES = ("practical_vi", "practical_vi by Gauss-Newton",
 
 
 @pytest.mark.parametrize(
-    "name", ["vadam", *DROPOUT, *ROW_SQUARES, "svgd", "function of two outputs"]
+    "name", ["vadam", *DROPOUT, *ROW_SQUARES, "svgd", "function of two outputs", "dvi"]
 )
 def test_large_minibatches_are_split_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
@@ -295,7 +300,7 @@ def test_an_epoch_in_several_calls_is_the_same(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["vadam", "bbb", *DROPOUT, *ROW_SQUARES, "psgld", "swag of members", "svgd by AdaGrad",
-     "sge_wgd", "function"],
+     "sge_wgd", "function", "dvi"],
 )  # fmt: skip
 def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
     stack = Stack()
@@ -403,6 +408,14 @@ def still(self: Any, mlp: Any, loc: Any, *given: Any) -> Any:
 
 def no_score(self: Any, outputs: Any, precision: Any, batch: Any) -> Any:
     return 0 * precision
+
+
+def halved_moments(self: Any, posterior: Posterior) -> Any:
+    return tuple(0.5 * one for one in super(type(self), self).moments(posterior))
+
+
+def unchanged_by_descent(self: Any, state: Any, *given: Any) -> Any:
+    return state
 
 
 def double_rate(self: Any, state: Any, hyper: Any) -> Any:
@@ -542,6 +555,12 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "other predictions of particles": (
         subclass(SVGD, predict=lambda *_: None), {"particles": 3}, True
     ),
+    "another hyperprior": (
+        subclass(DVI, shape=3.0, scale=0.1), {"prior_precision": "learned"}, True
+    ),
+    "another prior": (subclass(DVI, _prior=lambda *_: 2.0), {}, False),
+    "another deviation": (subclass(DVI, moments=halved_moments), {}, True),
+    "another descent": (subclass(DVI, descend=unchanged_by_descent), {}, False),
     "kept networks": (subclass(SGLD, saved_steps=lambda self, task: range(2, 9, 2)), {}, True),
 }  # fmt: skip
 """Classes and likelihoods from outside, and whether they inherit native code."""
@@ -667,6 +686,8 @@ PORTABLE: dict[str, tuple[Any, bool]] = {
     "passes of TAGI": (subclass(TAGI), True),
     "predictions of TAGI": (subclass(TAGI, predict=lambda *_: None), False),
     "passes of PBP": (subclass(PBP), True),
+    "predictions of DVI": (subclass(DVI, predict=lambda *_: None), False),
+    "steps of DVI": (subclass(DVI), True),
     "predictions of PBP": (subclass(PBP, predict=lambda *_: None), False),
 }
 
