@@ -60,7 +60,7 @@ def describe_cost(cost: RelativeCost | None) -> str:
     if cost is None:
         every = join_words(relative_costs()[BASE].datasets)
         return (
-            f"{title}: unknown, since none of the stored runs with the published protocol on "
+            f"{title}: unknown, since none of the stored runs on "
             f"{every} is of this method"
         )
     return f"{title}: {_text(cost.ratio)} in stored runs on {join_words(cost.datasets)}"
@@ -70,8 +70,8 @@ def cost_footnotes() -> tuple[str, str]:
     """Return what the column of ratios shows, and over which data sets."""
     return (
         f"CPU / {BASE}: CPU seconds of a split ({COUNTED}), relative to {BASE} on the same data "
-        "sets, in stored runs with the published protocol, at equal machine speed; the code of "
-        "these runs may be older",
+        "sets, in stored runs on the published splits, at equal machine speed; the code of these "
+        "runs may be older",
         f"geometric mean over {join_words(relative_costs()[BASE].datasets)}; (n): over n of them; "
         "empty: no such run is stored",
     )
