@@ -5,6 +5,7 @@ Wu et al., "Deterministic Variational Inference for Robust Bayesian Neural Netwo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -110,7 +111,7 @@ class DVI(SoftplusMethod):
 
     def native_update(self) -> NativeUpdate:
         hyperprior = (2 * self.shape + 2, 2 * self.scale)
-        constants = hyperprior if self.prior_precision == LEARNED else ()
+        constants = hyperprior if self.prior_precision == LEARNED else (math.nan,)
         return NativeUpdate("dvi", self.tensors, constants=constants)
 
     def _prior(self, mlp: MLP, loc: Tensor, scale: Tensor, hyper: Hyper) -> Tensor:

@@ -502,6 +502,13 @@ class OwnRoots(Gaussian):
         return tuple(2 * one for one in super().curvature_roots(*given))
 
 
+Pair = tuple[float, float]
+
+
+def in_reverse(self: Any) -> Any:
+    return super(type(self), self).learned[::-1]
+
+
 def doubled_slopes(self: Any, outputs: Any, hyper: Any, batch: Any) -> Any:
     return 2 * super(type(self), self).output_gradients(outputs, hyper, batch)
 
@@ -557,6 +564,15 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     ),
     "another hyperprior": (
         subclass(DVI, shape=3.0, scale=0.1), {"prior_precision": "learned"}, True
+    ),
+    "no hyperprior": (subclass(DVI, shape=-1.0, scale=0.0), {"prior_precision": "learned"}, True),
+    "improper priors": (
+        subclass(SVGD, __annotations__={"prior_gamma": Pair, "noise_gamma": Pair}),
+        LEARNED_BOTH | {"particles": 3, "prior_gamma": (0.0, 0.0), "noise_gamma": (0.0, 0.0)},
+        True,
+    ),
+    "another order of coordinates": (
+        subclass(SVGD, learned=property(in_reverse)), LEARNED_BOTH | {"particles": 3}, False
     ),
     "another prior": (subclass(DVI, _prior=lambda *_: 2.0), {}, False),
     "another deviation": (subclass(DVI, moments=halved_moments), {}, True),
@@ -666,6 +682,24 @@ def test_subclasses_inherit_native_code_unless_they_replace_the_step(
     assert len(native_calls) == inherits
     if name not in KNOWN_IN_THE_FIT:
         assert method.native == (method.lost_native is None) == inherits
+
+
+WIDENED: dict[str, Any] = {
+    "another drift": subclass(SVGD, __annotations__={"drift": str}, drift="own", drift_of=still),
+    "dropconnect": subclass(
+        BBAlphaDropout, __annotations__={"noise": str}, noise="dropconnect", weight_init="glorot"
+    ),
+}
+"""Classes with a value of a setting that their base class refuses."""
+
+
+@pytest.mark.parametrize("name", WIDENED)
+def test_settings_that_only_a_subclass_has_are_not_native(
+    name: str, native_calls: list[NativeUpdate]
+) -> None:
+    method = WIDENED[name](label="own")
+    assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
+    assert not method.native and native_calls == []
 
 
 PORTABLE: dict[str, tuple[Any, bool]] = {
