@@ -86,6 +86,7 @@ class DVI(SoftplusMethod):
     initial_precision: Positive = 100.0
     likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
     is_stochastic: ClassVar[bool] = False
+    native_cost = 4.0
     variants = ({"prior_precision": LEARNED},)
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0

@@ -114,6 +114,7 @@ class SVGD(MAP):
     prior_gamma: ShapeAndRate = (1.0, 0.1)
     noise_gamma: ShapeAndRate = (1.0, 0.1)
     records_objective = False
+    native_cost = 2.0
     variants = (
         {"drift": "sge_wgd", "particles": 3},
         {"drift": FUNCTION, "particles": 3},
