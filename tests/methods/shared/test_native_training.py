@@ -364,6 +364,34 @@ def test_particles_of_another_replica_diverge(name: str, target: float) -> None:
         assert torch.equal(value[[0, 2]], healthy.state[entry][[0, 2]])
 
 
+@pytest.mark.parametrize(
+    ("method", "longer"),
+    [
+        (MAP(label="m"), {"samples": 30}),
+        (SVGD(label="m", particles=40), {"batch": 1}),
+        (DVI(label="m"), {"samples": 30}),
+    ],
+)
+def test_longer_epochs_are_fewer_per_call(
+    method: StochasticMethod, longer: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call cannot be interrupted. Particles are compared in every minibatch."""
+    counts: list[int] = []
+    inner = native.NativeTrainer.train_epochs
+
+    def counted(self: Any, first: int, rates: Any, place: int) -> None:
+        counts.append(len(rates))
+        inner(self, first, rates, place)
+
+    monkeypatch.setattr(native.NativeTrainer, "train_epochs", counted)
+    stack, width = Stack(samples=1, batch=30, epochs=8), method.init(Stack().task())["loc"].numel()
+    monkeypatch.setattr(native_training, "MAX_PRODUCTS", 400 * width)
+    fitted(method, stack.task())
+    calls = len(counts)
+    fitted(method, replace(stack, **longer).task())
+    assert len(counts) - calls > calls and sum(counts) == 16
+
+
 def test_recording_the_objective_changes_nothing() -> None:
     method, task = METHODS["bbb"], Stack().task()
     plain = fitted(method, Stack().task())
