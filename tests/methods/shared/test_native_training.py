@@ -187,6 +187,18 @@ def by_torch(method: StochasticMethod, task: FitTask) -> Posterior:
         return fitted(method, task)
 
 
+def fitted_with_copies(steps: range) -> Posterior:
+    """Fit and copy the weights after some steps."""
+    return trainer.train(METHODS["svgd"], Stack().task(), steps)
+
+
+def by_torch_with_copies(steps: range) -> Posterior:
+    """Do the same without native code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "has_native_code", lambda like: False)
+        return fitted_with_copies(steps)
+
+
 @pytest.fixture
 def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[NativeUpdate]:
     """The native updates used, one for each native fit."""
@@ -259,6 +271,13 @@ def test_large_minibatches_are_split_into_blocks(name: str) -> None:
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
         found, expected = fitted(METHODS[name], stack.task()), by_torch(METHODS[name], stack.task())
         assert_alike(found, expected, 1e-3)
+
+
+@pytest.mark.parametrize("train", [fitted_with_copies, by_torch_with_copies])
+def test_copies_after_the_last_step_are_unknown(train: Callable[[range], Posterior]) -> None:
+    """Not whatever memory contains."""
+    chain = train(range(11, 14)).state["chain"]  # of 12 steps
+    assert chain[:, :2].isfinite().all() and chain[:, 2].isnan().all()
 
 
 def test_more_samples_than_rows_of_a_usual_block() -> None:
