@@ -38,7 +38,8 @@ def max_stacked_replicas(network: Network, training: Training, predicted: int = 
     return max(1, min(MAX_REPLICAS, MAX_ACTIVATIONS // each, MAX_PREDICTIONS // predicted))
 
 
-# Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv.
+# Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv; the time
+# of an evaluation is CPU time on a busy machine.
 PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
 PREDICTION_SECONDS = 1e-9  # per test sample, row and hidden unit
 EVALUATION_SECONDS = 0.006  # per evaluation of the search, besides training and predicting
@@ -54,9 +55,8 @@ def step_seconds(
 ) -> float:
     """Estimate the seconds of one training step of a stack: overhead and computation.
 
-    Calibrated on `vadam` with one hidden layer of 50 units and minibatches of 32 rows, and with
-    three layers of 100 units and all rows, where matrix products dominate. `group_seconds`
-    describes `native`.
+    Calibrated on one hidden layer of 50 units with minibatches of 32 rows, and on three layers of
+    100 units with all rows, where matrix products dominate. `group_seconds` describes `native`.
     """
     widths = network.widths
     pairs = sum(a * b for a, b in pairwise(widths))
