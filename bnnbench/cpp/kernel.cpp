@@ -455,7 +455,7 @@ void adagrad(Step step, Constants c) {
 }
 
 // The means contain the gradient of the likelihood. own: with a prior precision per layer,
-// (n + own[0]) / (sum of loc^2 + scale^2 of n weights + own[1]); 0 for the given one.
+// (n + own[0]) / (sum of loc^2 + scale^2 of n weights + own[1]); NaN for the given one.
 void dvi(Step step, Constants c) {
   float *const *state = step.state;
   Size first = 0;
@@ -463,7 +463,8 @@ void dvi(Step step, Constants c) {
     const Size n = layer.weights();
     const float *loc = state[0] + first, *scale = step.scale + first;
     const float squares = dot(loc, loc, n) + dot(scale, scale, n);
-    const float prior = c.own[0] > 0 ? (n + c.own[0]) / (squares + c.own[1]) : step.prior;
+    const float prior =
+        std::isnan(c.own[0]) ? step.prior : (n + c.own[0]) / (squares + c.own[1]);
     add_divergence(step, 1 / step.rows, prior, first, first + n);
     first += n;
   }

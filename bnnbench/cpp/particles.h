@@ -186,10 +186,10 @@ class Repulsion {
   float bandwidth_ = 0;  // squared
 };
 
-// The prior of a learned precision; both are zero if it is not learned.
+// The prior of a learned precision; both are NaN if it is not learned.
 struct Gamma {
   float shape, rate;
-  bool learned() const { return shape > 0; }
+  bool learned() const { return !std::isnan(shape); }
 };
 
 // What the particles of a training set share: the number of its rows, and the precisions that are

@@ -38,24 +38,25 @@ def max_stacked_replicas(network: Network, training: Training, predicted: int = 
     return max(1, min(MAX_REPLICAS, MAX_ACTIVATIONS // each, MAX_PREDICTIONS // predicted))
 
 
-# Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv.
+# Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv; the time
+# of an evaluation is CPU time on a busy machine.
 PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
 PREDICTION_SECONDS = 1e-9  # per test sample, row and hidden unit
-EVALUATION_SECONDS = 0.015  # per evaluation of the search, besides training and predicting
+EVALUATION_SECONDS = 0.006  # per evaluation of the search, besides training and predicting
 COMPILATION_SECONDS = 2.0  # per process that compiles the step
 
 EAGER_STEP_SECONDS = 6e-4
 """Overhead of a step that is neither native nor compiled: 50 to 150 PyTorch operations. Measured
-for `dvi`, `practical_vi`, `svgd` and an ensemble written by a user."""
+for `dvi`, `practical_vi` and `svgd` without native code, and an ensemble written by a user."""
 
 
 def step_seconds(
-    network: Network, training: Training, batch: int, replicas: float, native: bool = False
+    network: Network, training: Training, batch: int, replicas: float, native: float = 0
 ) -> float:
     """Estimate the seconds of one training step of a stack: overhead and computation.
 
     Calibrated on one hidden layer of 50 units with minibatches of 32 rows, and on three layers of
-    100 units with all rows, where matrix products dominate.
+    100 units with all rows, where matrix products dominate. `group_seconds` describes `native`.
     """
     widths = network.widths
     pairs = sum(a * b for a, b in pairwise(widths))
@@ -64,7 +65,7 @@ def step_seconds(
     launched, computed = (1.2e-5, 0.5e-9) if native else (1.5e-4, 3.5e-9)
     if not native and training.compile != "always":
         launched = EAGER_STEP_SECONDS
-    return launched + training.samples * replicas * (
+    return launched + training.samples * replicas * (native or 1) * (
         computed * units + PRODUCT_SECONDS * batch * pairs
     )
 
@@ -80,7 +81,7 @@ def group_seconds(
     searched: float,
     validated: float,
     out_of_fold: bool,
-    native: bool = False,
+    native: float = 0,
     test_samples: int = 1,
 ) -> float:
     """Estimate the seconds of search, final fit and out-of-fold fit of a group of splits.
@@ -96,7 +97,7 @@ def group_seconds(
         searched: fits of an evaluation, relative to the networks of a final fit.
         validated: rows that an evaluation predicts, as a fraction of the training rows.
         out_of_fold: whether the folds are fitted once more.
-        native: whether native code runs whole epochs.
+        native: `Method.native_cost` if native code runs whole epochs, else 0.
         test_samples: networks that predict each row.
     """
     tried = step_seconds(network, training, batch, splits * searched, native)

@@ -385,7 +385,7 @@ class SplitPlan(HasSteps, HasPlan):
             searched=self.search.scored_parts * searched / networks,
             validated=self.search.held_out_fraction or 1,
             out_of_fold=self.evaluation.out_of_fold,
-            native=self.device == "cpu" and self.method.native,
+            native=self.method.native_cost * (self.device == "cpu" and self.method.native),
             test_samples=self.evaluation.samples if self.method.is_stochastic else networks,
         )
 

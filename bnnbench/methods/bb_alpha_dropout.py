@@ -6,7 +6,7 @@ Li & Gal, "Dropout Inference in Bayesian Neural Networks with Alpha-divergences"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from torch import Tensor
@@ -47,9 +47,11 @@ class BBAlphaDropout(MCDropout):
     noise: Annotated[str, OneOf("bernoulli", "gaussian")] = "bernoulli"
     variants = ({"alpha": 1.0, "noise": "gaussian"},)
 
-    def native_update(self) -> NativeUpdate:
-        constants = float(self.bias_prior), float(self.noise == "gaussian"), self.alpha
-        return NativeUpdate("bb_alpha_dropout", ("loc", "loc_first", "loc_second"), constants)
+    def native_update(self) -> NativeUpdate | None:
+        step = super().native_update()
+        return step and replace(
+            step, name="bb_alpha_dropout", constants=(*step.constants, self.alpha)
+        )
 
     def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         losses = self.likelihood.value(outputs, batch.targets, hyper)

@@ -5,6 +5,7 @@ Wu et al., "Deterministic Variational Inference for Robust Bayesian Neural Netwo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -85,6 +86,7 @@ class DVI(SoftplusMethod):
     initial_precision: Positive = 100.0
     likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
     is_stochastic: ClassVar[bool] = False
+    native_cost = 4.0
     variants = ({"prior_precision": LEARNED},)
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0
@@ -110,7 +112,7 @@ class DVI(SoftplusMethod):
 
     def native_update(self) -> NativeUpdate:
         hyperprior = (2 * self.shape + 2, 2 * self.scale)
-        constants = hyperprior if self.prior_precision == LEARNED else ()
+        constants = hyperprior if self.prior_precision == LEARNED else (math.nan,)
         return NativeUpdate("dvi", self.tensors, constants=constants)
 
     def _prior(self, mlp: MLP, loc: Tensor, scale: Tensor, hyper: Hyper) -> Tensor:

@@ -59,6 +59,7 @@ class MCDropout(StochasticMethod):
     weight_init: Annotated[str, OneOf("fan_in", "glorot")] = "fan_in"
     bias_prior: bool = True
     own_hyper_names = ("prior_precision", "dropout")
+    native_cost = 1.5
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"noise": "gaussian"},
         {"noise": "dropconnect", "weight_init": "glorot", "bias_prior": False},

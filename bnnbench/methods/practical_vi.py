@@ -55,6 +55,7 @@ class PracticalVI(VariationalMethod):
 
     identity_name = "bnnbench.methods.practical_vi.PracticalVI"
     family = "practical_vi"
+    native_cost = 2.0
     initial_precision: Positive = 10.0
     curvature: Annotated[str, OneOf("squared_gradient", "gauss_newton")] = "squared_gradient"
     variants = ({"curvature": "gauss_newton"},)

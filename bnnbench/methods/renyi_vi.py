@@ -80,6 +80,7 @@ class RenyiVI(VariationalMethod):
 
     identity_name = "bnnbench.methods.renyi_vi.RenyiVI"
     family = "renyi_vi"
+    native_cost = 1.5
     alpha: Annotated[float, Between(-math.inf, low_included=True, high_included=True)] = 0.5
     noise_precision: LearnablePrecision = None
     initial_precision: Positive = E10

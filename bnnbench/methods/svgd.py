@@ -8,6 +8,7 @@ space also: Wang et al., "Function Space Particle Optimization for Bayesian Neur
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated
@@ -113,6 +114,7 @@ class SVGD(MAP):
     prior_gamma: ShapeAndRate = (1.0, 0.1)
     noise_gamma: ShapeAndRate = (1.0, 0.1)
     records_objective = False
+    native_cost = 2.0
     variants = (
         {"drift": "sge_wgd", "particles": 3},
         {"drift": FUNCTION, "particles": 3},
@@ -124,17 +126,21 @@ class SVGD(MAP):
         names = (*self.likelihood.hyper_names, *self.own_hyper_names)
         return tuple(name for name in names if getattr(self, name) == LEARNED)
 
-    def native_update(self) -> NativeUpdate:
+    def native_update(self) -> NativeUpdate | None:
+        if self.drift not in NATIVE_DRIFTS:  # of a subclass
+            return None
         is_adam = self.optimiser == "adam"
-        gammas = {WEIGHTS: self.prior_gamma, NOISE: self.noise_gamma}
-        none = (0.0, 0.0)
-        own = (gamma if name in self.learned else none for name, gamma in gammas.items())
+        priors = (self.prior_precision, self.prior_gamma), (self.noise_precision, self.noise_gamma)
+        # Not `self.learned`: native code knows only the order of this class.
+        are_learned = [precision == LEARNED for precision, _ in priors]
+        none = math.nan, math.nan
+        own = (g if learned else none for learned, (_, g) in zip(are_learned, priors, strict=True))
         return NativeUpdate(
             "svgd" if is_adam else "svgd_adagrad",
             ("loc", "loc_first", "loc_second") if is_adam else ("loc", "loc_second"),
             (float(NATIVE_DRIFTS.index(self.drift)), *chain(*own)),
             members=self.particles,
-            coordinates=len(self.learned),
+            coordinates=sum(are_learned),
         )
 
     @property

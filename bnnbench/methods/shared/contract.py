@@ -144,6 +144,8 @@ class Method(Checked, ABC):
             uses neither sums nor functions of torch, which depend on the processor.
         native_code: class attribute, the name of the function that native code is called by or
             described in, and those of the functions in whose place it is used.
+        native_cost: class attribute, the CPU time of the gradients of a native step relative to
+            that of `vadam` for as many networks and weight samples; for estimates of durations.
         variants: class attribute, non-default settings that run different code. The tests check
             each of them against this interface, in addition to the settings of the YAML file.
 
@@ -163,6 +165,7 @@ class Method(Checked, ABC):
     max_rows: ClassVar[int | None] = None
     portable_prediction: ClassVar[bool] = False
     native_code: ClassVar[tuple[str, tuple[str, ...]]] = ("", ())
+    native_cost: ClassVar[float] = 1.0
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     key: ClassVar[str] = "method"
 

@@ -18,8 +18,8 @@ from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate
 
 MAX_PRODUCTS = 10**10
-"""Products of an input and a weight in a call of native code, which takes up to about a second and
-cannot be interrupted."""
+"""Products in a call of native code, which takes up to about a second and cannot be interrupted: of
+an input and a weight, or of coordinates of two particles."""
 
 
 def train_natively(
@@ -65,7 +65,8 @@ def train_natively(
         snapshots.steps,
         snapshots.copies,
     )
-    products = data.replicas * rows * training.samples * state["loc"].shape[1]
+    of_weight = rows * training.samples * method.native_cost + len(sizes) * native_update.members
+    products = int(data.replicas * state["loc"].shape[1] * of_weight)
     at_once = max(1, MAX_PRODUCTS // products) if task.trace_streams is None else 1
     rates = [training.at_epoch(epoch, task.epochs).learning_rate for epoch in range(task.epochs)]
     for epoch in range(0, task.epochs, at_once):

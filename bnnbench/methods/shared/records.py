@@ -56,12 +56,12 @@ class Snapshots:
 
     Attributes:
         steps: as given.
-        copies: `[K, R, P]`.
+        copies: `[K, R, P]`; NaN for steps after the last one.
     """
 
     def __init__(self, steps: range, initial: Tensor) -> None:
         self.steps = steps
-        self.copies = initial.new_empty(len(steps), *initial.shape)
+        self.copies = initial.new_full((len(steps), *initial.shape), torch.nan)
         self._new: list[int] = []
 
     def record(self, step: int, weights: Tensor) -> None:

@@ -187,6 +187,18 @@ def by_torch(method: StochasticMethod, task: FitTask) -> Posterior:
         return fitted(method, task)
 
 
+def fitted_with_copies(steps: range) -> Posterior:
+    """Fit and copy the weights after some steps."""
+    return trainer.train(METHODS["svgd"], Stack().task(), steps)
+
+
+def by_torch_with_copies(steps: range) -> Posterior:
+    """Do the same without native code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "has_native_code", lambda like: False)
+        return fitted_with_copies(steps)
+
+
 @pytest.fixture
 def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[NativeUpdate]:
     """The native updates used, one for each native fit."""
@@ -259,6 +271,13 @@ def test_large_minibatches_are_split_into_blocks(name: str) -> None:
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
         found, expected = fitted(METHODS[name], stack.task()), by_torch(METHODS[name], stack.task())
         assert_alike(found, expected, 1e-3)
+
+
+@pytest.mark.parametrize("train", [fitted_with_copies, by_torch_with_copies])
+def test_copies_after_the_last_step_are_unknown(train: Callable[[range], Posterior]) -> None:
+    """Not whatever memory contains."""
+    chain = train(range(11, 14)).state["chain"]  # of 12 steps
+    assert chain[:, :2].isfinite().all() and chain[:, 2].isnan().all()
 
 
 def test_more_samples_than_rows_of_a_usual_block() -> None:
@@ -362,6 +381,34 @@ def test_particles_of_another_replica_diverge(name: str, target: float) -> None:
     for entry, value in found.state.items():
         assert torch.equal(value[1], expected.state[entry][1])
         assert torch.equal(value[[0, 2]], healthy.state[entry][[0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("method", "longer"),
+    [
+        (MAP(label="m"), {"samples": 30}),
+        (SVGD(label="m", particles=40), {"batch": 1}),
+        (DVI(label="m"), {"samples": 30}),
+    ],
+)
+def test_longer_epochs_are_fewer_per_call(
+    method: StochasticMethod, longer: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call cannot be interrupted. Particles are compared in every minibatch."""
+    counts: list[int] = []
+    inner = native.NativeTrainer.train_epochs
+
+    def counted(self: Any, first: int, rates: Any, place: int) -> None:
+        counts.append(len(rates))
+        inner(self, first, rates, place)
+
+    monkeypatch.setattr(native.NativeTrainer, "train_epochs", counted)
+    stack, width = Stack(samples=1, batch=30, epochs=8), method.init(Stack().task())["loc"].numel()
+    monkeypatch.setattr(native_training, "MAX_PRODUCTS", 400 * width)
+    fitted(method, stack.task())
+    calls = len(counts)
+    fitted(method, replace(stack, **longer).task())
+    assert len(counts) - calls > calls and sum(counts) == 16
 
 
 def test_recording_the_objective_changes_nothing() -> None:
@@ -502,6 +549,13 @@ class OwnRoots(Gaussian):
         return tuple(2 * one for one in super().curvature_roots(*given))
 
 
+Pair = tuple[float, float]
+
+
+def in_reverse(self: Any) -> Any:
+    return super(type(self), self).learned[::-1]
+
+
 def doubled_slopes(self: Any, outputs: Any, hyper: Any, batch: Any) -> Any:
     return 2 * super(type(self), self).output_gradients(outputs, hyper, batch)
 
@@ -557,6 +611,15 @@ OWN: dict[str, tuple[Any, dict[str, Any], bool]] = {
     ),
     "another hyperprior": (
         subclass(DVI, shape=3.0, scale=0.1), {"prior_precision": "learned"}, True
+    ),
+    "no hyperprior": (subclass(DVI, shape=-1.0, scale=0.0), {"prior_precision": "learned"}, True),
+    "improper priors": (
+        subclass(SVGD, __annotations__={"prior_gamma": Pair, "noise_gamma": Pair}),
+        LEARNED_BOTH | {"particles": 3, "prior_gamma": (0.0, 0.0), "noise_gamma": (0.0, 0.0)},
+        True,
+    ),
+    "another order of coordinates": (
+        subclass(SVGD, learned=property(in_reverse)), LEARNED_BOTH | {"particles": 3}, False
     ),
     "another prior": (subclass(DVI, _prior=lambda *_: 2.0), {}, False),
     "another deviation": (subclass(DVI, moments=halved_moments), {}, True),
@@ -666,6 +729,24 @@ def test_subclasses_inherit_native_code_unless_they_replace_the_step(
     assert len(native_calls) == inherits
     if name not in KNOWN_IN_THE_FIT:
         assert method.native == (method.lost_native is None) == inherits
+
+
+WIDENED: dict[str, Any] = {
+    "another drift": subclass(SVGD, __annotations__={"drift": str}, drift="own", drift_of=still),
+    "dropconnect": subclass(
+        BBAlphaDropout, __annotations__={"noise": str}, noise="dropconnect", weight_init="glorot"
+    ),
+}
+"""Classes with a value of a setting that their base class refuses."""
+
+
+@pytest.mark.parametrize("name", WIDENED)
+def test_settings_that_only_a_subclass_has_are_not_native(
+    name: str, native_calls: list[NativeUpdate]
+) -> None:
+    method = WIDENED[name](label="own")
+    assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
+    assert not method.native and native_calls == []
 
 
 PORTABLE: dict[str, tuple[Any, bool]] = {
