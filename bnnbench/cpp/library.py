@@ -244,6 +244,7 @@ SOURCES = tuple(
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
+        "averager.h",
         "energy.h",
         "lanes.h",
         "moments.h",
@@ -254,6 +255,7 @@ SOURCES = tuple(
         "random.h",
         "shallow.h",
         "squares.h",
+        "updates.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"

@@ -24,6 +24,11 @@ enum class Drift { svgd, kde_wgd, sge_wgd, function };
 
 constexpr double ETA = 0.01;
 
+// sum += factor values, rounded twice.
+void add_scaled(Size n, float factor, const float *__restrict values, float *__restrict sum) {
+  for (Size i = 0; i < n; ++i) sum[i] += factor * values[i];
+}
+
 class Repulsion {
  public:
   Repulsion(Size members, Size coordinates)
@@ -124,23 +129,21 @@ class Repulsion {
     return 0.5f * (*std::max_element(pairs_.begin(), found, before) + *found);
   }
 
-  // In a sum over j, the gradients and the particles have the same factor unless j = i.
+  // In a sum over j, the gradients and the particles have the same factor unless j = i. A few
+  // coordinates at a time stay in the first-level cache.
   void mix(Size n, float weight, Floats &gradients, Floats &spare) {
     for (float &value : kernel_) value /= members_;
-    for (Size m = 0; m < members_; ++m) {
-      float *__restrict to = &gradients[m * n];
-      const float *__restrict centred = &centred_[m * row_];
-      for (Size i = 0; i < n; ++i) to[i] += weight * centred[i];
+    for (Size first = 0, count; first < n; first += count) {
+      count = piece(n - first, CACHED_COORDINATES);
+      for (Size m = 0; m < members_; ++m)
+        add_scaled(count, weight, &centred_[m * row_ + first], &gradients[m * n + first]);
+      product(members_, members_, count, {kernel_.data(), members_, 1}, {&gradients[first], n},
+              &spare[first], n);
+      for (Size m = 0; m < members_; ++m)
+        add_scaled(count, -weight * sums_[m] / members_, &centred_[m * row_ + first],
+                   &spare[m * n + first]);
     }
-    product(members_, members_, n, {kernel_.data(), members_, 1}, {gradients.data(), n},
-            spare.data(), n);
     gradients.swap(spare);
-    for (Size m = 0; m < members_; ++m) {
-      float *__restrict to = &gradients[m * n];
-      const float *__restrict centred = &centred_[m * row_];
-      const float own = weight * sums_[m] / members_;
-      for (Size i = 0; i < n; ++i) to[i] -= own * centred[i];
-    }
   }
 
   // The factors B of `kde_wgd`.
@@ -175,6 +178,7 @@ class Repulsion {
     std::copy(right_.begin(), right_.end(), factors_.begin());
   }
 
+  static constexpr Size CACHED_COORDINATES = 128;
   static constexpr float MIN_BANDWIDTH = 1.17549435e-38f;  // a single particle has no distances
 
   const Size members_, row_;  // numbers between the centred particles

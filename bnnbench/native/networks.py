@@ -191,7 +191,7 @@ def gradient_moments(
 RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
          "sghmc", "swag", "bb_alpha_dropout", "practical_vi", "svgd", "svgd_adagrad",
          "dvi")  # fmt: skip
-"""Names of the update rules in the order of `RULES` in kernel.cpp."""
+"""Names of the update rules in the order of `RULES` in updates.h."""
 
 NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 

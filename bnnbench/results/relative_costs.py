@@ -59,10 +59,7 @@ def describe_cost(cost: RelativeCost | None) -> str:
     title = f"CPU seconds of a split ({COUNTED}), relative to {BASE}"
     if cost is None:
         every = join_words(relative_costs()[BASE].datasets)
-        return (
-            f"{title}: unknown, since none of the stored runs on "
-            f"{every} is of this method"
-        )
+        return f"{title}: unknown, since none of the stored runs on {every} is of this method"
     return f"{title}: {_text(cost.ratio)} in stored runs on {join_words(cost.datasets)}"
 
 
