@@ -99,7 +99,7 @@ def bnnbench(
     line, core_seconds, peak_gb = measured(run, environment, checkout)
     wall_seconds = time.perf_counter() - clock
     folder = Path(line.split(": ", 1)[1])
-    first_unit = min(unit.stat().st_mtime for unit in (folder / "work").glob("*.json"))
+    first_unit = min(unit.stat().st_mtime for unit in folder.rglob("work/*.json"))
     return CommandResult(wall_seconds, core_seconds, first_unit - started, peak_gb, folder)
 
 
