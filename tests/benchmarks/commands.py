@@ -163,8 +163,7 @@ def job_rows(outputs: Path) -> Iterator[Row]:
         operations = rows * EPOCHS * SAMPLES * floating_point_operations(FEATURES, WIDTH)
         ideal = operations / product_speed(5)
         yield {
-            "measurement": f"{name}, ideal: its gradients at the speed of numpy's product of "
-            "matrices; ratio: core time of one worker / ideal",
+            "measurement": f"{name}, ideal; ratio: core time, one worker",
             "value": ideal,
             "unit": "s",
             "ratio": one_worker.core_seconds / ideal,

@@ -63,9 +63,11 @@ CASES: Mapping[str, tuple[Any, str, str | None]] = {
     "a divergence": (
         BBB(label="b", divergence=OwnKL(label="kl")), "OwnKL.gradient replaces", "bbb_x1"
     ),
-    "an update of its parent": (own(BBAlphaDropout), "Own.update replaces MCDropout.update", None),
+    "an update of its parent": (
+        own(BBAlphaDropout), "Own.update replaces MCDropout.update", "bb_alpha_dropout"
+    ),
     "a family that was not measured": (own(SWAG), "Own.update replaces SWAG.update", None),
-    "joint steps": (own(SVGD), "Own.update replaces SVGD.update", None),
+    "joint steps": (own(SVGD), "Own.update replaces SVGD.update", "svgd"),
 }  # fmt: skip
 
 
