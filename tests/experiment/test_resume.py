@@ -21,7 +21,7 @@ from bnnbench.experiment.split_files import MACHINE_COLUMNS
 pytestmark = pytest.mark.integration
 
 # Long enough to be killed during the search.
-LONG_RUN = ("search.iterations=8", "training.epochs=400")
+LONG_RUN = ("search.iterations=8", "training.epochs=4000")
 
 
 def words(table: Path, outputs: Path, *more: str) -> list[str]:

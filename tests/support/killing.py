@@ -20,7 +20,7 @@ from bnnbench.experiment.split_search import TRIALS, TrialLog
 from support.tiny_runs import finished
 
 # Overrides of a run that is long enough to be killed during the search.
-LONG_RUN = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
+LONG_RUN = ("splits=4", "search.iterations=8", "training.epochs=4000", "device=cpu")
 WAIT = 240.0  # timeout in seconds, for a busy machine
 
 Finished = tuple[RunFolder, pd.DataFrame]
