@@ -66,17 +66,24 @@ def test_a_variant_is_shown_with_the_class_of_its_base() -> None:
         )
 
 
+def folder_of_methods(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of methods of a project that is the current folder."""
+    monkeypatch.chdir(project)
+    (project / "bnnbench.toml").touch()
+    folder = project / "configs" / "method"
+    folder.mkdir(parents=True)
+    return folder
+
+
 def test_files_of_ones_own_are_shown_even_if_they_are_invalid(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bnnbench.toml").touch()
-    (tmp_path / "configs" / "method").mkdir(parents=True)
+    folder = folder_of_methods(tmp_path, monkeypatch)
     for name, text in {
         "absent": "_target_: nowhere_at_all.Mine\n", "broken": "a: [\n",
         "circle": "defaults: [circle]\n", "child": "# Mine\ndefaults: [vadam]\n",
     }.items():  # fmt: skip
-        (tmp_path / "configs" / "method" / f"{name}.yaml").write_text(text)
+        (folder / f"{name}.yaml").write_text(text)
         code, out, _ = command("list", name)
         assert code == 0 and out.startswith(f"method={name}: ") and "[yours]" in out
         assert text.splitlines()[-1] in out
@@ -87,11 +94,9 @@ def test_methods_are_listed_with_their_stored_cost(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty cell for each method without stored runs, and for one's own of the same name."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bnnbench.toml").touch()
-    (tmp_path / "configs" / "method").mkdir(parents=True)
+    folder = folder_of_methods(tmp_path, monkeypatch)
     for name in ("mine", "my_vadam"):
-        (tmp_path / "configs" / "method" / f"{name}.yaml").write_text("defaults: [vadam]\n")
+        (folder / f"{name}.yaml").write_text("defaults: [vadam]\n")
     costs = relative_costs()
     _, out, _ = command("list", "method")
     head, *lines = out.splitlines()
