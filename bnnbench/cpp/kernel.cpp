@@ -130,7 +130,8 @@ namespace {
 class Trainer {
  public:
   explicit Trainer(const TrainingArguments &given)
-      : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers, given.batch, given.softplus),
+      : all_(given), rule_(RULES[given.rule]),
+        averager_(given.sizes, given.layers, given.batch, given.softplus),
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
         constants_{0, {float(given.betas[0]), float(given.betas[1])},
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
@@ -143,7 +144,8 @@ class Trainer {
     if (rule_.gradients == Gradients::OF_ENERGY)
       energy_.emplace(given.sizes, given.layers, given.batch, given.samples, given.softplus);
     if (rule_.gradients == Gradients::SQUARED_BY_ROW)
-      row_squares_.emplace(given.sizes, given.layers, given.batch, given.softplus, given.own[0] != 0);
+      row_squares_.emplace(given.sizes, given.layers, given.batch, given.softplus,
+                           given.own[0] != 0);
     if (rule_.gradients == Gradients::JOINT)
       particles_.emplace(averager_.network, given.members, given.batch, given.own);
     if (rule_.gradients == Gradients::OF_MOMENTS)
@@ -286,7 +288,8 @@ class Trainer {
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < all_.tensors; ++k)
       own_[k] = tensor(set, k) + member * width(k);
-    const bool learns_noise = (rule_.gradients == Gradients::WEIGHTED) && all_.tensors > rule_.tensors;
+    const bool weighted = rule_.gradients == Gradients::WEIGHTED;
+    const bool learns_noise = weighted && all_.tensors > rule_.tensors;
     const float precision =
         learns_noise ? float(portable_exp(-own_[rule_.tensors][0])) : all_.precisions[set];
     Step step = {width(0), averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
@@ -295,7 +298,7 @@ class Trainer {
                  all_.dropouts[set], all_.kl_weights[b], float(taken),
                  {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}, 0,
                  learns_noise};
-    const Draws draws = {(rule_.gradients == Gradients::WEIGHTED) ? step.centre : step.state[0],
+    const Draws draws = {weighted ? step.centre : step.state[0],
                          rule_.scale ? step.scale : nullptr, step.noise, n_, all_.samples,
                          rule_.masks ? masks_.data() : nullptr};
     const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
@@ -373,8 +376,8 @@ class Trainer {
   Constants constants_;
   Floats mean_, second_, scale_, spare_, centre_;
   Floats ratios_, weights_;             // of the samples
-  std::vector<float *> own_;            // the tensors of the current network
-  std::vector<uint64_t> order_;           // of an epoch: a row in the lower half of each
+  std::vector<float *> own_;             // the tensors of the current network
+  std::vector<uint64_t> order_;          // of an epoch: a row in the lower half of each
   std::vector<std::vector<Size>> rows_;  // of every training set, in order
   std::vector<Floats> before_;           // the state of every set before the epoch
   Floats noise_;                        // of the current minibatch

@@ -38,8 +38,8 @@ def max_stacked_replicas(network: Network, training: Training, predicted: int = 
     return max(1, min(MAX_REPLICAS, MAX_ACTIVATIONS // each, MAX_PREDICTIONS // predicted))
 
 
-# Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv; the time
-# of an evaluation is CPU time on a busy machine.
+# Measured on an idle core, for the runs of docs/results/timing and of `make bench`, on a faster
+# machine than that of docs/results/speed.csv; the time of an evaluation, on a busy machine.
 PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
 PREDICTION_SECONDS = 1e-9  # per test sample, row and hidden unit
 EVALUATION_SECONDS = 0.006  # per evaluation of the search, besides training and predicting

@@ -4,9 +4,8 @@ Friedman, "Greedy function approximation", Annals of Statistics 29, 2001; Koenke
 "Regression quantiles", Econometrica 46, 1978; scikit-learn's `HistGradientBoostingRegressor`.
 
 CatBoost's loss `MultiQuantile`, one fit for all quantiles with as many trees and the same learning
-rate, takes 0.58 of the CPU time on boston (8 splits) and 0.70 on protein (3 splits). On boston RMSE
-and CRPS are better; whether the log-likelihoods are as good is undecided on both, so we do not use
-it.
+rate, is faster on boston and protein. On boston RMSE and CRPS are better; whether the
+log-likelihoods are as good is undecided on both, so we do not use it.
 """
 
 from __future__ import annotations
