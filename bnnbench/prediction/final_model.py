@@ -35,6 +35,7 @@ from bnnbench.portable_math import numpy_defaults, total_deviation
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
+from bnnbench.results.calibration import run_coverage_note
 from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
@@ -67,6 +68,7 @@ class FinalModel:
             model was not fitted for these.
         region: of the training rows.
         other_code: describes the code that computed the run; empty if it is this code.
+        coverage_note: what the run found out about its 90 % intervals; empty if they are sound.
     """
 
     saved: SavedModel
@@ -77,6 +79,7 @@ class FinalModel:
     scores: np.ndarray
     region: TrainingRegion
     other_code: str = ""
+    coverage_note: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -129,7 +132,11 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
         saved = _save_and_load(path, experiment, fitted)
     found = (describe_other_code(one, code) for one in run.record.code_versions)
     others = [*dict.fromkeys(filter(None, found))]
-    return replace(_checked_model(saved, path), other_code=join_words(others) if others else "")
+    return replace(
+        _checked_model(saved, path),
+        other_code=join_words(others) if others else "",
+        coverage_note=run_coverage_note(run.calibration, flatten(run.record.identity)),
+    )
 
 
 def _without_commit(code: Mapping[str, Any]) -> dict[str, Any]:

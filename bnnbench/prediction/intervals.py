@@ -73,6 +73,8 @@ def predict_frame(
     columns["outside_training_region"] = reasons.any(1) | unknown
     if fitted.other_code:
         warnings = [*warnings, f"the run was computed with {fitted.other_code}"]
+    if fitted.coverage_note and calibrate == "none":
+        warnings = [*warnings, f"test rows of the run: {fitted.coverage_note.removesuffix('.')}"]
     return pd.DataFrame(columns), [*warnings, *notes]
 
 

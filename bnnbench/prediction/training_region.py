@@ -43,6 +43,11 @@ class TrainingRegion:
         low = np.nan_to_num(inputs, nan=np.inf).min(0)
         return cls(inputs[np.sort(order)], low, np.nan_to_num(inputs, nan=-np.inf).max(0))
 
+    def among_rows(self, inputs: np.ndarray) -> int:
+        """Return how many of the new inputs `[M, D]` are those of a row that is kept."""
+        kept = {row.tobytes() for row in self.rows}
+        return sum(row.tobytes() in kept for row in np.ascontiguousarray(inputs))
+
     def standardised(self, scaler: Scaler, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return inputs `[M, D]` and the rows of the region in standardised units, float64."""
         exact = replace(scaler, dtype=torch.float64)

@@ -41,7 +41,7 @@ from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
-from bnnbench.results.calibration import coverage_note
+from bnnbench.results.calibration import run_coverage_note
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import difference_mark, full_name
@@ -132,10 +132,8 @@ def notes_of(
             f"The regressor's standard deviations were too small for held-out rows in {added} of "
             f"{len(splits)} splits, where the noise includes the missing variance."
         )
-    if calibration is not None:
-        covered = calibration.loc[calibration["recalibration"] == "none", "coverage_90"].mean()
-        if note := coverage_note(covered, run["settings"]):
-            notes.append(note)
+    if note := run_coverage_note(calibration, run["settings"]):
+        notes.append(note)
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
         notes.append(

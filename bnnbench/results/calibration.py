@@ -156,6 +156,14 @@ def coverage_note(covered: float, settings: Mapping[str, Any]) -> str:
     return f"{found} narrow. `bnnbench predict --calibrate` makes them wider."
 
 
+def run_coverage_note(calibration: pd.DataFrame | None, settings: Mapping[str, Any]) -> str:
+    """Return `coverage_note` of a run, from its calibration table; empty without one."""
+    if calibration is None:
+        return ""
+    as_predicted = calibration["recalibration"] == "none"
+    return coverage_note(calibration.loc[as_predicted, "coverage_90"].mean(), settings)
+
+
 def pit_values(points: pd.DataFrame) -> np.ndarray:
     """Return the predictive CDF at each target (PIT values), uniform if calibrated.
 

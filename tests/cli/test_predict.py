@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from support.command import Command
 from support.quick import slow_except
 from support.tiny_runs import finished, tiny_run
+
+from bnnbench.run_all import run_all
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 
@@ -200,6 +203,59 @@ def test_rows_outside_the_training_region_are_marked(command: Command, ran: Path
     assert code == 0 and "2 of 5 rows" in errors and "2 outside the range of a" in errors
     marks = pd.read_csv(StringIO(out))["outside_training_region"]
     assert marks.tolist() == [False, False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("precision", "says"), [(10.0, ""), (1e4, "too narrow"), (1e-3, "too wide")]
+)
+def test_the_sentence_of_the_run_about_its_intervals_is_repeated(
+    command: Command, tmp_path: Path, precision: float, says: str
+) -> None:
+    path = tmp_path / "t.csv"
+    made(120, 0).to_csv(path, index=False)
+    words = (f"method.noise_precision={precision}", "method=map", "dataset.categorical=onehot")
+    (folder,) = run_all([tiny_run(path, tmp_path / "o", *words, "training.final_epochs=200")])
+    made(3, 1).drop(columns="y").to_csv("new.csv", index=False)
+    for options, repeated in (([], says), (["--interval", "0.5"], says)):
+        code, _, errors = command("predict", str(folder.root), "new.csv", *options)
+        assert code == 0 and ("test rows of the run" in errors) == bool(repeated), errors
+        assert repeated in errors
+    _, _, errors = command("predict", str(folder.root), "new.csv", "--calibrate", "conformal")
+    assert "test rows of the run" not in errors
+
+
+@pytest.mark.parametrize(
+    ("targets", "rows"),
+    [([], 0), (["", "NA", ""], 0), (["1.5", "NA", "-2"], 2), (["1", "2", "3"], 3)],
+)
+def test_rows_with_a_target_are_scored(
+    command: Command, ran: Path, targets: list[str], rows: int
+) -> None:
+    new = made(3, 1).drop(columns="y")
+    (new.assign(y=targets) if targets else new).to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv", "--interval", "0.8")
+    assert code == 0 and ("RMSE" in errors) == bool(rows)
+    if not rows:
+        return
+    found = pd.read_csv(StringIO(out))
+    y = pd.to_numeric(found["y"], errors="coerce")
+    error = np.sqrt(((y - found["mean"]) ** 2).mean())
+    inside = ((found["lower"] <= y) & (y <= found["upper"])).sum()
+    density = norm.logpdf(y, found["mean"], found["standard_deviation"])  # one Gaussian: linear
+    text = " ".join(errors.split())
+    assert f"RMSE {error:.4g}," in text and f"contain {inside} of {rows} targets" in text
+    assert f"log-likelihood {np.nanmean(density):.3g}"[:-1] in text
+
+
+def test_training_rows_and_texts_are_not_scored_silently(command: Command, ran: Path) -> None:
+    made(120, 0).head(5).to_csv("known.csv", index=False)
+    assert (
+        "5 of them have the inputs of a training row"
+        in command("predict", str(ran), "known.csv")[2]
+    )
+    made(3, 1).assign(y=["1", "high", "2"]).to_csv("new.csv", index=False)
+    code, _, errors = command("predict", str(ran), "new.csv")
+    assert code == 0 and "no scores" in errors and "'high'" in errors
 
 
 def test_rows_to_label_next(command: Command, ran: Path) -> None:

@@ -40,7 +40,7 @@ standard_deviation and its two parts: epistemic (uncertainty of the model) and n
 outside_training_region marks rows with an unknown category, outside the range of a feature, or
 farther from all training rows than 99 % of these are from each other. FILE is read with the
 settings of the run, unless options override them. A file written with -o has the format of FILE:
-semicolons and decimal commas, if FILE has them.
+semicolons and decimal commas, if FILE has them. If FILE has the target, its rows are scored.
 
 The interval is Gaussian with this mean and standard deviation, unless it is calibrated:
 
@@ -119,6 +119,7 @@ def run(arguments: Namespace) -> int:
     from bnnbench.data.own_table.reading import as_written, format_of, read_frame
     from bnnbench.experiment.find_runs import find_run
     from bnnbench.prediction.final_model import load_or_fit, reading_settings
+    from bnnbench.prediction.new_scores import describe_scores
     from bnnbench.prediction.next_rows import next_rows
 
     folder = find_run(arguments.folder)
@@ -146,6 +147,7 @@ def run(arguments: Namespace) -> int:
     if arguments.next is None:
         level, calibrate = arguments.interval, arguments.calibrate
         predicted, warnings = predict_frame(fitted, folder, rows, name, level, calibrate)
+        warnings += describe_scores(fitted, rows, predicted, name, level)
     else:
         predicted, warnings = next_rows(fitted, rows, name, arguments.next)
         ids = ids.iloc[predicted["row"] - 1].reset_index(drop=True)
