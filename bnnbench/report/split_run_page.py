@@ -44,6 +44,7 @@ from bnnbench.results import run_files
 from bnnbench.results.calibration import coverage_note
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
+from bnnbench.results.impossible_intervals import impossible_intervals
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
@@ -105,11 +106,14 @@ def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
 def run_notes(folder: RunFolder) -> list[str]:
     """Notes on a run: diverged splits, values at a search bound, the meaning of z."""
     splits = read_splits(folder)
-    return notes_of(run_row(folder, splits), splits, run_files.calibration_of(folder))
+    return notes_of(run_row(folder, splits), splits, run_files.calibration_of(folder), folder)
 
 
 def notes_of(
-    run: Mapping[str, Any], splits: pd.DataFrame, calibration: pd.DataFrame | None
+    run: Mapping[str, Any],
+    splits: pd.DataFrame,
+    calibration: pd.DataFrame | None,
+    folder: RunFolder,
 ) -> list[str]:
     """Notes on a run."""
     notes = []
@@ -136,6 +140,7 @@ def notes_of(
         covered = calibration.loc[calibration["recalibration"] == "none", "coverage_90"].mean()
         if note := coverage_note(covered, run["settings"]):
             notes.append(note)
+    notes += impossible_intervals(run, splits, folder)
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
         notes.append(
@@ -192,7 +197,7 @@ def summarise_run(
         if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
     }
     own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
-    charts, notes = [], notes_of(row, splits, calibration)
+    charts, notes = [], notes_of(row, splits, calibration, folder)
     functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
     for function in functions if with_charts else ():
         try:
