@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 
 MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
 MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
+MAX_LOG_CRPS_COMPONENTS = 200  # of a mixture of log-normals, which is not computed in native code
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -90,11 +91,13 @@ def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Mean continuous ranked probability score of the mixture, `[R]`; lower is better.
 
     Exact for a mixture of Gaussians (Grimit et al. 2006) or log-normals. A mixture of more
-    than `MAX_CRPS_COMPONENTS` components is thinned to every second, third, ... component.
+    than `MAX_CRPS_COMPONENTS` or `MAX_LOG_CRPS_COMPONENTS` components is thinned to every second,
+    third, ... component.
     """
-    step = math.ceil(len(prediction.loc) / MAX_CRPS_COMPONENTS)
     is_log = isinstance(prediction, LogPrediction)
     of_points = log_normal.crps if is_log else portable_math.mixture_crps
+    most = MAX_LOG_CRPS_COMPONENTS if is_log else MAX_CRPS_COMPONENTS
+    step = math.ceil(len(prediction.loc) / most)
     return _per_replica(
         [
             float(of_points(loc[::step], variance[::step], y).mean())
