@@ -145,7 +145,7 @@ def test_scores_of_overflowing_moments_are_not_finite(loc: float) -> None:
 def test_scores_in_other_units(case: str) -> None:
     """A factor of the target shifts the log-likelihood, and is a factor of the CRPS."""
     prediction, y, real = given(case)
-    shift, one = torch.full((1, 1), np.log(1000.0)).double(), torch.ones(1, 1)
+    shift, one = torch.tensor([[np.log(1000)]], dtype=torch.float64), torch.ones(1, 1)
     moved = prediction.rescaled(shift, one)
     for name, metric in metrics.METRICS.items():
         before, after = metric(prediction, y, real).item(), metric(moved, 1000 * y, real).item()
