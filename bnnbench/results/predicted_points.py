@@ -32,5 +32,6 @@ def ends_from_mean(points: Points, score: float) -> np.ndarray:
     """Return the value with a standard normal score, less the predictive mean, `[M]`."""
     if LOG_MEAN in points:
         value = exp(np.asarray(points[LOG_MEAN] + score * np.sqrt(points[LOG_VARIANCE])))
-        return np.asarray(value - points["mean"])
+        with np.errstate(invalid="ignore"):  # both may be infinite
+            return np.asarray(value - points["mean"])
     return score * total_deviation(points)
