@@ -182,11 +182,18 @@ def test_the_parameter_is_true_or_false(value: object) -> None:
         ("experiment=active_learning", "experiment.test=9", "experiment.additions=2"),
         ("experiment=region_uci",),
         ("experiment=shifted_uci",),
+        (
+            "experiment=linear_regression",
+            "dataset.drop=[b]",
+            "splits=[0]",
+            "method.noise_precision=4",
+            "method.prior_precision=1",
+        ),
     ],
 )
 def test_other_experiments_refuse_the_logarithm(
     command: Command, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     table = ("dataset=csv", f"dataset.path={write(tmp_path, np.exp(LOGS))}", "dataset.target=y")
-    code, _, errors = command("run", *words, *table, LOG, "method=linear")
+    code, _, errors = command("run", "method=bbb", *words, *table, LOG)
     assert code == 2 and "dataset.log_target" in errors and "Traceback" not in errors

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import lognorm
+from support.runs import add_arrays, make_run
 
+from bnnbench.experiment.split_files import PREDICTIONS
 from bnnbench.report.figures.split_run import predictions_figure, reliability_figure
 from bnnbench.results.calibration import (
     RECALIBRATIONS,
@@ -21,7 +25,9 @@ from bnnbench.results.mixtures import Mixture
 from bnnbench.results.predicted_points import ends_from_mean, standard_scores
 from bnnbench.results.predictive_distances import quantiles
 from bnnbench.results.proper_scores import point_scores, tail_crps
+from bnnbench.results.run_files import read_columns
 from bnnbench.results.split_predictions import SplitPredictions
+from bnnbench.types import UserError
 
 
 def both(seed: int, count: int = 300) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -120,3 +126,23 @@ def test_levels_of_the_figures_are_those_of_the_log_normal() -> None:
     assert len(ends) and (ends > 0).all(), "no error bar reaches below 0"
     assert "log-normal" in reliability_figure(POINTS).axes[0].get_xlabel()
     assert "Gaussian" in reliability_figure(FITTED).axes[0].get_xlabel()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"log_mean": np.zeros(1)},
+        {"log_variance": np.ones(1)},
+        {"log_mean": np.array(["a"]), "log_variance": np.ones(1)},
+    ],
+)
+def test_damaged_columns_of_the_logarithm(tmp_path: Path, columns: dict[str, np.ndarray]) -> None:
+    folder = make_run(tmp_path)
+    add_arrays(folder)
+    path = folder.arrays(PREDICTIONS)
+    with np.load(path) as arrays:
+        saved = dict(arrays)
+    rows = len(saved["target"])
+    np.savez(path, **saved, **{name: np.repeat(value, rows) for name, value in columns.items()})
+    with pytest.raises(UserError):
+        read_columns(folder, PREDICTIONS)
