@@ -68,6 +68,8 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         iterations: evaluations of the search, each with a fit to every fold.
         noise_precision: of the observations, in standardised units; a value is not searched.
         prior_precision: of the weights, in standardised units; a value is not searched.
+        log_target: whether to learn the logarithm of a positive target. Predictions are those of
+            the target, and none is negative; standardised units are those of the logarithm.
         settings: further settings of `bnnbench run` by key, such as `{"training.batch_size": 64}`.
         random_state: seed of all random numbers.
 
@@ -93,6 +95,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         iterations: int | None = None,
         noise_precision: float | None = None,
         prior_precision: float | None = None,
+        log_target: bool = False,
         settings: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -105,6 +108,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         self.iterations = iterations
         self.noise_precision = noise_precision
         self.prior_precision = prior_precision
+        self.log_target = log_target
         self.settings = settings
         self.random_state = random_state
 
@@ -128,7 +132,8 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         features = getattr(self, "feature_names_in_", None)
         names = [f"x{k}" for k in range(inputs.shape[1])] if features is None else [*features]
         overrides = self._overrides()
-        model = fit_rows(inputs, targets.astype(np.float64), names, overrides)
+        targets = targets.astype(np.float64)
+        model = fit_rows(inputs, targets, names, overrides, self._log_target())
         self.model_: Model = model.to_double()
         self.hyper_parameters_ = dict(model.values)
         self.assumed_settings_ = self._assumed(model, overrides)
@@ -183,6 +188,12 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         given = {key: getattr(self, name) for name, keys in SETTINGS.items() for key in keys}
         given |= {"seed": self._seed(), **(self.settings or {})}
         return [as_override(key, value) for key, value in given.items() if value is not None]
+
+    def _log_target(self) -> bool:
+        if not isinstance(self.log_target, bool | np.bool_):
+            text = f"log_target must be True or False, not {self.log_target!r}."
+            raise UserError(text, "log_target", "wrong_type")
+        return bool(self.log_target)
 
     def _seed(self) -> int:
         state = self.random_state

@@ -3,19 +3,24 @@
 The literature reports three different log-likelihoods under one name. All are averages over the
 test points; `log_likelihood` is the per-point one. Scores are computed on the CPU, with the same
 bits on every processor.
+
+If the logarithm of the target was fitted, the scores are those of the target: the density of `y` is
+that of `log y` divided by `y`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bnnbench import portable_math
+from bnnbench import log_normal, portable_math
+from bnnbench.log_normal import LogPrediction
 from bnnbench.portable_math import log_density
 from bnnbench.types import Prediction
 
@@ -23,6 +28,7 @@ Array = NDArray[np.float64]
 
 MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
 MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
+MAX_LOG_CRPS_COMPONENTS = 200  # of a mixture of log-normals, which is not computed in native code
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -63,10 +69,16 @@ def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tenso
     """Mean log density of the Gaussian with the mean and variance of the mixture, `[R]`.
 
     The predictive distribution of PBP (Hernández-Lobato & Adams 2015); moment matching for others.
+    If the logarithm of the target was fitted, these are its mean and variance, and the density is
+    that of the log-normal.
     """
-    variance = prediction.epistemic_variance() + prediction.noise_variance()
-    moments = (_numpy(one) for one in (prediction.mean(), variance, targets))
-    return _mean_over(log_density(*moments), real)
+    fitted = prediction.on_fit_scale()
+    variance = fitted.epistemic_variance() + fitted.noise_variance()
+    mean = fitted.mean()
+    gaussian = replace(
+        prediction, loc=mean[None], epistemic=variance[None], noise=torch.zeros_like(mean)[None]
+    )
+    return log_likelihood(gaussian, targets, real)
 
 
 def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -78,34 +90,47 @@ def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
 def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Mean continuous ranked probability score of the mixture, `[R]`; lower is better.
 
-    Exact for a Gaussian mixture (Grimit et al. 2006). A mixture of more than `MAX_CRPS_COMPONENTS`
-    components is thinned to every second, third, ... component.
+    Exact for a mixture of Gaussians (Grimit et al. 2006) or log-normals. A mixture of more
+    than `MAX_CRPS_COMPONENTS` or `MAX_LOG_CRPS_COMPONENTS` components is thinned to every second,
+    third, ... component.
     """
-    step = math.ceil(len(prediction.loc) / MAX_CRPS_COMPONENTS)
+    is_log = isinstance(prediction, LogPrediction)
+    of_points = log_normal.crps if is_log else portable_math.mixture_crps
+    most = MAX_LOG_CRPS_COMPONENTS if is_log else MAX_CRPS_COMPONENTS
+    step = math.ceil(len(prediction.loc) / most)
     return _per_replica(
         [
-            float(portable_math.mixture_crps(loc[::step], variance[::step], y).mean())
-            for loc, variance, y in _replicas(prediction, targets, real)
+            float(of_points(loc[::step], variance[::step], y).mean())
+            for loc, variance, y, _ in _replicas(prediction, targets, real)
         ]
     )
 
 
 def _replicas(
     prediction: Prediction, targets: Tensor, real: Tensor
-) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield `loc [S, M_r]`, `variance [S, M_r]` and `targets [M_r]` of each replica."""
+) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """Yield `loc [S, M_r]`, `variance [S, M_r]` and `targets [M_r]` of each replica.
+
+    They are those of what was fitted. The last array, `[M_r]`, is the logarithm of its derivative
+    by the target, which is to be added to log densities.
+    """
     loc, y, keep = _numpy(prediction.loc), _numpy(targets), real.cpu().numpy()
     variance = _numpy(prediction.variance.expand(prediction.loc.shape))
     for r, kept in enumerate(keep):
-        yield loc[:, r, kept], variance[:, r, kept], y[r, kept]
+        own, slope = y[r, kept], np.zeros(int(kept.sum()))
+        if isinstance(prediction, LogPrediction):
+            own = portable_math.log(own)
+            slope = -own
+        yield loc[:, r, kept], variance[:, r, kept], own, slope
 
 
 def _densities(prediction: Prediction, targets: Tensor, real: Tensor) -> Iterator[Iterator[Array]]:
     """Yield, per replica, the log densities of a few rows at a time, `[S, rows]`."""
     size = max(1, MAX_DENSITIES // len(prediction.loc))
-    for loc, variance, y in _replicas(prediction, targets, real):
+    for loc, variance, y, slope in _replicas(prediction, targets, real):
         yield (
             log_density(loc[:, k : k + size], variance[:, k : k + size], y[k : k + size])
+            + slope[k : k + size]
             for k in range(0, len(y), size)
         )
 

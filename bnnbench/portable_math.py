@@ -109,9 +109,20 @@ def mean_distance(mean: Array, variance: Array) -> Array:
     scale, far = np.sqrt(variance), np.abs(mean)
     x = far / scale
     gauss = exp(-0.5 * (x * x))
-    t = 1 - 8 / (x * math.sqrt(0.5) + 4)
-    scaled_erfc = _polynomial(ERFC_COEFFICIENTS, t) / (1 + 2 * (x * math.sqrt(0.5)))
-    return far + gauss * (2 * 0.39894228040143267794 * scale - far * scaled_erfc)
+    return far + gauss * (2 * 0.39894228040143267794 * scale - far * _scaled_erfc(x))
+
+
+def normal_cdf(x: Array) -> Array:
+    """Return the standard normal distribution function, elementwise."""
+    far = np.abs(x)
+    tail = 0.5 * exp(-0.5 * (far * far)) * _scaled_erfc(far)
+    return np.where(x > 0, 1 - tail, tail)
+
+
+def _scaled_erfc(x: Array) -> Array:
+    """Return `exp(x^2 / 2) erfc(x / sqrt(2))` for `x >= 0`."""
+    z = x * math.sqrt(0.5)
+    return _polynomial(ERFC_COEFFICIENTS, 1 - 8 / (z + 4)) / (1 + 2 * z)
 
 
 def log_density(loc: Array, variance: Array, targets: Array) -> Array:

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnbench import portable_math
 from bnnbench.data.checks import deviation
-from bnnbench.types import TrainingSet
+from bnnbench.log_normal import LogPrediction
+from bnnbench.types import Prediction, TrainingSet
 
 Arrays = Sequence[np.ndarray]
 
@@ -56,10 +58,11 @@ class Scaler:
         input_loc: `[R, D]`, means without missing values, original units.
         input_scale: `[R, D]`, standard deviations; infinite for constant columns, which thus become
             zero, whatever a new row holds.
-        target_loc: `[R]`, original units.
-        target_scale: `[R]`, original units, positive and finite.
+        target_loc: `[R]`, original units, or that of the logarithm.
+        target_scale: `[R]`, in the same unit, positive and finite.
         device: of the returned tensors.
         dtype: of the returned tensors.
+        log: whether the logarithm of the target is standardised.
     """
 
     input_loc: np.ndarray
@@ -68,13 +71,19 @@ class Scaler:
     target_scale: np.ndarray
     device: torch.device
     dtype: torch.dtype
+    log: bool = False
 
     @classmethod
     def of(
-        cls, inputs: Arrays, targets: Arrays, device: torch.device, dtype: torch.dtype
+        cls,
+        inputs: Arrays,
+        targets: Arrays,
+        device: torch.device,
+        dtype: torch.dtype,
+        log: bool = False,
     ) -> Scaler:
         of_inputs = [_input_moments(x) for x in inputs]
-        of_targets = [_target_moments(y) for y in targets]
+        of_targets = [_target_moments(portable_math.log(y) if log else y) for y in targets]
         return cls(
             np.stack([loc for loc, _ in of_inputs]),
             np.stack([scale for _, scale in of_inputs]),
@@ -82,6 +91,7 @@ class Scaler:
             np.stack([scale for _, scale in of_targets]),
             device,
             dtype,
+            log,
         )
 
     def inputs(self, arrays: Arrays) -> Tensor:
@@ -99,17 +109,26 @@ class Scaler:
     def targets(self, arrays: Arrays) -> Tensor:
         """Return standardised targets `[R, M]`, zero for padding."""
         scaled = [
-            (y - loc) / scale
+            ((portable_math.log(y) if self.log else y) - loc) / scale
             for y, loc, scale in zip(arrays, self.target_loc, self.target_scale, strict=True)
         ]
         return self._tensor(pad(scaled))
 
     def target_units(self) -> tuple[Tensor, Tensor]:
-        """Return `(shift, scale)`, `[R, 1]` each, from standardised to original units, float64."""
+        """Return `(shift, scale)`, `[R, 1]` each, from standardised to original units, float64.
+
+        With `log`, they are those of the logarithm.
+        """
         return tuple(  # type: ignore[return-value]
             torch.from_numpy(a[:, None]).to(self.device)
             for a in (self.target_loc, self.target_scale)
         )
+
+    def original_units(self, standardised: Prediction) -> Prediction:
+        """Return a prediction of standardised targets in original units."""
+        kind = LogPrediction if self.log else Prediction
+        one = kind(standardised.loc, standardised.epistemic, standardised.noise)
+        return one.rescaled(*self.target_units())
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         # Always copied: the alignment of NumPy's memory varies, which changes the last bits.
@@ -122,6 +141,7 @@ def standardise(
     groups: Sequence[int],
     device: torch.device,
     dtype: torch.dtype,
+    log: bool = False,
 ) -> tuple[TrainingSet, Scaler]:
     """Stack R training parts, each standardised with its own statistics.
 
@@ -131,8 +151,9 @@ def standardise(
         groups: index of each part's random stream.
         device: of the result.
         dtype: of the result.
+        log: whether to standardise the logarithm of the targets.
     """
-    scaler = Scaler.of(inputs, targets, device, dtype)
+    scaler = Scaler.of(inputs, targets, device, dtype, log)
     counts = tuple(len(y) for y in targets)
     stacked = TrainingSet(scaler.inputs(inputs), scaler.targets(targets), counts, tuple(groups))
     return stacked, scaler

@@ -67,6 +67,7 @@ class Table:
         encodings: conversion of columns of a file to `inputs`; each has a `column`, its `features`
             and `apply`.
         warnings: sentences for the user about the data.
+        log_target: whether methods learn the logarithm of the target.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Table:
     groups: np.ndarray | None = None
     encodings: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
+    log_target: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,10 @@ class Prediction:
             epistemic=scale**2 * self.epistemic,
             noise=scale**2 * self.noise,
         )
+
+    def on_fit_scale(self) -> Prediction:
+        """Return the Gaussian mixture: of the target, or of what was fitted instead of it."""
+        return self
 
     def mean(self) -> Tensor:
         """Return the predictive mean `[R, M]`."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scoringrules
 import torch
+from scipy.special import ndtr
 
 from bnnbench import portable_math
 from bnnbench.cpp.library import Library, library
@@ -54,6 +55,11 @@ def test_functions_are_accurate() -> None:
     loc, variance, targets = MIXTURE
     expected = scoringrules.crps_mixnorm(targets, loc.T, variance.T**0.5)
     np.testing.assert_allclose(portable_math.mixture_crps(*MIXTURE), expected, rtol=1e-13)
+
+
+def test_the_normal_distribution_function_is_accurate() -> None:
+    x = np.concatenate([NUMBERS[np.isfinite(NUMBERS)], [38.0, -37.0]])
+    np.testing.assert_allclose(portable_math.normal_cdf(x), ndtr(x), rtol=1e-12, atol=1e-308)
 
 
 def test_a_matrix_is_inverted_or_refused() -> None:

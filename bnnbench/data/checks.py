@@ -40,6 +40,25 @@ def is_constant(numbers: np.ndarray) -> bool:
     return not deviation(numbers)
 
 
+def check_positive(column: str, numbers: np.ndarray, rows: np.ndarray, setting: str) -> None:
+    """Raise `UserError` for targets `[N]` that have no logarithm.
+
+    Args:
+        column: where they are from, for the message.
+        numbers: `[N]`.
+        rows: the number of each in its table, from 1, `[N]`.
+        setting: that asks for the logarithm.
+    """
+    wrong = np.flatnonzero(~(numbers > 0))
+    if wrong.size:
+        raise UserError(
+            f"{setting} needs positive targets, but {column} holds {numbers[wrong[0]]:g} in data "
+            f"row {rows[wrong[0]]}.",
+            setting,
+            "not_positive",
+        )
+
+
 def check_numbers(column: str, numbers: np.ndarray, setting: str) -> None:
     """Raise `UserError` for numbers that cannot be standardised, squared and averaged.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnnbench.data.checks import check_numbers, is_constant
+from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.types import Split, Table, UserError
 
 NAME = "rows"
@@ -28,16 +28,24 @@ class InMemory:
     table: Table | None = None
 
     @classmethod
-    def of(cls, inputs: np.ndarray, targets: np.ndarray, features: Sequence[str]) -> InMemory:
+    def of(
+        cls,
+        inputs: np.ndarray,
+        targets: np.ndarray,
+        features: Sequence[str],
+        log_target: bool = False,
+    ) -> InMemory:
         """Make a source.
 
         Args:
             inputs: `[N, D]`, NaN for missing values.
             targets: `[N]`.
             features: `D` names.
+            log_target: whether methods learn the logarithm of the target.
 
         Raises:
-            UserError: if the targets are constant, or numbers cannot be standardised.
+            UserError: if the targets are constant or have no logarithm, or numbers cannot be
+                standardised.
         """
         for name, column in zip(features, inputs.T, strict=True):
             if not np.isnan(column).all():
@@ -45,7 +53,10 @@ class InMemory:
         check_numbers("y", targets, "y")
         if is_constant(targets):
             raise UserError(f"y is {targets[0]:g} in every row; nothing varies.", "y", "constant")
-        return cls(len(targets), table=_one_split(inputs, targets, features))
+        if log_target:
+            check_positive("y", targets, 1 + np.arange(len(targets)), "log_target")
+        table = _one_split(inputs, targets, features)
+        return cls(len(targets), table=replace(table, log_target=log_target))
 
     def load(self) -> Table:
         """Return the rows."""

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import METRICS
 from bnnbench.preprocessing import Scaler
@@ -103,7 +104,7 @@ def predict(
     """Predict for standardised inputs `[R, M, D]`, in original units and float64."""
     raw = fitting.method.predict(posterior, inputs, fitting.samples, streams)
     double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
-    return double.rescaled(*scaler.target_units())
+    return scaler.original_units(double)
 
 
 Scored = tuple[dict[str, float], dict[str, np.ndarray]]
@@ -149,8 +150,13 @@ def objective_arrays(posterior: Posterior, split: Split, replica: int) -> dict[s
 def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
     """Select one replica, without padding; its axis is kept."""
     shape = prediction.loc.shape
-    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
-    return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
+    whole = {
+        "loc": prediction.loc,
+        "epistemic": prediction.epistemic.expand(shape),
+        "noise": prediction.noise.expand(shape),
+    }
+    own = {name: part[:, replica : replica + 1, :rows] for name, part in whole.items()}
+    return replace(prediction, **own)
 
 
 def prediction_arrays(
@@ -203,13 +209,13 @@ def saved_prediction(table: Table, split: Split, mixture: Mapping[str, np.ndarra
     """
     parts = (torch.from_numpy(mixture[n].T[:, None]) for n in ("loc", "epistemic", "noise"))
     standardised = Prediction(*(part.double() for part in parts))
-    return standardised.rescaled(*training_scaler(table, split).target_units())
+    return training_scaler(table, split).original_units(standardised)
 
 
 def training_scaler(table: Table, split: Split) -> Scaler:
     """Return the scaler of the training part of a split, float64."""
     parts = [table.inputs[split.train]], [table.targets[split.train]]
-    return Scaler.of(*parts, torch.device("cpu"), torch.float64)
+    return Scaler.of(*parts, torch.device("cpu"), torch.float64, table.log_target)
 
 
 def standardised_inputs(table: Table, split: Split) -> tuple[np.ndarray, np.ndarray]:
@@ -231,10 +237,17 @@ def diagnosis_arrays(
 
 
 def moments(prediction: Prediction) -> dict[str, np.ndarray]:
-    """Return the predictive moments of one replica, `[M]` each, in the units of the prediction."""
+    """Return the predictive moments of one replica, `[M]` each, in the units of the prediction.
+
+    If the logarithm of the target was fitted, its mean and variance are among them.
+    """
     tensors = {
         "mean": prediction.mean(),
         "epistemic_variance": prediction.epistemic_variance(),
         "noise_variance": prediction.noise_variance(),
     }
+    if isinstance(prediction, LogPrediction):
+        fitted = prediction.on_fit_scale()
+        tensors[LOG_MEAN] = fitted.mean()
+        tensors[LOG_VARIANCE] = fitted.epistemic_variance() + fitted.noise_variance()
     return {name: tensor[0].cpu().numpy() for name, tensor in tensors.items()}

@@ -109,8 +109,9 @@ def _held_out(
     x, y = table.inputs, table.targets
     device = torch.device(fitting.device)
     data, scaler = standardise(
-        [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype
-    )
+        [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype,
+        table.log_target,
+    )  # fmt: skip
     checked = [y[i] for i in checks]
     return Folds(
         data,

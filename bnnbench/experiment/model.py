@@ -49,9 +49,9 @@ class Model:
             inputs: `[M, D]`, original units, NaN for missing values.
 
         Returns:
-            `mean`, `epistemic_variance` and `noise_variance`, `[M]` each, in original units. The
-            prediction of a row depends on the other rows only through rounding, unless the method
-            draws random numbers for each row.
+            `mean`, `epistemic_variance` and `noise_variance`, `[M]` each, in original units (see
+            `fitting.moments`). The prediction of a row depends on the other rows only through
+            rounding, unless the method draws random numbers for each row.
         """
         chunks = [moments(chunk) for chunk in self.predictive(inputs)]
         return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
@@ -133,7 +133,7 @@ def fit_model(
     rows = np.arange(len(table.targets)) if rows is None else rows
     device = torch.device(fitting.device)
     inputs, targets = [table.inputs[rows]], [table.targets[rows]]
-    data, scaler = standardise(inputs, targets, [0], device, fitting.dtype)
+    data, scaler = standardise(inputs, targets, [0], device, fitting.dtype, table.log_target)
     streams = Streams([derive_seed(fitting.seed, "model")], (0,), fitting.device, fitting.dtype)
     task = fit_task(fitting, data, scaler, [values], fitting.training.final_epochs, streams)
     posterior = fitting.method.fit(task)

@@ -73,6 +73,7 @@ def save_model(
         "values": dict(model.values),
         "rows": model.rows,
         "sizes": list(posterior.mlp.sizes),
+        "log_target": model.scaler.log,
     }
     folder.mkdir(parents=True, exist_ok=True)
     write_bytes(folder / TENSOR_FILE, content)
@@ -112,7 +113,10 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
             {name: value.cpu().numpy() for name, value in _part(tensors, prefix).items()}
             for prefix in (SCALER, ARRAY)
         )
-        scaler = Scaler(**scales, device=torch.device(fitting.device), dtype=fitting.dtype)
+        device, log = torch.device(fitting.device), about["log_target"]
+        if type(log) is not bool:
+            raise ValueError
+        scaler = Scaler(**scales, device=device, dtype=fitting.dtype, log=log)
         model = Model(fitting, posterior, scaler, about["values"], about["rows"])
         return SavedModel(model, arrays, about)
     except (*READ_ERRORS, SafetensorError):

@@ -137,7 +137,7 @@ class SplitResult:
         scores: every metric, original units; with `evaluation.score_training_rows` also those of
             the training rows, with the prefix `train_`.
         diagnostics: numbers that the method reports about the fit.
-        target_scale: standard deviation of the training targets, original units.
+        target_scale: standard deviation of the training targets, or of their logarithms.
         diverged: whether the fit diverged, or a score is not finite.
         parameters: number of learned parameters.
         fit_seconds: of the final fit.
@@ -224,6 +224,7 @@ def training_parts(
         [numbers.index(split.index) for split in splits],
         torch.device(fitting.device),
         fitting.dtype,
+        table.log_target,
     )
 
 

@@ -114,7 +114,9 @@ def refit(
     """
     inputs, targets = [table.inputs[own] for own in rows], [table.targets[own] for own in rows]
     device = torch.device(fitting.device)
-    data, scaler = standardise(inputs, targets, [0] * len(rows), device, fitting.dtype)
+    data, scaler = standardise(
+        inputs, targets, [0] * len(rows), device, fitting.dtype, table.log_target
+    )
     streams = Streams(
         [derive_seed(fitting.seed, *path)], data.groups, fitting.device, fitting.dtype
     )

@@ -149,6 +149,12 @@ class SplitPlan(HasSteps, HasPlan):
         if self.space and not self.search.searches:
             self.search.suggest(self.space, (), 0)  # raises an error with the missing values
         select_splits(self.table, self.splits)
+        if self.table.log_target and self.kind != KIND:
+            raise UserError(
+                f"experiment={self.label} cannot be used with dataset.log_target; remove it.",
+                "dataset.log_target",
+                "not_supported",
+            )
 
     def _check_memory(self) -> None:
         samples = self.training.samples, self.evaluation.samples
@@ -284,6 +290,7 @@ class SplitPlan(HasSteps, HasPlan):
             "inputs": self.table.inputs.shape[1],
             "synthetic": self.table.truth is not None,
             "target": self.table.target,
+            "smallest_target": float(self.table.targets.min()) if self.table.encodings else None,
             "score_training_rows": self.evaluation.score_training_rows,
             "initial_points": min(self.search.random_points, self.search.iterations),
         }

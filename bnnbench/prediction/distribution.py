@@ -1,4 +1,4 @@
-"""Predictive distributions of new rows, as mixtures of Gaussians."""
+"""Predictive distributions of new rows, as mixtures of Gaussians or log-normals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PredictiveDistribution:
     `[M]`. From `[M, K]`, or `[1, K]` for all rows, they return `[M, K]`.
 
     Attributes:
-        mixture: the distributions: one Gaussian for each sampled network.
+        mixture: the distributions: one Gaussian (or log-normal) for each sampled network.
         index: labels of the rows.
     """
 
@@ -35,7 +35,7 @@ class PredictiveDistribution:
     @property
     def mean(self) -> np.ndarray:
         """Predictive means, `[M]`."""
-        return self.mixture.loc.mean(1)
+        return self.mixture.mean()
 
     @property
     def std(self) -> np.ndarray:
@@ -50,42 +50,70 @@ class PredictiveDistribution:
     @property
     def noise_std(self) -> np.ndarray:
         """Standard deviations of the noise, `[M]`."""
-        return np.sqrt(np.broadcast_to(self.mixture.noise.mean(1), len(self.mixture.loc)))
+        return self.mixture.noise_deviation()
 
     @numpy_defaults()
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return log-densities at some targets."""
-        scores = self.mixture.scores(_columns(values))
+        """Return log-densities at some targets.
+
+        Raises:
+            UserError: if the values have another shape than those above.
+        """
+        columns = self._columns("values", values)
+        scores = self.mixture.scores(columns)
         logs = -0.5 * scores**2 - np.log(self.mixture.deviation)[:, None]
         found = logsumexp(logs, axis=2, b=1 / self.mixture.components) - 0.5 * np.log(2 * np.pi)
+        if self.mixture.log:  # the density of the target is that of its logarithm over the target
+            slope = np.log(columns, where=columns > 0, out=np.zeros_like(columns))
+            found = found - slope
         return _shaped(found, np.ndim(values) == 2)
 
     def pdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return densities at some targets."""
+        """Return densities at some targets, like `log_pdf`."""
         return np.exp(self.log_pdf(values))
 
     @numpy_defaults()
     def cdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return the probabilities of a smaller target."""
-        return _shaped(mixture_cdf(self.mixture, _columns(values)), np.ndim(values) == 2)
+        """Return the probabilities of a smaller target, like `log_pdf`."""
+        columns = self._columns("values", values)
+        return _shaped(mixture_cdf(self.mixture, columns), np.ndim(values) == 2)
 
     @numpy_defaults()
     def quantile(self, levels: np.ndarray | Sequence[float] | float) -> np.ndarray:
         """Return the targets below which the distributions have the probability `levels`.
 
         Args:
-            levels: a number, or K numbers for all rows.
+            levels: a number, `[K]` or `[1, K]` for all rows, or `[M, K]` for each row.
 
         Returns:
-            `[M]` for a number, else `[M, K]`; found by bisection.
+            `[M]` for a number, else `[M, K]`; found by Newton's method.
 
         Raises:
-            UserError: if a level is not between 0 and 1.
+            UserError: if a level is not between 0 and 1, or the levels have another shape.
         """
-        wanted = np.atleast_1d(np.asarray(levels, dtype=float))[None]
+        given = np.asarray(levels, dtype=float)
+        wanted = self._columns("levels", given[None] if given.ndim == 1 else given)
         if not ((wanted > 0) & (wanted < 1)).all():
             raise UserError(f"levels must be above 0 and below 1, not {levels}.", "levels")
-        return _shaped(exact_quantiles(self.mixture, wanted), np.ndim(levels) == 1)
+        return _shaped(exact_quantiles(self.mixture, wanted), given.ndim > 0)
+
+    def _columns(self, name: str, given: np.ndarray | float) -> np.ndarray:
+        """Return a number for all rows as `[1, 1]`, one for each row as `[M, 1]`, and `[., K]`.
+
+        Raises:
+            UserError: for any other shape.
+        """
+        array, rows = np.asarray(given, dtype=float), len(self.mixture.loc)
+        columns = array if array.ndim == 2 else array.reshape(-1, 1)
+        allowed = {0: (1,), 1: (rows,), 2: (1, rows)}.get(array.ndim, ())
+        if len(columns) not in allowed:
+            raise UserError(
+                f"{name} must have a row for all or for each of the {rows} rows, not the shape "
+                f"{list(np.shape(given))}.",
+                name,
+                "wrong_shape",
+            )
+        return columns
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Return both ends of the central interval with this probability, `[M]` each.
@@ -123,12 +151,6 @@ class PredictiveDistribution:
         return pd.DataFrame(columns, index=self.index)
 
 
-def _columns(values: np.ndarray | float) -> np.ndarray:
-    """Return a number for all rows as `[1, 1]`, and one for each row as `[M, 1]`."""
-    array = np.asarray(values, dtype=float)
-    return array if array.ndim == 2 else array.reshape(-1, 1)
-
-
 def _shaped(found: np.ndarray, several: bool) -> np.ndarray:
     """Return `[M, K]` as `[M]`, unless several numbers were given for each row."""
     return found if several else found[:, 0]
@@ -155,8 +177,9 @@ def predictive_distribution(
         return np.concatenate(parts)
 
     variances = [joined(name) for name in ("epistemic", "noise")]
-    shared = [x[:, :1] if (x == x[:, :1]).all() else x for x in variances]
-    found = PredictiveDistribution(Mixture(joined("loc"), *shared), index)
+    epistemic, noise = (x[:, :1] if (x == x[:, :1]).all() else x for x in variances)
+    mixture = Mixture(joined("loc"), epistemic, noise, model.scaler.log)
+    found = PredictiveDistribution(mixture, index)
     wrong = np.flatnonzero(~np.isfinite(found.mean + found.std))
     if wrong.size:
         raise UserError(

@@ -31,11 +31,12 @@ from bnnbench.experiment.split_files import SPLITS
 from bnnbench.experiment.stored_files import damaged_file_error
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
 from bnnbench.notes import join_words, note, one_line, status_message
-from bnnbench.portable_math import numpy_defaults, total_deviation
+from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import run_coverage_note
+from bnnbench.results.predicted_points import standard_scores
 from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
@@ -273,6 +274,5 @@ def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:
 
 
 def _distances(model: Model, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return distances of targets from their predictions, in predictive standard deviations."""
-    found = model.predict(inputs)
-    return np.abs(targets - found["mean"]) / total_deviation(found)
+    """Return the absolute standard scores of targets under their predictions."""
+    return np.abs(standard_scores(model.predict(inputs), targets))

@@ -50,25 +50,30 @@ def predict_frame(
     import pandas as pd
 
     from bnnbench.data.own_table.new_rows import encode_rows
+    from bnnbench.experiment.record import read_record
     from bnnbench.portable_math import total_deviation
     from bnnbench.prediction.training_region import describe_outside
+    from bnnbench.results.impossible_intervals import below_zero_note
+    from bnnbench.results.predicted_points import ends_from_mean
 
     codes = fitted.missing_values
     inputs, unknown, warnings = encode_rows(frame, fitted.encodings, name, codes)
     found = fitted.saved.model.predict(inputs)
-    deviation = total_deviation(found)
     low, high, notes = _interval_ends(fitted, folder, level, calibrate)
     columns = {
         "row": np.arange(1, len(inputs) + 1),
         "mean": found["mean"],
-        "lower": found["mean"] + low * deviation,
-        "upper": found["mean"] + high * deviation,
-        "standard_deviation": deviation,
+        "lower": found["mean"] + ends_from_mean(found, low),
+        "upper": found["mean"] + ends_from_mean(found, high),
+        "standard_deviation": total_deviation(found),
         "epistemic": np.sqrt(found["epistemic_variance"]),
         "noise": np.sqrt(found["noise_variance"]),
     }
     check_all_finite(columns, name)
     reasons = fitted.region.reasons(fitted.saved.model.scaler, inputs)
+    notes += below_zero_note(
+        columns["lower"], read_record(folder).metadata, level, f"the rows of {name}"
+    )
     notes += describe_outside(reasons, unknown, fitted.features, name)
     columns["outside_training_region"] = reasons.any(1) | unknown
     if fitted.other_code:
@@ -94,7 +99,7 @@ def check_all_finite(columns: Mapping[str, np.ndarray], name: str) -> None:
 def _interval_ends(
     fitted: FinalModel, folder: RunFolder, level: float, calibrate: str
 ) -> tuple[float, float, list[str]]:
-    """Return the ends of the interval, in predictive standard deviations from the mean.
+    """Return the ends of the interval as standard normal scores (see `predicted_points`).
 
     Returns:
         Both ends, and notes on what the calibration does not promise.
@@ -135,10 +140,10 @@ def _interval_ends(
 
 
 def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
-    """Return half the width, in predictive deviations, that covers a new row with `level`.
+    """Return half the width, as a standard score, that covers a new row with `level`.
 
     Args:
-        scores: distances of the held-out targets, in predictive deviations, `[n]`.
+        scores: absolute standard scores of the held-out targets, `[n]`.
         groups: their groups, `[n]`.
         level: probability of the interval.
 

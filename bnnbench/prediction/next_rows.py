@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -19,13 +21,13 @@ MAX_CANDIDATES = 2_000
 """Rows of a pool to choose from: those with the largest epistemic variance."""
 
 VARIANCE_STATEMENT = (
-    "label the rows from the top: score is a row's epistemic standard deviation, in units of the "
-    "target, once the rows above it are labelled"
+    "label the rows from the top: score is a row's epistemic standard deviation, {unit}, "
+    "once the rows above it are labelled"
 )
 
 MARGINALS_STATEMENT = (
-    "label the rows from the top: score is a row's epistemic standard deviation, in units of the "
-    "target; rows may resemble each other, because method={} predicts each row alone"
+    "label the rows from the top: score is a row's epistemic standard deviation, {unit}; "
+    "rows may resemble each other, because method={method} predicts each row alone"
 )
 
 DISTANCE_STATEMENT = (
@@ -72,9 +74,12 @@ def next_rows(
         chosen, scores = choose_by_distance(pool, rows, count)
         statement = DISTANCE_STATEMENT.format(method.label)
     else:
-        chosen, scores = _most_uncertain(model, inputs, name, count)
+        fitted_scale = replace(model, scaler=replace(model.scaler, log=False))
+        chosen, scores = _most_uncertain(fitted_scale, inputs, name, count)
         alone = joint(method) == MARGINALS
-        statement = MARGINALS_STATEMENT.format(method.label) if alone else VARIANCE_STATEMENT
+        statement = MARGINALS_STATEMENT if alone else VARIANCE_STATEMENT
+        unit = "of the logarithm of the target" if model.scaler.log else "in units of the target"
+        statement = statement.format(unit=unit, method=method.label)
     return pd.DataFrame({"row": chosen + 1, "score": scores}), [*warnings, statement]
 
 
@@ -92,7 +97,7 @@ def _most_uncertain(
 
 
 def epistemic_covariance(model: Model, inputs: np.ndarray) -> np.ndarray:
-    """Return the epistemic covariance of predictions, `[M, M]`, original units.
+    """Return the epistemic covariance of predictions, `[M, M]`, in units of the model's scaler.
 
     It is diagonal if the method predicts each row alone.
 

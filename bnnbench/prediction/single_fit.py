@@ -22,7 +22,11 @@ from bnnbench.search.base import best
 
 @numpy_defaults()
 def fit_rows(
-    inputs: np.ndarray, targets: np.ndarray, features: Sequence[str], settings: Sequence[str]
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    features: Sequence[str],
+    settings: Sequence[str],
+    log_target: bool = False,
 ) -> Model:
     """Choose the hyper-parameters by cross-validation on the rows, and fit the method to them.
 
@@ -33,11 +37,12 @@ def fit_rows(
         targets: `[N]`.
         features: `D` names.
         settings: overrides, as on the command line.
+        log_target: whether the method learns the logarithm of the target.
 
     Raises:
-        UserError: if a setting is wrong, or the fit diverges.
+        UserError: if a setting is wrong, a target has no logarithm, or the fit diverges.
     """
-    source = InMemory.of(inputs, targets, features)
+    source = InMemory.of(inputs, targets, features, log_target)
     experiment = assemble_experiment(compose_fit(settings, source.rows))
     assert isinstance(experiment, SplitExperiment)
     experiment = replace(experiment, dataset=source).resolved()

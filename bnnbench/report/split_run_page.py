@@ -44,6 +44,7 @@ from bnnbench.results import run_files
 from bnnbench.results.calibration import run_coverage_note
 from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
 from bnnbench.results.curves import read_curve
+from bnnbench.results.impossible_intervals import impossible_intervals
 from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
@@ -105,11 +106,14 @@ def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
 def run_notes(folder: RunFolder) -> list[str]:
     """Notes on a run: diverged splits, values at a search bound, the meaning of z."""
     splits = read_splits(folder)
-    return notes_of(run_row(folder, splits), splits, run_files.calibration_of(folder))
+    return notes_of(run_row(folder, splits), splits, run_files.calibration_of(folder), folder)
 
 
 def notes_of(
-    run: Mapping[str, Any], splits: pd.DataFrame, calibration: pd.DataFrame | None
+    run: Mapping[str, Any],
+    splits: pd.DataFrame,
+    calibration: pd.DataFrame | None,
+    folder: RunFolder,
 ) -> list[str]:
     """Notes on a run."""
     notes = []
@@ -134,6 +138,7 @@ def notes_of(
         )
     if note := run_coverage_note(calibration, run["settings"]):
         notes.append(note)
+    notes += impossible_intervals(run, splits, folder)
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):
         notes.append(
@@ -190,7 +195,7 @@ def summarise_run(
         if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
     }
     own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
-    charts, notes = [], notes_of(row, splits, calibration)
+    charts, notes = [], notes_of(row, splits, calibration, folder)
     functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
     for function in functions if with_charts else ():
         try:
@@ -271,7 +276,8 @@ CAPTIONS = {
     "splits": "Scores of each split (dots). Diamond and line: mean ± standard error over splits; "
     "crosses: diverged splits",
     "predictions": "Predicted against observed targets. Error bars: ± 1 epistemic (dark) and total "
-    "(light) standard deviation, on a subset of points; line: perfect prediction",
+    "(light) standard deviation, or the 68 % interval if the logarithm was fitted, on a subset of "
+    "points; line: perfect prediction",
     "calibration": "Coverage of credible intervals over all test points; band: quartiles over "
     "splits; dashed line: perfect calibration",
     "curve": curves.CAPTION,

@@ -1,9 +1,9 @@
 """Calibration of credible intervals (book, section 4.2.2), and recalibration.
 
 Everything is computed from predictions of test points and out-of-fold predictions of training
-points, in original units; nothing is retrained. The predictive density is taken as a Gaussian with
-the total variance (epistemic + noise). A run's own page computes its table; reports over many runs
-read these tables.
+points, in original units; nothing is retrained. The predictive density is that of
+`predicted_points`: a Gaussian with the total variance (epistemic + noise), or a log-normal. A run's
+own page computes its table; reports over many runs read these tables.
 
 Recalibration maps predicted to observed probabilities; the maps are fitted to held-out PIT values.
 Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", ICML
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.portable_math import total_deviation
+from bnnbench.results.predicted_points import ends_from_mean, standard_scores
 from bnnbench.results.run_files import (
     CALIBRATION_METRICS,
     REPORTED_LEVELS,
@@ -168,10 +168,9 @@ def pit_values(points: pd.DataFrame) -> np.ndarray:
     """Return the predictive CDF at each target (PIT values), uniform if calibrated.
 
     Args:
-        points: `target`, `mean`, `epistemic_variance` and `noise_variance` of each point.
+        points: `target` and the prediction of each point, see `predicted_points.Points`.
     """
-    error = (points["target"] - points["mean"]).to_numpy()
-    return np.asarray(ndtr(error / total_deviation(points)))
+    return np.asarray(ndtr(standard_scores(points, points["target"])))
 
 
 def coverage(
@@ -189,8 +188,12 @@ def mean_widths(
     points: pd.DataFrame, levels: np.ndarray, recalibrated: Recalibration = identity
 ) -> np.ndarray:
     """Return the mean width of the central interval of each level, in the target's unit."""
-    low, high = (recalibrated.inverse((1 + sign * levels) / 2) for sign in (-1, 1))
-    return np.asarray((ndtri(high) - ndtri(low)) * total_deviation(points).mean())
+    low, high = (ndtri(recalibrated.inverse((1 + sign * levels) / 2)) for sign in (-1, 1))
+    widths = [
+        (ends_from_mean(points, b) - ends_from_mean(points, a)).mean()
+        for a, b in zip(low, high, strict=True)
+    ]
+    return np.array(widths)
 
 
 def recalibrated_splits(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bnnbench.portable_math import total_deviation
+from bnnbench.results.predicted_points import ends_from_mean
 from bnnbench.results.split_predictions import SplitPredictions
 
 LEVEL = 0.9
@@ -94,23 +94,25 @@ def cv_plus(
 def interval_ends(predictions: SplitPredictions) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield the name and both ends, relative to the predictive means, of every kind of interval.
 
-    `raw` is the central interval of a Gaussian with the total variance. Then, if there are
-    out-of-fold predictions: `constant`, the split conformal interval; `cqr`, `raw` widened by the
-    same amount at both ends everywhere (conformalised quantile regression; Romano, Patterson &
-    Candès, NeurIPS 2019, section 4); and, if predictions of the folds' networks were saved, `cv+`.
+    `raw` is the central interval of the predictive distribution (see `predicted_points`). Then, if
+    there are out-of-fold predictions: `constant`, the split conformal interval; `cqr`, `raw`
+    widened by the same amount at both ends everywhere (conformalised quantile regression; Romano,
+    Patterson & Candès, NeurIPS 2019, section 4); and, if predictions of the folds' networks were
+    saved, `cv+`.
     """
     points, held_out = predictions.points, predictions.held_out
-    levels, deviation = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]), total_deviation(points)
-    yield RAW, *np.outer(ndtri(levels), deviation)
+    half = float(ndtri((1 + LEVEL) / 2))
+    low, high = (ends_from_mean(points, score) for score in (-half, half))
+    yield RAW, low, high
     if held_out.empty:
         return
-    residuals = (held_out["target"] - held_out["mean"]).abs().to_numpy()
+    errors = (held_out["target"] - held_out["mean"]).to_numpy()
+    residuals = np.abs(errors)
     radius = np.full(len(points), conformal_radius(residuals))
     yield CONSTANT, -radius, radius
-    half = ndtri(levels[1])
-    margin = conformal_radius(residuals - half * total_deviation(held_out))
-    radius = np.maximum(half * deviation + margin, 0)
-    yield CQR, -radius, radius
+    below, above = (ends_from_mean(held_out, score) for score in (-half, half))
+    margin = conformal_radius(np.maximum(below - errors, errors - above))
+    yield CQR, np.minimum(low - margin, 0), np.maximum(high + margin, 0)
     if predictions.fold_means is not None:
         ends = cv_plus(residuals, held_out["fold"].to_numpy(), predictions.fold_means)
         yield CV_PLUS, *(end - points["mean"].to_numpy() for end in ends)

@@ -52,6 +52,8 @@ N_DRAWS = 1000
 
 def quantiles(mixture: Mixture) -> np.ndarray:
     """Return the quantile function of every point, averaged over each cell, `[M, K]`."""
+    if mixture.log:  # of the averaged logarithm: cells are narrow
+        return mixture.targets(quantiles(mixture.on_fit_scale()))
     if mixture.components == 1:
         return mixture.loc + mixture.deviation * NORMAL_SCORES
     if not mixture.deviation.any():
@@ -90,10 +92,12 @@ def exact_quantiles(mixture: Mixture, levels: np.ndarray) -> np.ndarray:
 
     Args:
         mixture: of M points.
-        levels: K probabilities for all points, `[1, K]`.
+        levels: K probabilities for each point, `[M, K]`, or for all, `[1, K]`.
     """
     from scipy.special import ndtr, ndtri
 
+    if mixture.log:
+        return mixture.targets(exact_quantiles(mixture.on_fit_scale(), levels))
     deviation = mixture.deviation[:, None]
     ends = mixture.loc[:, None] + deviation * ndtri(levels)[..., None]
     low, high = ends.min(2), ends.max(2)  # a quantile is between those of the components
@@ -149,8 +153,7 @@ def sample(mixture: Mixture, generator: np.random.Generator, draws: int = N_DRAW
         np.take_along_axis(part, component if part.shape[1] > 1 else np.zeros_like(component), 1)
         for part in (mixture.loc, mixture.deviation)
     )
-    targets: np.ndarray = loc + deviation * generator.standard_normal(component.shape)
-    return targets
+    return mixture.targets(loc + deviation * generator.standard_normal(component.shape))
 
 
 def energy_distance(p: Mixture, q: Mixture, draws: int = N_DRAWS) -> float:

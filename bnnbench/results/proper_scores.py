@@ -109,7 +109,10 @@ def tail_crps(mixture: Mixture, targets: np.ndarray, low: float, high: float) ->
         low: upper end of the lower tail.
         high: lower end of the upper tail.
     """
-    margin = SUPPORT * mixture.deviation
+    units, is_log = mixture.targets, mixture.log
+    targets, tails = mixture.fitted(targets), mixture.fitted(np.array([low, high]))
+    low, high = map(float, tails)
+    mixture, margin = mixture.on_fit_scale(), SUPPORT * mixture.deviation
     first, last = (mixture.loc - margin).min(1), (mixture.loc + margin).max(1)
     panels = np.ceil((last - first) / (PANEL * mixture.deviation.min(1))).max(initial=1)
     even = np.linspace(first, last, int(min(panels, MAX_PANELS)) + 1, axis=1)
@@ -120,11 +123,14 @@ def tail_crps(mixture: Mixture, targets: np.ndarray, low: float, high: float) ->
     cdf = mixture_cdf(mixture, grid.reshape(len(grid), -1)).reshape(grid.shape)
     squares = (cdf - (middle >= targets[:, None])[..., None]) ** 2
     in_tail = (middle <= low) | (middle >= high)
+    if is_log:  # the integral is over the target
+        squares *= units(grid)
     inside = (squares @ NODE_WEIGHTS * width / 2 * in_tail).sum(1)
 
     def tail_length(start: np.ndarray, end: np.ndarray) -> np.ndarray:
         end = np.maximum(start, end)
-        return end - start - (np.clip(end, low, high) - np.clip(start, low, high))
+        inner = units(np.clip(end, low, high)) - units(np.clip(start, low, high))
+        return units(end) - units(start) - inner
 
     # Beyond the support the integrand is 0 or 1.
     found: np.ndarray = inside + tail_length(last, targets) + tail_length(targets, first)

@@ -21,6 +21,7 @@ from bnnbench.experiment.stored_files import (
     reading,
 )
 from bnnbench.files import RefusedFile
+from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS
 from bnnbench.types import UserError
 
@@ -37,6 +38,9 @@ CALIBRATION_METRICS = (
 )
 
 POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
+
+LOG_COLUMNS = (LOG_MEAN, LOG_VARIANCE)
+"""Further columns of runs that fitted the logarithm of the target."""
 
 FOLD = "fold"
 """Column of the out-of-fold predictions of runs that saved `folds.npz`."""
@@ -118,7 +122,8 @@ def read_columns(folder: RunFolder, name: str) -> pd.DataFrame | None:
         return None
     arrays = read_arrays(path)
     with reading(path):
-        check_numeric(arrays, {*ARRAY_COLUMNS[name], *COUNTERS.intersection(arrays)})
+        of_log = LOG_COLUMNS if {*LOG_COLUMNS} & {*arrays} else ()
+        check_numeric(arrays, {*ARRAY_COLUMNS[name], *COUNTERS.intersection(arrays), *of_log})
         if any(array.ndim != 1 for array in arrays.values()):
             raise ValueError
         return pd.DataFrame(arrays)  # fails for unequal lengths
@@ -141,7 +146,9 @@ def read_out_of_fold(folder: RunFolder) -> pd.DataFrame | None:
     points = read_columns(folder, split_files.OUT_OF_FOLD)
     if points is None:
         return None
-    return points[[name for name in (*POINT_COLUMNS, FOLD) if name in points]].dropna()
+    return points[
+        [name for name in (*POINT_COLUMNS, *LOG_COLUMNS, FOLD) if name in points]
+    ].dropna()
 
 
 def read_training_points(folder: RunFolder) -> pd.DataFrame | None:

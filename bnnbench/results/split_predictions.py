@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import FOLDS, MIXTURE, OUT_OF_FOLD, PREDICTIONS, SPLITS
+from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
 from bnnbench.results.run_files import read_columns, read_out_of_fold, read_splits, read_test_points
 
@@ -22,7 +23,8 @@ class SplitPredictions:
     Attributes:
         split: its index.
         points: the M test points, as in `predictions.npz`.
-        mixture: their predictive mixtures; Gaussians with the same moments if they were not saved.
+        mixture: their predictive mixtures; single components with the same moments if they were not
+            saved.
         held_out: out-of-fold predictions of the training points; empty if they were not saved.
         fold_means: predictive means of the networks of K folds, `[M, K]`; None if they were not
             saved, or a fold diverged.
@@ -59,11 +61,15 @@ def split_predictions(folder: RunFolder) -> Iterator[SplitPredictions]:
         held = pd.DataFrame() if held_out is None else held_out[held_out["split"] == split]
         means = None if folds is None else folds.loc[own.index].filter(like="fold_").to_numpy()
         means = None if means is None or np.isnan(means).any() else means
+        mixture = replace(mixture, log=LOG_MEAN in own)
         yield SplitPredictions(int(str(split)), own, mixture, held, means)
 
 
 def _gaussians(points: pd.DataFrame) -> Mixture:
-    """Return Gaussians with the moments of some points."""
+    """Return Gaussians with the moments of some points, or of their logarithms."""
+    if LOG_MEAN in points:
+        loc, variance = (points[name].to_numpy(float)[:, None] for name in (LOG_MEAN, LOG_VARIANCE))
+        return Mixture(loc, variance, np.zeros_like(variance))
     columns = ("mean", "epistemic_variance", "noise_variance")
     return Mixture(*(points[column].to_numpy(float)[:, None] for column in columns))
 

@@ -73,6 +73,59 @@ def test_the_frame_has_the_index_of_the_rows() -> None:
     assert frame["standard_deviation"].tolist() == pytest.approx(total.tolist())
 
 
+LOGS = PredictiveDistribution(Mixture(LOC, EPISTEMIC, NOISE, log=True), INDEX)
+"""Of targets whose logarithms have the distribution `MIXTURE`."""
+
+LEVELS = np.array([[0.001, 0.3, 0.9], [0.5, 0.1, 0.999]])
+
+
+def test_a_logarithm_has_the_quantiles_of_its_gaussians() -> None:
+    assert LOGS.quantile(LEVELS) == pytest.approx(np.exp(MIXTURE.quantile(LEVELS)))
+    assert LOGS.interval(0.8)[1] == pytest.approx(np.exp(MIXTURE.interval(0.8)[1]))
+    assert LOGS.cdf(np.exp(LEVELS)) == pytest.approx(MIXTURE.cdf(LEVELS))
+    assert LOGS.sample(5, 0) == pytest.approx(np.exp(MIXTURE.sample(5, 0)))
+
+
+def test_the_density_of_a_logarithm_is_the_derivative_of_the_cdf() -> None:
+    values, step = np.array([[0.02, 0.9, 7.0], [0.5, 3.0, 20.0]]), 1e-5
+    slope = (LOGS.cdf(values + step) - LOGS.cdf(values - step)) / (2 * step)
+    assert LOGS.pdf(values) == pytest.approx(slope, rel=1e-5)
+    impossible = np.array([[0.0, -1.0]])
+    assert not LOGS.cdf(impossible).any() and not LOGS.pdf(impossible).any()
+    grid = np.geomspace(1e-7, 1e6, 40_001)
+    density = LOGS.pdf(grid[None])
+    mean = np.trapezoid(density * grid, grid)
+    assert LOGS.mean == pytest.approx(mean, rel=1e-5)
+    variance = np.trapezoid(density * (grid - mean[:, None]) ** 2, grid)
+    assert LOGS.std == pytest.approx(np.sqrt(variance), rel=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 3), (1, 4), (1, 1)])
+@pytest.mark.parametrize("function", ["quantile", "cdf", "log_pdf", "pdf"])
+def test_a_row_for_all_or_for_each(function: str, shape: tuple[int, ...]) -> None:
+    given = np.linspace(0.2, 0.9, np.prod(shape)).reshape(shape)
+    found = getattr(MIXTURE, function)(given)
+    assert found.shape == (2, shape[1])
+    each = np.broadcast_to(given, found.shape)
+    for (row, column), value in np.ndenumerate(each):
+        assert found[row, column] == pytest.approx(getattr(MIXTURE, function)(value)[row])
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (3, 2), (0, 1), (2, 1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("function", ["quantile", "cdf", "log_pdf", "pdf"])
+def test_other_shapes_are_refused(function: str, shape: tuple[int, ...]) -> None:
+    setting = "levels" if function == "quantile" else "values"
+    with raises_user_error(setting, "wrong_shape"):
+        getattr(MIXTURE, function)(np.full(shape, 0.5))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_one_value_for_each_row(count: int) -> None:
+    with raises_user_error("values", "wrong_shape"):
+        MIXTURE.cdf(np.full(count, 0.5))
+    assert MIXTURE.quantile(np.full(count, 0.5)).shape == (2, count), "levels are for all rows"
+
+
 def test_levels_are_probabilities() -> None:
     with raises_user_error("levels"):
         MIXTURE.quantile([0.5, 1.0])

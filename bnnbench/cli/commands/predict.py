@@ -42,7 +42,8 @@ farther from all training rows than 99 % of these are from each other. FILE is r
 settings of the run, unless options override them. A file written with -o has the format of FILE:
 semicolons and decimal commas, if FILE has them. If FILE has the target, its rows are scored.
 
-The interval is Gaussian with this mean and standard deviation, unless it is calibrated:
+The interval is Gaussian with this mean and standard deviation (with dataset.log_target, it is that
+of a Gaussian of the logarithm), unless it is calibrated:
 
   isotonic    by isotonic regression on the run's out-of-fold predictions
   conformal   by split conformal prediction: a fifth of the rows is held out (whole groups with

@@ -135,6 +135,7 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message
     from bnnbench.results.configurations import without_duplicates
+    from bnnbench.results.impossible_intervals import impossible_intervals
     from bnnbench.results.labels import labels
     from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
     from bnnbench.results.run_tables import read_runs
@@ -150,9 +151,12 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     finished = without_duplicates(read_runs(place))
     verdict = recommendation(finished)
     coverage = coverage_by_deviation(finished, verdict.best)
-    settings = finished.scored.loc[verdict.best, "settings"]
-    for sentence in sentences(verdict, labels(finished.scored), coverage, settings):
+    best = finished.scored.loc[verdict.best]
+    for sentence in sentences(verdict, labels(finished.scored), coverage, best["settings"]):
         print(sentence)
+    splits = finished.splits[finished.splits["run"] == verdict.best]
+    for sentence in impossible_intervals(best, splits, finished.folders[verdict.best]):
+        print(f"Warning: {sentence}")
     print(
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "
         "differ between parts of the table."

@@ -72,6 +72,7 @@ class Policy:
         missing_values: the texts and numbers that mean a missing value so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
         time: the column that orders the rows, which is known before the target.
+        log_target: whether the logarithm of the target is fitted.
     """
 
     missing: str = REFUSE
@@ -81,6 +82,7 @@ class Policy:
     missing_values: tuple[str, ...] = ()
     split_by: bool = True
     time: str | None = None
+    log_target: bool = False
 
     def advice(self, settings: Settings) -> str:
         """Return overrides that can be typed as they are; lists continue the present ones."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.data.checks import check_numbers, is_constant
+from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -46,7 +46,7 @@ from bnnbench.data.own_table.table_warnings import column_warnings, split_warnin
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size
-from bnnbench.identity import no_identity
+from bnnbench.identity import no_identity, optional_identity
 from bnnbench.paths import user_path
 from bnnbench.types import Split, Table, UserError
 
@@ -93,6 +93,9 @@ class OwnTable(Checked):
         header: whether the first line has the names of the columns; if not, they are `column_1`,
             `column_2`, ...
         missing_values: numbers and texts that mean a missing value, besides those that always do.
+        log_target: whether to fit the logarithm of a positive target. All scores, intervals and
+            predictions are those of the target; precisions in original units are those of the
+            logarithm.
     """
 
     identity_name = "bnnbench.data.own_table.source.OwnTable"
@@ -117,6 +120,7 @@ class OwnTable(Checked):
     sheet: str | None = no_identity(None)
     header: bool = no_identity(True)
     missing_values: list[str | float] | None = no_identity(None)
+    log_target: bool = optional_identity(False)
     key: ClassVar[str] = "dataset"
 
     def check(self) -> None:
@@ -189,10 +193,11 @@ class OwnTable(Checked):
 
     def _load(self, path: Path) -> Table:
         frame, notes = read_frame(path, self.reading)
-        target, rows_in_file = str(self.target), len(frame)
+        target, n_rows = str(self.target), len(frame)
         roles = self._roles()
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
+        rows_in_file, frame = 1 + frame.index.to_numpy(), frame.reset_index(drop=True)
         if len(frame) < MIN_ROWS:
             raise invalid(
                 "path",
@@ -212,6 +217,9 @@ class OwnTable(Checked):
                 f"column {target!r} is {targets[0]:g} in every row of {path}; "
                 "choose a column that varies.",
             )
+        if self.log_target:
+            where = f"column {target!r} of {path}"
+            check_positive(where, targets, rows_in_file, "dataset.log_target")
         groups = None if self.group is None else _numbered(path, frame[self.group])
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
@@ -231,11 +239,12 @@ class OwnTable(Checked):
             warnings=(
                 *about_file,
                 *([] if self._split_by() else split_warnings(columns, dates)),
-                *column_warnings(numbers, {target: targets}, rows_in_file, self._policy()),
+                *column_warnings(numbers, {target: targets}, n_rows, self._policy()),
                 *table_warnings(
                     [*columns], inputs, target, targets, splits, sources, self._policy()
                 ),
             ),
+            log_target=self.log_target,
         )
 
     def _roles(self) -> ColumnRoles:
@@ -259,6 +268,7 @@ class OwnTable(Checked):
             tuple(map(str, self.missing_values or ())),
             split_by=bool(self._split_by()),
             time=self.time,
+            log_target=self.log_target,
         )
 
     def _count(self) -> int:
@@ -281,7 +291,7 @@ class OwnTable(Checked):
         if len(complete) == len(frame):
             return frame, ""
         gaps = "missing values" if self.missing == DROP else "no target"
-        return complete.reset_index(drop=True), (
+        return complete, (
             f"dropped {len(frame) - len(complete)} of {len(frame)} rows, which have {gaps}"
         )
 

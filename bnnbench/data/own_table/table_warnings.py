@@ -171,13 +171,14 @@ def table_warnings(
         sources: the file's column of each feature whose name differs from it.
         policy: the decisions made so far.
     """
+    policy = policy or Policy()
     return [
         *_two_values(target, targets),
-        *_target_leaks(features, inputs, target, targets, sources or {}, policy or Policy()),
+        *_target_leaks(features, inputs, target, targets, sources or {}, policy),
         *_shared_rows(inputs, targets, splits),
         *_constant_columns(features, inputs),
         *_repeated_columns(features, inputs),
-        *_wide_range(target, targets),
+        *([] if policy.log_target else _wide_range(target, targets)),
         *_few_rows(targets),
     ]
 
@@ -262,8 +263,8 @@ def _wide_range(target: str, targets: np.ndarray) -> list[str]:
     if high <= MAX_TARGET_RATIO * low:
         return []
     return [
-        f"{target} spans {np.log10(high / low):.1f} orders of magnitude: consider predicting its "
-        "logarithm"
+        f"{target} spans {np.log10(high / low):.1f} orders of magnitude: consider "
+        "dataset.log_target=true, which fits its logarithm"
     ]
 
 

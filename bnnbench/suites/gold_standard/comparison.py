@@ -42,6 +42,9 @@ PRECISIONS = ("prior_precision", "noise_precision")
 PRIOR_SETTING, GAUSSIAN = "method.divergence.prior", "gaussian"
 """The setting that selects the prior, and its value for methods without this setting."""
 
+LOG_TARGET = "dataset.log_target"
+"""The setting that changes the scale on which mixtures are stored."""
+
 DISTANCES = (
     Metric("w1", "W1", "target"),
     Metric("w1_sampled", "W1 of 1,000 draws", "target"),
@@ -119,6 +122,8 @@ def model_difference(runs: Runs, reference: str, run: str) -> str | None:
     prior = theirs["settings"].get(PRIOR_SETTING, GAUSSIAN)
     if prior != GAUSSIAN:
         return f"its prior is {prior}, not {GAUSSIAN}"
+    if ours["settings"].get(LOG_TARGET) != theirs["settings"].get(LOG_TARGET):
+        return "only one of them fits the logarithm of the target"
     reference_splits, run_splits = (_splits(runs, digest) for digest in (reference, run))
     common = reference_splits.index.intersection(run_splits.index)
     if not len(common):

@@ -119,6 +119,11 @@ class LinearRegression(Experiment):
                 "dataset=line",
             ),
             (
+                not self.table.log_target,
+                "dataset.log_target",
+                "cannot be used with dataset.log_target; remove it",
+            ),
+            (
                 len(self.splits) == 1,
                 "splits",
                 f"needs a single split such as splits=[0], not {len(self.splits)}",

@@ -56,6 +56,12 @@ def test_a_few_duplicates_are_no_warning(copies: int) -> None:
     assert warnings_about(big[chosen], target[chosen]) == []
 
 
+def test_a_logarithm_is_not_offered_twice() -> None:
+    splits = seeded_splits(len(Y), 5, 0.1, 0)
+    policy = Policy(log_target=True)
+    assert table_warnings(["a", "b", "c"], X, "y", np.exp(4 * Y), splits, policy=policy) == []
+
+
 COUNT = np.arange(200.0)
 
 

@@ -1,0 +1,105 @@
+"""Predictions of a positive target by Gaussian mixtures of its logarithm: mixtures of log-normals.
+
+If `log y` has the component `Normal(m, e + n)`, where `f ~ Normal(m, e)` is the output of the
+network and `n` the variance of the noise, then `y` is log-normal with the mean `exp(m + (e + n) /
+2)`. All functions give the same bits on every processor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnbench.portable_math import Array, exp, normal_cdf
+from bnnbench.types import Prediction
+
+LOG_MEAN, LOG_VARIANCE = "log_mean", "log_variance"
+"""Mean and variance of the logarithm of the target, among the stored predictions of a point."""
+
+
+@dataclass(frozen=True)
+class LogPrediction(Prediction):
+    """A mixture of log-normals for each test point.
+
+    `loc`, `epistemic` and `noise` are those of the logarithm; `mean`, `epistemic_variance` and
+    `noise_variance` are those of the target, infinite or NaN where they exceed float64.
+    """
+
+    def mean(self) -> Tensor:
+        return self._moments()[0]
+
+    def epistemic_variance(self) -> Tensor:
+        return self._moments()[1]
+
+    def noise_variance(self) -> Tensor:
+        return self._moments()[2]
+
+    def on_fit_scale(self) -> Prediction:
+        return Prediction(self.loc, self.epistemic, self.noise)
+
+    def _moments(self) -> tuple[Tensor, ...]:
+        parts = (part.double().cpu().numpy() for part in (self.loc, self.epistemic, self.noise))
+        return tuple(torch.from_numpy(one).to(self.loc.device) for one in moments(*parts))
+
+
+def moments(loc: Array, epistemic: Array, noise: Array) -> tuple[Array, Array, Array]:
+    """Return mean, epistemic and noise variance of mixtures of log-normals.
+
+    The law of total variance: the epistemic variance is that of `E[y | f] = exp(f + n / 2)`, the
+    noise variance the mean of `Var[y | f] = exp(2 f + n) (exp(n) - 1)`.
+
+    Args:
+        loc: means of the logarithms, `[S, ...]`.
+        epistemic: variances inside the components, broadcastable to `loc`.
+        noise: variances of the noise, broadcastable to `loc`.
+
+    Returns:
+        Three arrays without the first axis of `loc`.
+    """
+    with np.errstate(all="ignore"):  # an overflow is reported as a score that is not finite
+        of_components = exp(loc + 0.5 * (epistemic + noise))
+        mean = _mean(of_components)
+        squares, spread = of_components * of_components, exp(epistemic)
+        between = _mean((of_components - mean) * (of_components - mean))
+        inside = _mean(squares * (spread - 1))
+        return mean, between + inside, _mean(squares * spread * (exp(noise) - 1))
+
+
+def _mean(values: Array) -> Array:
+    return np.add.reduce(values, axis=0) / len(values)
+
+
+def crps(loc: Array, variance: Array, logs: Array) -> Array:
+    """Return the continuous ranked probability scores of mixtures of log-normals, `[M]`.
+
+    `E|X - y| - E|X - X'| / 2 = y - 2 E min(X, y) + E min(X, X')`, since `|a - b| = a + b - 2 min(a,
+    b)`; the large means of heavy tails cancel in this form.
+
+    Args:
+        loc: means of the logarithms of the components, `[S, M]`.
+        variance: their variances, `[S, M]`.
+        logs: logarithms of the targets, `[M]`.
+    """
+    samples, targets = len(loc), exp(logs)
+    with np.errstate(all="ignore"):
+        means = exp(loc + 0.5 * variance)
+        near, pairs = np.zeros(len(logs)), np.zeros(len(logs))
+        for i in range(samples):
+            own = loc[i], variance[i], means[i]
+            near += _mean_minimum(*own, logs, np.zeros_like(logs), targets)
+            both = _mean_minimum(*own, loc[i:], variance[i:], means[i:])
+            pairs += 2 * np.add.reduce(both, axis=0) - both[0]
+        return targets - 2 * near / samples + pairs / (float(samples) * samples)
+
+
+def _mean_minimum(
+    loc: Array, variance: Array, mean: Array, loc_2: Array, variance_2: Array, mean_2: Array
+) -> Array:
+    """Return `E min(X, Y)` of independent log-normals, given both moments of logs, and means."""
+    distance, total = loc_2 - loc, variance + variance_2
+    scale = np.sqrt(total)
+    first, second = ((distance - variance) / scale, (-distance - variance_2) / scale)
+    return mean * normal_cdf(first) + mean_2 * normal_cdf(second)
