@@ -9,6 +9,7 @@ import numpy as np
 
 from bnnbench.data.own_table.cells import MissingCodes, read_cells
 from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
+from bnnbench.data.own_table.units import read_quantities
 from bnnbench.near_names import closest_match, list_names
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
@@ -51,6 +52,7 @@ def encode_rows(
         )
     frame = read_cells(frame[[one.column for one in encodings]], MissingCodes.of(missing_values))
     columns: list[np.ndarray] = []
+    plain = [one for one in encodings if one.unit and _lacks_unit(frame[one.column])]
     for one in encodings:
         try:
             columns += one.apply(frame[one.column])
@@ -60,7 +62,16 @@ def encode_rows(
     if np.isinf(inputs).any():
         raise UserError(f"{name} holds infinite numbers.", code="infinite")
     unknown, warnings = _unknown_words(frame, encodings, name)
+    read = [f"{shorten(one.column)} in {shorten(one.unit)!r}" for one in plain]
+    if read:
+        warnings.insert(0, f"{name}: numbers without a unit are read as {', '.join(read)}")
     return inputs, unknown, [*warnings, *_gaps(inputs, name)]
+
+
+def _lacks_unit(column: pd.Series) -> bool:
+    """Whether a column holds numbers, and none has a unit."""
+    found = read_quantities(column.astype(str), "")
+    return found is not None and bool(column.notna().any())
 
 
 def _unknown_words(

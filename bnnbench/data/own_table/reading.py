@@ -34,6 +34,7 @@ from bnnbench.data.own_table.text_file import (
     FALLBACK_ENCODING,
     SAMPLE_LINES,
     TextFormat,
+    decimal_of_texts,
     detect_encoding,
     detect_format,
     unsupported,
@@ -69,7 +70,7 @@ class ReadingSettings:
 
     Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
-        decimal: decimal mark of a text file: `.`, `,` or `auto`.
+        decimal: decimal mark of texts: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
         header: whether the first line of text or a sheet has the names; if not, the columns are
@@ -110,7 +111,10 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
             return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
         if kind in EXCEL:
             frame, notes = _workbook(path, how.sheet, how.header)
-            frame = read_cells(frame, codes, MISSING)
+            texts = frame.select_dtypes(["object", "str"])
+            columns = [[cell for cell in texts[name] if isinstance(cell, str)] for name in texts]
+            decimal = decimal_of_texts(path, columns) if how.decimal == AUTO else how.decimal
+            frame = read_cells(frame, codes, MISSING, decimal)
         else:
             found = _text_format(path, how)
             frame, notes = read_text(path, found, how.header, codes.texts)

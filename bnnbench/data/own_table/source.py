@@ -44,6 +44,7 @@ from bnnbench.data.own_table.splitting import (
 )
 from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
+from bnnbench.data.own_table.units import unit_notes
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size
 from bnnbench.identity import no_identity
@@ -218,6 +219,8 @@ class OwnTable(Checked):
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
         ordering = {*dates, self.time}
         numbers = {name: values for name, values in columns.items() if name not in ordering}
+        read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
+        notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),

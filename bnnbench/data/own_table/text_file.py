@@ -9,14 +9,15 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import THOUSANDS, grouped_number, other_marks
+from bnnbench.data.own_table.cells import MISSING, THOUSANDS, grouped_number, other_marks
 from bnnbench.data.own_table.names import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
+from bnnbench.data.own_table.units import is_currency, split_quantity
 from bnnbench.files import check_archive, open_unpacked
 from bnnbench.types import UserError
 
@@ -104,9 +105,9 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
         raise unsupported(path, "ARFF")
     separator = _separator(lines) if separator == AUTO else separator
     rows = [*CellReader(lines, separator)]
-    cells = [cell for row in rows[1:] or rows for cell in row]
+    cells, amounts = _without_units([*zip_longest(*rows[1:] or rows, fillvalue="")])
     if decimal == AUTO:
-        decimal = _decimal(path, cells, separator)
+        decimal = _decimal(path, cells, amounts, separator)
     pattern = re.compile(f"[-+]?{grouped_number(other_marks(decimal), decimal)}")
     grouped = next(filter(None, map(pattern.fullmatch, cells)), None)
     return TextFormat(separator, decimal, encoding, grouped and grouped["mark"])
@@ -211,8 +212,31 @@ def _separator(lines: Sequence[str]) -> str:
     return max(scores, key=lambda name: scores[name], default="comma")
 
 
-def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
+def decimal_of_texts(path: Path, columns: Sequence[Sequence[str]]) -> str:
+    """Return the decimal mark of the columns of text of a workbook; errors as in `_decimal`."""
+    return _decimal(path, *_without_units(columns), "")
+
+
+def _without_units(columns: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Return the cells of all columns, and those of them that are amounts of money.
+
+    In columns of numbers, cells are without units.
+    """
+    cells: list[str] = []
+    amounts: list[str] = []
+    for column in columns:
+        present = [cell for cell in column if cell.lower() not in MISSING]
+        parts = [*filter(None, map(split_quantity, present))]
+        numeric = 2 * len(parts) > len(present)
+        cells += [part.number for part in parts] if numeric else column
+        amounts += [part.number for part in parts if numeric and is_currency(part.unit)]
+    return cells, amounts
+
+
+def _decimal(path: Path, cells: Sequence[str], amounts: Sequence[str], separator: str) -> str:
     """Return a comma if some numbers have decimal commas and none has a decimal point.
+
+    Amounts of money never have three decimals.
 
     Raises:
         UserError: if every mark may also separate thousands, as in 1,230 or 1.230. Files with
@@ -224,6 +248,9 @@ def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
         return "."
     if not all(map(MAYBE_GROUPED[","].fullmatch, commas)):
         return ","
+    for mark, other in ((".", ","), (",", ".")):
+        if any(map(MAYBE_GROUPED[mark].fullmatch, amounts)):
+            return other
     usual = {"comma": ".", "space": ".", "semicolon": ","}.get(separator)
     unusual = [*(points if usual != "." else ()), *(commas if usual != "," else ())]
     if not unusual:

@@ -381,7 +381,7 @@ CULPRITS: dict[str, tuple[list[str], str, int]] = {
     "thousands": ([*NUMBERS[:77], "-", *NUMBERS[78:]], "-", 78),
     "points": ([cell.replace(",", ".") for cell in NUMBERS[:50]] + ["n.a.", "1,5"], "n.a.", 51),
     "apostrophes": ([cell.replace(",", "'") for cell in NUMBERS] + ["?"], "?", 121),
-    "decimals": ([f"{i},5" for i in range(99)] + ["<5"], "<5", 100),
+    "decimals": ([f"{i},5" for i in range(99)] + ["k. A."], "k. A.", 100),
     "another notation": ([f"{i}.5" for i in range(99)] + ["1,5"], "1,5", 100),
     "dates": ([*DAYS[:60], "31.02.2024", *DAYS[61:]], "31.02.2024", 61),
     "dates with a gap": (["unknown", *DAYS], "unknown", 1),
