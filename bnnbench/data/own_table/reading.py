@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.file_kinds import START_BYTES, check_kind
 from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.names import (
     find_header,
@@ -37,7 +38,7 @@ from bnnbench.data.own_table.text_file import (
     decimal_of_texts,
     detect_encoding,
     detect_format,
-    unsupported,
+    open_content,
 )
 from bnnbench.data.own_table.text_rows import read_text
 from bnnbench.files import open_file
@@ -48,13 +49,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow", SUFFIX)
-
-UNSUPPORTED = {
-    ".xls": "Excel 97-2003", ".xlsb": "Excel binary", ".ods": "OpenDocument", ".arff": "ARFF",
-    ".json": "JSON", ".html": "HTML", ".sav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS",
-    ".rds": "R", ".rdata": "R", ".mat": "MATLAB", ".npy": "NumPy", ".npz": "NumPy",
-}  # fmt: skip
-"""Formats that are not supported, by extension."""
 
 DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError)
 """Errors raised when a file cannot be read or unpacked; a `RuntimeError` is that of an archive with
@@ -106,6 +100,7 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
     if how.sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
     with _reading(path, how.encoding):
+        check_kind(path, _start(path))
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
             return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
@@ -215,9 +210,6 @@ def _check_name(path: Path) -> None:
             setting="dataset.path",
             code="url",
         )
-    for suffix in path.suffixes:
-        if suffix.lower() in UNSUPPORTED:
-            raise unsupported(path, UNSUPPORTED[suffix.lower()])
     if path.exists() and not path.is_file() and not path.is_dir():
         raise invalid(
             "path",
@@ -225,6 +217,13 @@ def _check_name(path: Path) -> None:
             f"{path} is a device or a pipe, but the table is read more than once; "
             "save it to a file first.",
         )
+
+
+def _start(path: Path) -> bytes:
+    if not path.is_file():
+        return b""
+    with open_content(path) as file:
+        return file.read(START_BYTES)
 
 
 def _workbook(

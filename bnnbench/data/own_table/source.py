@@ -33,6 +33,7 @@ from bnnbench.data.own_table.columns import (
     dates_or_numbers,
     infer_encoding,
 )
+from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -166,7 +167,8 @@ class OwnTable(Checked):
             return self._with_clean_names()._load(path)
         except UserError as error:
             hint = encoding_hint(path, self.encoding)
-            if not hint or error.setting == "dataset.encoding":
+            other_file = error.code in (UNSUPPORTED_FORMAT, WRONG_EXTENSION)
+            if not hint or other_file or error.setting == "dataset.encoding":
                 raise
             text = f"{str(error).removesuffix('.')} ({hint})."
             raise UserError(text, error.setting, error.code) from None

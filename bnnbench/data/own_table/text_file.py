@@ -19,7 +19,6 @@ from bnnbench.data.own_table.names import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
 from bnnbench.data.own_table.units import is_currency, split_quantity
 from bnnbench.files import check_archive, open_unpacked
-from bnnbench.types import UserError
 
 AUTO = "auto"
 
@@ -101,8 +100,6 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
         lines = [line for line in islice(limited_lines(file, path), SAMPLE_LINES) if line.strip()]
     if not lines:
         raise invalid("path", "empty_file", f"{path} is empty; it must contain a table.")
-    if any(line.lower().startswith("@relation") for line in lines):
-        raise unsupported(path, "ARFF")
     separator = _separator(lines) if separator == AUTO else separator
     rows = [*CellReader(lines, separator)]
     cells, amounts = _without_units([*zip_longest(*rows[1:] or rows, fillvalue="")])
@@ -121,7 +118,7 @@ def open_text(path: Path, encoding: str) -> IO[str]:
     """
     if codecs.lookup(encoding).name == "utf-8":
         encoding = "utf-8-sig"  # without a byte order mark
-    return io.TextIOWrapper(_bytes(path), encoding=encoding, errors="strict", newline="")
+    return io.TextIOWrapper(open_content(path), encoding=encoding, errors="strict", newline="")
 
 
 class CellReader(Iterator[list[str]]):
@@ -151,16 +148,12 @@ class CellReader(Iterator[list[str]]):
                 return [cell.strip() for cell in cells]
 
 
-def unsupported(path: Path, kind: str) -> UserError:
-    """Return the error about a file of a format that is not supported."""
-    return invalid(
-        "path",
-        "unsupported_format",
-        f"{path} is in the format {kind}, which is not supported; save it as CSV or .xlsx.",
-    )
+def open_content(path: Path) -> IO[bytes]:
+    """Open a file, which may be compressed, or the only file of a zip archive.
 
-
-def _bytes(path: Path) -> IO[bytes]:
+    Raises:
+        UserError: if it is an archive of several files.
+    """
     suffix = path.suffix.lower()
     if suffix != ".zip":
         return open_unpacked(path)
@@ -176,7 +169,7 @@ def _bytes(path: Path) -> IO[bytes]:
 
 def detect_encoding(path: Path) -> str:
     """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252."""
-    with _bytes(path) as file:
+    with open_content(path) as file:
         start = file.read(4)
     for mark, name in ENCODING_BY_BOM.items():
         if start.startswith(mark):
@@ -185,7 +178,7 @@ def detect_encoding(path: Path) -> str:
         if [not byte for byte in start] == zeros:
             return name
     decoder = codecs.getincrementaldecoder(UTF8)()
-    with _bytes(path) as file:
+    with open_content(path) as file:
         try:
             while piece := file.read(1 << 20):
                 decoder.decode(piece)

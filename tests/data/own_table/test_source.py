@@ -140,7 +140,7 @@ def test_csv_refuses_files_that_are_not_tables(tmp_path: Path) -> None:
         ("none.csv", f"{PATH} file_not_found"),
         ("empty.csv", f"{PATH} empty_file"),
         ("binary.csv", "dataset.encoding"),
-        ("pickle.csv", f"{TARGET} unknown_column"),
+        ("pickle.csv", f"{PATH} unsupported_format"),
         ("nothing.csv", f"{TARGET} unknown_column"),
         ("mainframe.csv", "dataset.encoding"),
         (".", f"{PATH} unreadable"),
