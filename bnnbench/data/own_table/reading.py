@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.encodings import encoding_candidates
 from bnnbench.data.own_table.file_kinds import START_BYTES, check_kind
 from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.names import (
@@ -115,7 +116,10 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
             frame, notes = read_text(path, found, how.header, codes.texts)
             frame = read_cells(frame, codes, MISSING, found.decimal)
             detected = AUTO in (how.separator, how.decimal, how.encoding) and found != TextFormat()
-            notes = [str(found)] * detected + notes
+            guessed = how.encoding == AUTO and found.encoding == FALLBACK_ENCODING
+            others = encoding_candidates(path) if guessed else ""
+            doubt = [f"encoding: {others}: set dataset.encoding to the right one"] * bool(others)
+            notes = [str(found)] * detected + doubt + notes
         hints = header_note(frame) if how.header else []
         return frame, "; ".join([*notes, *hints])
 
@@ -138,10 +142,12 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
         ) from None
     except (LookupError, UnicodeError) as error:
         guess = f"{detect_encoding(path)} is a guess: " if encoding == AUTO else ""
+        found = encoding_candidates(path) if encoding == AUTO else ""
         raise invalid(
             "encoding",
             None,
-            f"cannot decode {path} ({guess}{_reason(error)}); set dataset.encoding.",
+            f"cannot decode {path} ({guess}{_reason(error)}); set dataset.encoding"
+            f"{found and f': {found}'}.",
         ) from None
     except DAMAGED as error:
         reason = getattr(error, "strerror", None) or _reason(error)
@@ -163,7 +169,9 @@ def encoding_hint(path: Path, encoding: str) -> str:
         return ""
     if guess != FALLBACK_ENCODING:
         return ""
-    return f"the encoding {guess} is a guess: if it is wrong, set dataset.encoding"
+    others = encoding_candidates(path)
+    shown = f" ({others})" if others else ""
+    return f"the encoding {guess} is a guess{shown}: if it is wrong, set dataset.encoding"
 
 
 def format_of(path: Path, how: ReadingSettings) -> TextFormat:
