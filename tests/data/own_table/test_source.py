@@ -94,7 +94,6 @@ ISSUE = f"{PATH} column_issue"
         (ROWS[:3], "a,b,price", f"{PATH} too_few_rows", ["3", "10"]),
         (ROWS[:9], "a,b,price", f"{PATH} too_few_rows", ["9"]),
         ([], "a,b,price", f"{PATH} too_few_rows", ["0"]),
-        (ROWS, "a,a,price", f"{PATH} duplicate_column", ["'a'"]),
         (ROWS, "1,1,price", f"{PATH} duplicate_column", ["'1'", "dataset.header=false"]),
         (ROWS, "a,b,Price", f"{TARGET} unknown_column", ["'price'", "a, b, Price", "'Price'?"]),
         (ROWS, "a,b,zzz", f"{TARGET} unknown_column", ["'price'", "a, b, zzz"]),
