@@ -154,14 +154,18 @@ def split_warnings(columns: Mapping[str, np.ndarray], dates: Collection[str]) ->
         dates: the inputs that were dates.
     """
     warnings = []
-    by_time = ""
+    ordered = [
+        name
+        for name, values in columns.items()
+        if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0))
+    ]
+    if ordered:
+        warnings.append(
+            f"the rows are in the order of {list_names(ordered)}, but splits are random: "
+            f"to test on later rows than those for training, add {override('time', ordered[0])}"
+        )
+    by_time = " instead of dataset.time" * bool(ordered)
     for name, values in columns.items():
-        if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0)):
-            warnings.append(
-                f"the rows are in the order of {name}, but splits are random: to test on later "
-                f"rows than those for training, add {override('time', name)}"
-            )
-            by_time = " instead of dataset.time"
         count = len(np.unique(values))
         named = KEY.fullmatch(name) or GROUP.fullmatch(name)
         if named and MIN_GROUPS <= count <= len(values) / 2:
@@ -268,12 +272,12 @@ def _constant_columns(features: Sequence[str], inputs: np.ndarray) -> list[str]:
 
 def _repeated_columns(features: Sequence[str], inputs: np.ndarray) -> list[str]:
     seen: dict[bytes, str] = {}
-    warnings = []
+    pairs = []
     for name, column in zip(features, inputs.T, strict=True):
         first = seen.setdefault(np.ascontiguousarray(column).tobytes(), name)
         if first != name and not is_constant(column):
-            warnings.append(f"{name} duplicates {first}: consider excluding one of them")
-    return warnings
+            pairs.append(f"{name} duplicates {first}")
+    return [f"{_shortened(pairs)}: consider excluding one of them"] if pairs else []
 
 
 def _wide_range(target: str, targets: np.ndarray) -> list[str]:

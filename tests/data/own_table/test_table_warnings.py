@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bnnbench.data.own_table.column_issues import Policy
-from bnnbench.data.own_table.table_warnings import column_warnings, table_warnings
+from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.splits import seeded_splits
 
 RNG = np.random.default_rng(0)
@@ -169,3 +169,26 @@ def test_the_advice_on_codes_does_not_increase_the_error(seed: int) -> None:
     assert not columns or seed % 2
     followed = [np.where(v == code, np.nan, v) if warned else v for v in (x, y)]
     assert held_out_rmse(*followed, truth) <= 1.02 * held_out_rmse(x, y, truth)
+
+
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        ({"begin": COUNT, "end": COUNT + 3}, ["begin", "end"]),
+        ({"from": COUNT, "to": COUNT, "paid": -COUNT}, ["from", "to", "paid"]),
+        ({"start": -COUNT, "y": COUNT, "end": RNG.permutation(COUNT)}, ["start"]),
+        ({"day": RNG.permutation(COUNT), "end": RNG.permutation(COUNT)}, []),
+        ({"y": COUNT, "z": COUNT}, []),
+    ],
+)
+def test_ordered_dates_get_one_warning(columns: dict[str, np.ndarray], named: list[str]) -> None:
+    warnings = split_warnings(columns, {*columns} - {"y", "z"})
+    assert len(warnings) == bool(named)
+    assert all(name in warnings[0] for name in named)
+    assert not named or f"dataset.time={named[0]}" in warnings[0]
+
+
+@pytest.mark.parametrize("copies", [[0], [0, 1], [0, 0, 2]])
+def test_repeated_columns_get_one_warning(copies: list[int]) -> None:
+    (only,) = warnings_about(np.column_stack([X, X[:, copies]]), Y)
+    assert all(f"x{3 + k} duplicates x{of}" in only for k, of in enumerate(copies))
