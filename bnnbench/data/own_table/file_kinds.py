@@ -33,14 +33,6 @@ UNSUPPORTED = {
 
 BY_SUFFIX = {f".{suffix}": kind for kind, names in UNSUPPORTED.items() for suffix in names.split()}
 
-READERS = {
-    EXCEL_97: "read_excel(FILE)", "OpenDocument": "read_excel(FILE)", "JSON": "read_json(FILE)",
-    LINES: "read_json(FILE, lines=True)", "HTML": "read_html(FILE)[0]", "XML": "read_xml(FILE)",
-    "SPSS": "read_spss(FILE)", "Stata": "read_stata(FILE)", "SAS": "read_sas(FILE)",
-    "HDF5": "read_hdf(FILE)", "ORC": "read_orc(FILE)",
-}  # fmt: skip
-"""Functions of pandas that read a format without running code of the file."""
-
 SIGNATURES = {
     "parquet": rb"PAR1.*?[\0-\x08]", "feather": rb"(ARROW1|FEA1).*?[\0-\x08]",
     "zip": rb"PK\x03\x04", "gzip": rb"\x1f\x8b", "bzip2": rb"BZh[1-9]1AY", "xz": rb"\xfd7zXZ",
@@ -73,15 +65,11 @@ START_BYTES = 1 << 14
 
 def unsupported(path: Path, kind: str) -> UserError:
     """Return the error about a file of a format that is not supported."""
-    reader = READERS.get(kind)
-    example = (
-        f", for example with pandas.{reader}.to_csv('table.csv', index=False)" if reader else ""
-    )
     return invalid(
         "path",
         UNSUPPORTED_FORMAT,
-        f"{path} is in the format {kind}, which is not supported; save it as CSV or .xlsx"
-        f"{example}.",
+        f"{path} is in the format {kind}, which is not supported; save it as CSV or .xlsx, for "
+        "example with pandas: pandas.read_stata(FILE).to_csv('table.csv') for Stata.",
     )
 
 

@@ -91,7 +91,7 @@ def _unknown_words(
             others = " and others" * (len(first) > 3)
             held.append(f"{one.column} holds {', '.join(listed)}{others}")
         if words.isna().any():
-            gaps.append(f"{one.column} ({quantity(int(words.isna().sum()), 'row')})")
+            gaps.append(f"{quantity(int(words.isna().sum()), 'row')} of {one.column}")
     new_words = "which the original table does not contain; they are encoded as zeros"
     warnings = [f"{name}: {_first(held)}, {new_words}"] if held else []
     if gaps:

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnnbench.near_names import list_names
@@ -99,6 +100,7 @@ class Quantities:
     parts: Sequence[Quantity]
 
 
+@lru_cache(maxsize=1 << 17)  # each cell is read several times
 def split_quantity(cell: object) -> Quantity | None:
     """Return the parts of a cell, or None if it is not one number with a unit, sign or limit."""
     text = " ".join(cell.split()) if isinstance(cell, str) else ""
@@ -209,8 +211,8 @@ def with_usual_unit(strings: pd.Series) -> pd.Series:
     """Return which cells are numbers with the most frequent unit of their column, or with none."""
     parts = {cell: split_quantity(cell) for cell in strings.unique()}
     units = {cell: _key(part.unit) for cell, part in parts.items() if part}
-    usual = strings.map(units).replace("", None).mode()
-    return strings.map(lambda cell: units.get(cell) in ("", *usual[:1]))
+    usual = ["", *strings.map(units).replace("", None).mode()[:1]]
+    return strings.isin([cell for cell, unit in units.items() if unit in usual])
 
 
 def unit_notes(columns: Iterable[tuple[str, pd.Series]]) -> list[str]:
@@ -234,5 +236,4 @@ def unit_notes(columns: Iterable[tuple[str, pd.Series]]) -> list[str]:
             limits.append(f"{listed} in {quantity(len(marks), 'cell')} of {name}")
     texts = [f"{what} {list_names(names)}" for what, names in read.items()]
     notes = [f"read {', '.join(texts)}"] if texts else []
-    said = "mark limits, which are read as numbers"
-    return [*notes, *([f"{'; '.join(limits)} {said}"] if limits else [])]
+    return [*notes, *[f"limits are read as numbers: {', '.join(limits)}"] * bool(limits)]

@@ -16,8 +16,8 @@ KNOWN = [Encoding(name, CATEGORIES, ("a", "b")) for name in ("from", "to", "by",
     [
         ([["x", "y", "a", "b", "a"]], [["from holds x (row 1)", "to holds y (row 1)"]]),
         ([["x"] * 5], [["from holds x", "to holds x", "by holds x", "2 other columns"]]),
-        ([["a"] * 5, [None, None, "b", "b", "b"]], [["from (1 row)", "to (1 row)"]]),
-        ([["x"] + ["a"] * 4, [None] + ["b"] * 4], [["from holds x (row 1)"], ["from (1 row)"]]),
+        ([["a"] * 5, [None, None, "b", "b", "b"]], [["1 row of from", "1 row of to"]]),
+        ([["x"] + ["a"] * 4, [None] + ["b"] * 4], [["from holds x (row 1)"], ["1 row of from"]]),
         ([["a"] * 5, ["b"] * 5], []),
     ],
 )
