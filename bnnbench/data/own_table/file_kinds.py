@@ -44,8 +44,8 @@ SIGNATURES = {
     "NetCDF": rb"CDF[\x01\x02\x05]", "NumPy": rb"\x93NUMPY", "Word": rb"\{\\rtf",
     "7-Zip": rb"7z\xbc\xaf", "RAR": rb"Rar!\x1a",
     "HTML": rb"\s*<(?i:!doctype html|html|head|body|table|script)\b", "XML": rb"\s*<\?xml",
-    LINES: rb"\s*\{\s*\"[^\n]*\}\s*\n\s*\{", "JSON": rb"\s*(\{\s*\"|\[\s*[{[\"])",
-    "ARFF": rb"([^\n]*\n)*?\s*@(?i:relation)\b",
+    LINES: rb"\s*\{\s*\"[^\n]*\}[ \t\r]*\n\s*\{", "JSON": rb"\s*(\{\s*\"|\[\s*[{[\"])",
+    "ARFF": rb"(.*\n)?[ \t]*@(?i:relation)\b",
 }  # fmt: skip
 """The first bytes of files, after a byte order mark."""
 
