@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 from bnnbench.notes import shorten
@@ -21,12 +22,24 @@ MAX_COMPARED = 10_000
 
 
 def closest_match(word: str, names: Iterable[object]) -> str | None:
-    """Return the name that a word most likely stands for, ignoring case, or None."""
+    """Return the name that a word most likely stands for, or None.
+
+    The first choice are names that differ in case, then in blanks, underscores and accents too.
+    """
     lower = {str(name).lower(): str(name) for name in names}
     if word.lower() in lower:
         return lower[word.lower()]
+    alike = {_letters(name): name for name in lower}
+    if _letters(word) and _letters(word) in alike:
+        return lower[alike[_letters(word)]]
     found = _nearest(word, [*lower], 1, MIN_SIMILARITY) if len(word) >= MIN_LENGTH else []
     return lower[found[0]] if found else None
+
+
+def _letters(word: str) -> str:
+    """Return a word in small letters, without accents, blanks and punctuation."""
+    plain = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(char for char in plain if char.isalnum())
 
 
 def list_names(names: Iterable[object], word: str = "") -> str:

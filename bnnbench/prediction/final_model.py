@@ -179,7 +179,7 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
             about["target"],
             about["label"],
             *codes,
-            *(t for e in encodings for t in (e.column, *e.values)),
+            *(t for e in encodings for t in (e.column, e.unit, *e.values)),
         )
         if not all(isinstance(text, str) for text in texts) or np.isnan(scores).any():
             raise ValueError

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bnnbench.data.own_table.units import split_quantity
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -70,7 +72,7 @@ def read_cells(
         frame: as pandas read it.
         codes: values that mean a missing value.
         missing: texts that also do, in small letters.
-        decimal: the decimal mark of a text file; empty if numbers in text are not converted.
+        decimal: the decimal mark; empty if numbers in text are not converted.
     """
     import pandas as pd
 
@@ -93,7 +95,7 @@ def read_cells(
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     """Return a text column as numbers, if every cell is one; else unchanged.
 
-    Digits may be grouped (1.234.567,5).
+    Digits may be grouped (1.234.567,5). Numbers with a unit stay texts, with decimal points.
     """
     import pandas as pd
 
@@ -101,13 +103,17 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     plain = rf"(\d+({mark}\d*)?|{mark}\d+)([eE][-+]?\d+)?"
     number = re.compile(f"[-+]?({plain}|{grouped_number(others, decimal)})", re.ASCII)
 
-    def in_plain_notation(cell: object) -> str | None:
-        text = cell.strip() if isinstance(cell, str) else ""
-        found = number.fullmatch(text)
-        return found and re.sub(f"[{others}]", "", text).replace(decimal, ".")
+    def in_plain_notation(text: str) -> str:
+        return re.sub(f"[{others}]", "", text).replace(decimal, ".")
 
-    cells = column.dropna()
-    texts = [in_plain_notation(cell) for cell in cells]
-    if not texts or None in texts:
-        return column
-    return pd.to_numeric(pd.Series(texts, cells.index)).reindex(column.index)
+    cells = column.dropna().map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    if len(cells) and all(isinstance(cell, str) and number.fullmatch(cell) for cell in cells):
+        return pd.to_numeric(cells.map(in_plain_notation)).reindex(column.index)
+    read = {}
+    for cell in cells.unique():
+        parts = split_quantity(cell)
+        if isinstance(cell, str) and (parts is None or not number.fullmatch(parts.number)):
+            return column
+        in_text = parts and parts.text.replace(parts.number, in_plain_notation(parts.number))
+        read[cell] = in_text or cell
+    return cells.map(read).reindex(column.index)

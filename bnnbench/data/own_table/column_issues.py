@@ -20,6 +20,7 @@ from bnnbench.data.own_table.columns import (
     is_typed_text,
     odd_cells,
 )
+from bnnbench.data.own_table.units import mixed_units
 from bnnbench.near_names import MAX_LISTED
 from bnnbench.notes import quantity, shorten
 
@@ -56,6 +57,8 @@ FORMATS = {
 """Hints on dates and times in formats that are not accepted: `01/02/2024` may be in January or
 February."""
 
+
+ONE_UNIT = "convert all cells to one unit"
 
 TYPED_TEXT = "its type is text, so convert it with pandas if it means numbers or dates"
 
@@ -234,6 +237,8 @@ def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
 
 def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[ColumnIssue]:
     name, strings = encoding.column, as_strings(cells)
+    if problem := _mixture(cells):
+        return [_unusable(name, problem, policy, ONE_UNIT)]
     odd, kind = odd_cells(cells)
     count = len(encoding.values)
     first = strings[odd].iloc[0]
@@ -261,6 +266,12 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     onehot, values = {"categorical": ONEHOT}, "only value" if count == 1 else f"{count} values"
     remedies = (f"encode its {values} with {policy.advice(onehot)}", _exclude(name, policy))
     return [ColumnIssue(name, problem, remedies, onehot, hint, split_hint)]
+
+
+def _mixture(cells: pd.Series) -> str:
+    """Describe the units of a column that has several; else return an empty text."""
+    mixed = None if is_typed_text(cells) else mixed_units(strings := as_strings(cells))
+    return f"holds numbers in {mixed[0]!r}, but {_first_text(strings, mixed[1])}" if mixed else ""
 
 
 def _first_text(strings: pd.Series, odd: pd.Series) -> str:
@@ -318,6 +329,10 @@ def check_numeric_target(
     if encoding.kind != CATEGORIES or cells.isna().all():
         return
     strings = as_strings(cells)
+    if problem := _mixture(cells):
+        raise invalid(
+            "target", "not_numeric", f"column {target!r} of {path} {problem}; {ONE_UNIT}."
+        )
     odd, kind = odd_cells(cells)
     remedy = _missing_codes(strings[odd], policy)[1] if kind == "number" else ""
     raise invalid(

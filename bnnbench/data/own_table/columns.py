@@ -12,6 +12,7 @@ import numpy as np
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MARKS
+from bnnbench.data.own_table.units import read_quantities, with_usual_unit
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
@@ -39,11 +40,13 @@ class Encoding:
         column: its name.
         kind: `number`, `dates` or `categories`.
         values: the categories, each encoded as a column of zeros and ones.
+        unit: that of the numbers, if cells have one: km in `12.5 km`.
     """
 
     column: str
     kind: str
     values: tuple[str, ...] = ()
+    unit: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -58,19 +61,22 @@ class Encoding:
         A category that is not among `values` is zero in all of them.
 
         Raises:
-            UserError: if the cells are of another kind.
+            UserError: if the cells are of another kind, or have another unit.
         """
         if self.kind == CATEGORIES:
             strings = as_strings(cells, self.values)
             return tuple((strings == value).to_numpy(np.float64) for value in self.values)
-        numbers = _as_numbers(cells) if self.kind == NUMBER else _as_dates(cells)
+        numbers = _as_numbers(cells, self.unit) if self.kind == NUMBER else _as_dates(cells)
         if numbers is None and cells.isna().all():
             numbers = np.full(len(cells), np.nan)
         if numbers is None:
-            what = "a number" if self.kind == NUMBER else "a date"
+            unit = f" in {self.unit!r}" if self.unit else ""
+            what = f"a number{unit}" if self.kind == NUMBER else "a date"
             texts = as_strings(cells).reset_index(drop=True)
             read = _parsed(texts) if self.kind == NUMBER else _moments(texts)
-            row, text = next(iter(texts[texts.notna() & read.isna()].items()), (0, texts[0]))
+            odd = texts[texts.notna() & read.isna()].drop_duplicates()
+            wrong = [k for k in odd.index if read_quantities(odd.loc[[k]], self.unit) is None]
+            row, text = next(iter(odd[wrong].items()), (0, texts[0]))
             raise UserError(
                 f"column {self.column!r} must hold {what} in every row, but it holds "
                 f"{shorten(str(text))!r} in data row {row + 1}.",
@@ -83,7 +89,8 @@ def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories."""
     name, text = str(column.name), is_typed_text(column)
     if not text and _as_numbers(column) is not None:
-        return Encoding(name, NUMBER)
+        found = None if _is_numeric(column) else read_quantities(column)
+        return Encoding(name, NUMBER, unit=found.unit if found else "")
     if not text and _as_dates(column) is not None:
         return Encoding(name, DATES)
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
@@ -114,11 +121,18 @@ def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
     return values
 
 
-def _as_numbers(column: pd.Series) -> np.ndarray | None:
-    """Return numbers, with true and false as 1 and 0; None if there is any other text."""
+def _is_numeric(column: pd.Series) -> bool:
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
+    return pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype)
+
+
+def _as_numbers(column: pd.Series, unit: str | None = None) -> np.ndarray | None:
+    """Return numbers, with true and false as 1 and 0; None if there is any other text.
+
+    Cells may have one unit: the given one, if it is known.
+    """
+    if _is_numeric(column):
         return column.to_numpy(np.float64, na_value=np.nan)
     if column.dtype.kind in "mM":  # of dates and durations, whose counts depend on their units
         return None
@@ -127,9 +141,12 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
     if len(lower) and lower.isin(["true", "false"]).all():
         return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)
     numbers = _parsed(cells)
-    if numbers.isna().equals(column.isna()):
-        return numbers.to_numpy(np.float64, na_value=np.nan)
-    return None
+    if not numbers.isna().equals(column.isna()):
+        found = read_quantities(cells, unit)
+        if found is None:
+            return None
+        numbers = found.numbers
+    return numbers.to_numpy(np.float64, na_value=np.nan)
 
 
 def _parsed(cells: pd.Series) -> pd.Series:
@@ -208,6 +225,7 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
     strings = as_strings(column)
     present, plain = strings.notna(), _parsed(strings).notna()
     number = strings.map(lambda text: isinstance(text, str) and bool(ANY_NUMBER.fullmatch(text)))
+    number |= with_usual_unit(strings)
     kinds = (number, "number"), (plain, "number"), (_moments(strings).notna(), "date")
     for of_kind, kind in kinds:
         odd = present & ~of_kind

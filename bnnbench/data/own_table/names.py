@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,7 @@ def with_names(
         The frame, and notes on what was changed.
 
     Raises:
-        UserError: if two columns have the same name.
+        UserError: if two columns have the same number as name.
     """
     clean, notes = [clean_name(name) for name in names], []
     broken = [name for name, old in zip(clean, names, strict=True) if _has_break(old)]
@@ -114,16 +115,31 @@ def with_names(
         notes.append(f"{_columns(called)} without a name became {new}")
     kept = [k for k in range(len(clean)) if k not in empty]
     named = frame.iloc[:, kept].set_axis([by_position[k] for k in kept], axis=1)
-    repeated = [name for name, count in Counter(named.columns).items() if count > 1]
-    if repeated:
-        hint = header_hint(clean)
+    repeated = [name for name, times in Counter(named.columns).items() if times > 1]
+    if any(map(is_number, repeated)):
         raise invalid(
             "path",
             "duplicate_column",
             f"{path} has more than one column {shorten(repeated[0])!r}; column names must be "
-            f"unique{hint and f' ({hint})'}.",
+            f"unique ({header_hint(repeated)}).",
         )
-    return named, notes
+    unique = _unique(list(named.columns))
+    changed = [
+        f"{shorten(old)} -> {new}" for old, new in zip(named, unique, strict=True) if old != new
+    ]
+    if changed:
+        notes.append(f"renamed columns whose name occurs again: {list_names(changed)}")
+    return named.set_axis(unique, axis=1), notes
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Return the names; a repeated one is followed by the first free number from 2."""
+    unique: dict[str, None] = {}
+    for name in names:
+        numbered = (f"{name}_{k}" for k in count(2))
+        free = (one for one in numbered if one not in unique and one not in names)
+        unique[next(free) if name in unique else name] = None
+    return [*unique]
 
 
 def _has_break(name: object) -> bool:

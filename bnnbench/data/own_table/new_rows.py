@@ -9,12 +9,16 @@ import numpy as np
 
 from bnnbench.data.own_table.cells import MissingCodes, read_cells
 from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
+from bnnbench.data.own_table.units import read_quantities
 from bnnbench.near_names import closest_match, list_names
-from bnnbench.notes import shorten
+from bnnbench.notes import quantity, shorten
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MAX_COLUMNS = 3
+"""Columns in a warning; the others are counted."""
 
 
 def encode_rows(
@@ -51,6 +55,7 @@ def encode_rows(
         )
     frame = read_cells(frame[[one.column for one in encodings]], MissingCodes.of(missing_values))
     columns: list[np.ndarray] = []
+    plain = [one for one in encodings if one.unit and _lacks_unit(frame[one.column])]
     for one in encodings:
         try:
             columns += one.apply(frame[one.column])
@@ -60,13 +65,22 @@ def encode_rows(
     if np.isinf(inputs).any():
         raise UserError(f"{name} holds infinite numbers.", code="infinite")
     unknown, warnings = _unknown_words(frame, encodings, name)
+    read = [f"{shorten(one.column)} in {shorten(one.unit)!r}" for one in plain]
+    if read:
+        warnings.insert(0, f"{name}: numbers without a unit are read as {', '.join(read)}")
     return inputs, unknown, [*warnings, *_gaps(inputs, name)]
+
+
+def _lacks_unit(column: pd.Series) -> bool:
+    """Whether a column holds numbers, and none has a unit."""
+    found = read_quantities(column.astype(str), "")
+    return found is not None and bool(column.notna().any())
 
 
 def _unknown_words(
     frame: pd.DataFrame, encodings: Sequence[Encoding], name: str
 ) -> tuple[np.ndarray, list[str]]:
-    warnings, unknown = [], np.zeros(len(frame), bool)
+    unknown, held, gaps = np.zeros(len(frame), bool), [], []
     for one in (one for one in encodings if one.kind == CATEGORIES):
         words = as_strings(frame[one.column], one.values).reset_index(drop=True)
         new = words[words.notna() & ~words.isin(one.values)]
@@ -74,14 +88,22 @@ def _unknown_words(
         first = new.drop_duplicates()
         if len(first):
             listed = [f"{shorten(word)} (row {k + 1})" for k, word in first.head(3).items()]
-            warnings.append(
-                f"{name}: {one.column} holds {', '.join(listed)}{' and others' * (len(first) > 3)}"
-                ", which the original table does not contain; they are encoded as zeros"
-            )
-        if gaps := int(words.isna().sum()):
-            rows = "1 row" if gaps == 1 else f"{gaps} rows"
-            warnings.append(f"{name}: {one.column} has no value in {rows}, encoded as zeros")
+            others = " and others" * (len(first) > 3)
+            held.append(f"{one.column} holds {', '.join(listed)}{others}")
+        if words.isna().any():
+            gaps.append(f"{quantity(int(words.isna().sum()), 'row')} of {one.column}")
+    new_words = "which the original table does not contain; they are encoded as zeros"
+    warnings = [f"{name}: {_first(held)}, {new_words}"] if held else []
+    if gaps:
+        warnings.append(f"{name}: no value in {_first(gaps)}, encoded as zeros")
     return unknown, warnings
+
+
+def _first(clauses: Sequence[str]) -> str:
+    """List up to three clauses about columns, and count the others."""
+    shown = clauses[:MAX_COLUMNS]
+    rest = len(clauses) - len(shown)
+    return ", ".join([*shown, *[f"and {quantity(rest, 'other column')}"] * bool(rest)])
 
 
 def _gaps(inputs: np.ndarray, name: str) -> list[str]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.encodings import encoding_candidates
+from bnnbench.data.own_table.file_kinds import START_BYTES, check_kind
 from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.names import (
     find_header,
@@ -34,9 +36,10 @@ from bnnbench.data.own_table.text_file import (
     FALLBACK_ENCODING,
     SAMPLE_LINES,
     TextFormat,
+    decimal_of_texts,
     detect_encoding,
     detect_format,
-    unsupported,
+    open_content,
 )
 from bnnbench.data.own_table.text_rows import read_text
 from bnnbench.files import open_file
@@ -47,13 +50,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow", SUFFIX)
-
-UNSUPPORTED = {
-    ".xls": "Excel 97-2003", ".xlsb": "Excel binary", ".ods": "OpenDocument", ".arff": "ARFF",
-    ".json": "JSON", ".html": "HTML", ".sav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS",
-    ".rds": "R", ".rdata": "R", ".mat": "MATLAB", ".npy": "NumPy", ".npz": "NumPy",
-}  # fmt: skip
-"""Formats that are not supported, by extension."""
 
 DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError)
 """Errors raised when a file cannot be read or unpacked; a `RuntimeError` is that of an archive with
@@ -69,7 +65,7 @@ class ReadingSettings:
 
     Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
-        decimal: decimal mark of a text file: `.`, `,` or `auto`.
+        decimal: decimal mark of texts: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
         header: whether the first line of text or a sheet has the names; if not, the columns are
@@ -105,18 +101,25 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
     if how.sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
     with _reading(path, how.encoding):
+        check_kind(path, _start(path))
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
             return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
         if kind in EXCEL:
             frame, notes = _workbook(path, how.sheet, how.header)
-            frame = read_cells(frame, codes, MISSING)
+            texts = frame.select_dtypes(["object", "str"])
+            columns = [[cell for cell in texts[name] if isinstance(cell, str)] for name in texts]
+            decimal = decimal_of_texts(path, columns) if how.decimal == AUTO else how.decimal
+            frame = read_cells(frame, codes, MISSING, decimal)
         else:
             found = _text_format(path, how)
             frame, notes = read_text(path, found, how.header, codes.texts)
             frame = read_cells(frame, codes, MISSING, found.decimal)
             detected = AUTO in (how.separator, how.decimal, how.encoding) and found != TextFormat()
-            notes = [str(found)] * detected + notes
+            guessed = how.encoding == AUTO and found.encoding == FALLBACK_ENCODING
+            others = encoding_candidates(path) if guessed else ""
+            doubt = [f"encoding: {others}: set dataset.encoding to the right one"] * bool(others)
+            notes = [str(found)] * detected + doubt + notes
         hints = header_note(frame) if how.header else []
         return frame, "; ".join([*notes, *hints])
 
@@ -139,10 +142,12 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
         ) from None
     except (LookupError, UnicodeError) as error:
         guess = f"{detect_encoding(path)} is a guess: " if encoding == AUTO else ""
+        found = encoding_candidates(path) if encoding == AUTO else ""
         raise invalid(
             "encoding",
             None,
-            f"cannot decode {path} ({guess}{_reason(error)}); set dataset.encoding.",
+            f"cannot decode {path} ({guess}{_reason(error)}); set dataset.encoding"
+            f"{found and f': {found}'}.",
         ) from None
     except DAMAGED as error:
         reason = getattr(error, "strerror", None) or _reason(error)
@@ -164,7 +169,9 @@ def encoding_hint(path: Path, encoding: str) -> str:
         return ""
     if guess != FALLBACK_ENCODING:
         return ""
-    return f"the encoding {guess} is a guess: if it is wrong, set dataset.encoding"
+    others = encoding_candidates(path)
+    shown = f" ({others})" if others else ""
+    return f"the encoding {guess} is a guess{shown}: if it is wrong, set dataset.encoding"
 
 
 def format_of(path: Path, how: ReadingSettings) -> TextFormat:
@@ -211,9 +218,6 @@ def _check_name(path: Path) -> None:
             setting="dataset.path",
             code="url",
         )
-    for suffix in path.suffixes:
-        if suffix.lower() in UNSUPPORTED:
-            raise unsupported(path, UNSUPPORTED[suffix.lower()])
     if path.exists() and not path.is_file() and not path.is_dir():
         raise invalid(
             "path",
@@ -221,6 +225,13 @@ def _check_name(path: Path) -> None:
             f"{path} is a device or a pipe, but the table is read more than once; "
             "save it to a file first.",
         )
+
+
+def _start(path: Path) -> bytes:
+    if not path.is_file():
+        return b""
+    with open_content(path) as file:
+        return file.read(START_BYTES)
 
 
 def _workbook(

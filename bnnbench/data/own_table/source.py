@@ -33,6 +33,7 @@ from bnnbench.data.own_table.columns import (
     dates_or_numbers,
     infer_encoding,
 )
+from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -44,6 +45,7 @@ from bnnbench.data.own_table.splitting import (
 )
 from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
+from bnnbench.data.own_table.units import unit_notes
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size
 from bnnbench.identity import no_identity, optional_identity
@@ -169,7 +171,8 @@ class OwnTable(Checked):
             return self._with_clean_names()._load(path)
         except UserError as error:
             hint = encoding_hint(path, self.encoding)
-            if not hint or error.setting == "dataset.encoding":
+            other_file = error.code in (UNSUPPORTED_FORMAT, WRONG_EXTENSION)
+            if not hint or other_file or error.setting == "dataset.encoding":
                 raise
             text = f"{str(error).removesuffix('.')} ({hint})."
             raise UserError(text, error.setting, error.code) from None
@@ -226,6 +229,8 @@ class OwnTable(Checked):
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
         ordering = {*dates, self.time}
         numbers = {name: values for name, values in columns.items() if name not in ordering}
+        read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
+        notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 
@@ -30,12 +31,15 @@ MIN_CODE_ROWS = 0.01
 MAX_CODES = 3
 """Different values at one end of a column up to which they are taken for codes."""
 
-MIN_RANGES, MIN_QUARTILE_RANGES = 3.0, 0.5
-"""Distance from the other values beyond which a value is far outside them: in their range, and in
-their interquartile range for the usual codes of missing values."""
+MIN_QUARTILE_RANGES, MIN_SPACINGS = 0.25, 2.0
+"""Distance of a negative code from values that are not negative: in their interquartile range, and
+in the median distance of neighbours. -1 is one step below a scale from 0 to 5, but far from
+ages."""
 
-NINES = re.compile(r"-?(77+|88+|99+)(\.9+)?|-?9\.9+")
-"""Numbers that are often codes of missing values."""
+CODE = re.compile(r"-[1789]|-?(77+|88+|9+[6-9])(\.9+)?|-?9\.9+|-[1-9]00+")
+"""Numbers that are often codes of missing values, besides those above `MIN_HUGE`."""
+
+MIN_HUGE = 1e10
 
 KEY = re.compile(r"(.*[\W_])?(id|nr|no|number|key|code|index)|(?-i:.*[a-z](I[dD]|N[or]))", re.I)
 """Names of columns that identify a row or a group of rows."""
@@ -92,26 +96,43 @@ def _missing_codes(columns: Mapping[str, np.ndarray], policy: Policy) -> list[st
 
 
 def _codes(values: np.ndarray) -> list[float]:
-    """Return the values at the ends of a column that may mean a missing value."""
+    """Return the values at the ends of a column that may mean a missing value.
+
+    They are usual codes, are repeated, and are far from the others.
+    """
     distinct, codes = np.unique(values), []
-    for ordered in (distinct, distinct[::-1]):
-        for count in range(min(MAX_CODES, len(ordered) - 2), 0, -1):
-            ends, rest = ordered[:count], values[~np.isin(values, ordered[:count])]
-            gap = abs(ordered[count] - ordered[count - 1])
-            often = len(values) - len(rest) > MIN_CODE_ROWS * len(values)
-            if often and all(_is_far(float(end), gap, rest) for end in ends):
-                codes += [float(end) for end in ends]
+    low, high = _usual_end(distinct), _usual_end(distinct[::-1])
+    for ends, other in ((low, high), (high, low)):
+        for count in range(len(ends), 0, -1):
+            found, rest = ends[:count], values[~np.isin(values, [*ends[:count], *other])]
+            rows = np.count_nonzero(np.isin(values, found))
+            often = rows > max(count, MIN_CODE_ROWS * len(values))
+            if often and len(np.unique(rest)) > 1 and _are_far(np.array(found), rest):
+                codes += found
                 break
     return sorted(codes)
 
 
-def _is_far(value: float, gap: float, others: np.ndarray) -> bool:
-    """Whether a value is far outside the others, from which it is separated by a gap."""
-    spread = np.ptp(others)
-    if NINES.fullmatch(_as_text(value)) or value < 0 <= others.min():
-        low, high = np.quantile(others, (0.25, 0.75))
-        return bool(gap > MIN_QUARTILE_RANGES * (high - low or spread))
-    return bool(gap > MIN_RANGES * spread and len(np.unique(others)) > 2)
+def _usual_end(ordered: np.ndarray) -> list[float]:
+    return [*takewhile(_is_usual, map(float, ordered[:MAX_CODES]))]
+
+
+def _is_usual(value: float) -> bool:
+    return bool(CODE.fullmatch(_as_text(value))) or abs(value) >= MIN_HUGE
+
+
+def _are_far(ends: np.ndarray, others: np.ndarray) -> bool:
+    """Whether values are farther from the others than these are from each other.
+
+    Values that are usual codes because they are negative may be nearer if no other is negative.
+    """
+    distinct = np.unique(others)
+    gap = np.abs(distinct[:, None] - ends).min()
+    if gap > np.ptp(distinct):
+        return True
+    low, high = np.quantile(others, (0.25, 0.75))
+    needed = max(MIN_QUARTILE_RANGES * (high - low), MIN_SPACINGS * np.median(np.diff(distinct)))
+    return bool(ends.max() < 0 <= distinct[0] and gap > needed)
 
 
 def _as_text(number: float) -> str:
@@ -133,14 +154,18 @@ def split_warnings(columns: Mapping[str, np.ndarray], dates: Collection[str]) ->
         dates: the inputs that were dates.
     """
     warnings = []
-    by_time = ""
+    ordered = [
+        name
+        for name, values in columns.items()
+        if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0))
+    ]
+    if ordered:
+        warnings.append(
+            f"the rows are in the order of {list_names(ordered)}, but splits are random: "
+            f"to test on later rows than those for training, add {override('time', ordered[0])}"
+        )
+    by_time = " instead of dataset.time" * bool(ordered)
     for name, values in columns.items():
-        if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0)):
-            warnings.append(
-                f"the rows are in the order of {name}, but splits are random: to test on later "
-                f"rows than those for training, add {override('time', name)}"
-            )
-            by_time = " instead of dataset.time"
         count = len(np.unique(values))
         named = KEY.fullmatch(name) or GROUP.fullmatch(name)
         if named and MIN_GROUPS <= count <= len(values) / 2:
@@ -248,12 +273,12 @@ def _constant_columns(features: Sequence[str], inputs: np.ndarray) -> list[str]:
 
 def _repeated_columns(features: Sequence[str], inputs: np.ndarray) -> list[str]:
     seen: dict[bytes, str] = {}
-    warnings = []
+    pairs = []
     for name, column in zip(features, inputs.T, strict=True):
         first = seen.setdefault(np.ascontiguousarray(column).tobytes(), name)
         if first != name and not is_constant(column):
-            warnings.append(f"{name} duplicates {first}: consider excluding one of them")
-    return warnings
+            pairs.append(f"{name} duplicates {first}")
+    return [f"{_shortened(pairs)}: consider excluding one of them"] if pairs else []
 
 
 def _wide_range(target: str, targets: np.ndarray) -> list[str]:

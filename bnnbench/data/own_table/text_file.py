@@ -9,16 +9,16 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import THOUSANDS, grouped_number, other_marks
+from bnnbench.data.own_table.cells import MISSING, THOUSANDS, grouped_number, other_marks
 from bnnbench.data.own_table.names import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
+from bnnbench.data.own_table.units import is_currency, split_quantity
 from bnnbench.files import check_archive, open_unpacked
-from bnnbench.types import UserError
 
 AUTO = "auto"
 
@@ -100,13 +100,11 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
         lines = [line for line in islice(limited_lines(file, path), SAMPLE_LINES) if line.strip()]
     if not lines:
         raise invalid("path", "empty_file", f"{path} is empty; it must contain a table.")
-    if any(line.lower().startswith("@relation") for line in lines):
-        raise unsupported(path, "ARFF")
     separator = _separator(lines) if separator == AUTO else separator
     rows = [*CellReader(lines, separator)]
-    cells = [cell for row in rows[1:] or rows for cell in row]
+    cells, amounts = _without_units([*zip_longest(*rows[1:] or rows, fillvalue="")])
     if decimal == AUTO:
-        decimal = _decimal(path, cells, separator)
+        decimal = _decimal(path, cells, amounts, separator)
     pattern = re.compile(f"[-+]?{grouped_number(other_marks(decimal), decimal)}")
     grouped = next(filter(None, map(pattern.fullmatch, cells)), None)
     return TextFormat(separator, decimal, encoding, grouped and grouped["mark"])
@@ -120,7 +118,7 @@ def open_text(path: Path, encoding: str) -> IO[str]:
     """
     if codecs.lookup(encoding).name == "utf-8":
         encoding = "utf-8-sig"  # without a byte order mark
-    return io.TextIOWrapper(_bytes(path), encoding=encoding, errors="strict", newline="")
+    return io.TextIOWrapper(open_content(path), encoding=encoding, errors="strict", newline="")
 
 
 class CellReader(Iterator[list[str]]):
@@ -150,16 +148,12 @@ class CellReader(Iterator[list[str]]):
                 return [cell.strip() for cell in cells]
 
 
-def unsupported(path: Path, kind: str) -> UserError:
-    """Return the error about a file of a format that is not supported."""
-    return invalid(
-        "path",
-        "unsupported_format",
-        f"{path} is in the format {kind}, which is not supported; save it as CSV or .xlsx.",
-    )
+def open_content(path: Path) -> IO[bytes]:
+    """Open a file, which may be compressed, or the only file of a zip archive.
 
-
-def _bytes(path: Path) -> IO[bytes]:
+    Raises:
+        UserError: if it is an archive of several files.
+    """
     suffix = path.suffix.lower()
     if suffix != ".zip":
         return open_unpacked(path)
@@ -175,7 +169,7 @@ def _bytes(path: Path) -> IO[bytes]:
 
 def detect_encoding(path: Path) -> str:
     """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252."""
-    with _bytes(path) as file:
+    with open_content(path) as file:
         start = file.read(4)
     for mark, name in ENCODING_BY_BOM.items():
         if start.startswith(mark):
@@ -184,7 +178,7 @@ def detect_encoding(path: Path) -> str:
         if [not byte for byte in start] == zeros:
             return name
     decoder = codecs.getincrementaldecoder(UTF8)()
-    with _bytes(path) as file:
+    with open_content(path) as file:
         try:
             while piece := file.read(1 << 20):
                 decoder.decode(piece)
@@ -211,8 +205,31 @@ def _separator(lines: Sequence[str]) -> str:
     return max(scores, key=lambda name: scores[name], default="comma")
 
 
-def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
+def decimal_of_texts(path: Path, columns: Sequence[Sequence[str]]) -> str:
+    """Return the decimal mark of the columns of text of a workbook; errors as in `_decimal`."""
+    return _decimal(path, *_without_units(columns), "")
+
+
+def _without_units(columns: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Return the cells of all columns, and those of them that are amounts of money.
+
+    In columns of numbers, cells are without units.
+    """
+    cells: list[str] = []
+    amounts: list[str] = []
+    for column in columns:
+        present = [cell for cell in column if cell.lower() not in MISSING]
+        parts = [*filter(None, map(split_quantity, present))]
+        numeric = 2 * len(parts) > len(present)
+        cells += [part.number for part in parts] if numeric else column
+        amounts += [part.number for part in parts if numeric and is_currency(part.unit)]
+    return cells, amounts
+
+
+def _decimal(path: Path, cells: Sequence[str], amounts: Sequence[str], separator: str) -> str:
     """Return a comma if some numbers have decimal commas and none has a decimal point.
+
+    Amounts of money never have three decimals.
 
     Raises:
         UserError: if every mark may also separate thousands, as in 1,230 or 1.230. Files with
@@ -224,6 +241,9 @@ def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
         return "."
     if not all(map(MAYBE_GROUPED[","].fullmatch, commas)):
         return ","
+    for mark, other in ((".", ","), (",", ".")):
+        if any(map(MAYBE_GROUPED[mark].fullmatch, amounts)):
+            return other
     usual = {"comma": ".", "space": ".", "semicolon": ","}.get(separator)
     unusual = [*(points if usual != "." else ()), *(commas if usual != "," else ())]
     if not unusual:

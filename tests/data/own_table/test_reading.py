@@ -386,6 +386,24 @@ def test_a_file_without_names(tmp_path: Path, content: str) -> None:
     assert "dataset.header" not in notes
 
 
+@pytest.mark.parametrize(
+    ("names", "unique"),
+    [
+        ("Note,y,Note", ["Note", "y", "Note_2"]),
+        ("a,a,a", ["a", "a_2", "a_3"]),
+        ("a,a_2,a", ["a", "a_2", "a_3"]),
+        ("x y, x y,z", ["x y", "x y_2", "z"]),
+        ("b,b,B", ["b", "b_2", "B"]),
+        ("a,A,b", ["a", "A", "b"]),
+        ("a,a_2,b", ["a", "a_2", "b"]),
+    ],
+)
+def test_repeated_names_are_numbered(tmp_path: Path, names: str, unique: list[str]) -> None:
+    frame, notes = read(tmp_path / "t.csv", f"{names}\n1,2,3\n4,5,6\n")
+    assert list(frame) == unique
+    assert all((name in notes) == (name not in names.split(",")) for name in unique if "_" in name)
+
+
 def test_messy_workbooks(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "t.xlsx"
@@ -398,8 +416,7 @@ def test_messy_workbooks(tmp_path: Path) -> None:
     pd.DataFrame([[1, 2.5]] * 3).to_excel(path, index=False, header=False)
     assert list(read_frame(path, ReadingSettings(header=False))[0]) == ["column_1", "column_2"]
     pd.DataFrame([["a", "a"], [1, 2]]).to_excel(path, index=False, header=False)
-    with raises_user_error("dataset.path", "duplicate_column", ["'a'"]):
-        read_frame(path, ReadingSettings())
+    assert list(read_frame(path, ReadingSettings())[0]) == ["a", "a_2"]
 
 
 def test_the_page_names_every_text_that_means_a_missing_value() -> None:

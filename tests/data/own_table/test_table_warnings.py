@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bnnbench.data.own_table.column_issues import Policy
-from bnnbench.data.own_table.table_warnings import column_warnings, table_warnings
+from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.splits import seeded_splits
 
 RNG = np.random.default_rng(0)
@@ -114,6 +114,20 @@ AGES, LIKERT = RNG.integers(18, 90, 300), RNG.integers(1, 6, 300)
         (LIKERT == 1, [5], ""),  # three categories
         (np.log(POSITIVE), [], ""),
         (POSITIVE**3, [], ""),
+        (AGES, [-1], "-1"),
+        (50 + RNG.normal(size=300).round(1), [-99], "-99"),
+        (RNG.integers(0, 40, 300), [9999], "9999"),
+        (RNG.normal(20, 9, 300).round(1), [-200], "-200"),
+        (20_000 + POSITIVE * 100, [1e30], "1e+30"),
+        (LIKERT - 3, [], ""),
+        (LIKERT - 3, [-3, 3], ""),
+        (LIKERT - 1, [-1], ""),
+        (LIKERT, [-1, 0], ""),
+        (RNG.integers(0, 99, 300), [99], ""),  # scores up to 100
+        (RNG.poisson(1.0, 300), [50], ""),
+        (RNG.lognormal(3, 1.5, 300).round(), [], ""),
+        (np.r_[RNG.normal(0, 1, 150), RNG.normal(99, 1, 150)].round(1), [], ""),
+        (POSITIVE, [0], ""),  # no rain
     ],
 )
 @pytest.mark.parametrize("is_target", [False, True])
@@ -126,3 +140,61 @@ def test_codes_of_missing_values_are_noticed(
     assert [f"[?,{found}]" in warning for warning in warnings] == [True] * bool(found)
     rare = np.concatenate([np.tile(values, 10), np.repeat(codes, 6)]).astype(float)
     assert column_warnings({"x": rare}, {}, len(rare), Policy()) == []
+
+
+@pytest.mark.parametrize("values", [np.r_[RNG.integers(1, 6, 29), 99], np.r_[AGES[:29], -1]])
+def test_a_single_value_is_no_code(values: np.ndarray) -> None:
+    assert column_warnings({}, {"y": values.astype(float)}, 30, Policy()) == []
+
+
+def held_out_rmse(x: np.ndarray, y: np.ndarray, truth: np.ndarray) -> float:
+    """Fit a line to the first two thirds of the rows and return its error in the others."""
+    train = np.arange(len(truth)) < 2 * len(truth) // 3
+    rows = train & ~np.isnan(y)
+    x = np.where(np.isnan(x), np.nanmean(x[train]), x)
+    line = np.polyfit(x[rows], y[rows], 1)
+    return float(np.sqrt(np.mean((truth - np.polyval(line, x))[~train] ** 2)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_advice_on_codes_does_not_increase_the_error(seed: int) -> None:
+    """Half of the columns have codes; the others are scales, counts, and values with outliers."""
+    rng = np.random.default_rng(seed)
+    scale = rng.choice([-3.0, -2, -1, 0, 1, 2, 3], 600, p=[0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.1])
+    x = [scale, rng.integers(18, 90, 600) * 1.0, rng.poisson(1.0, 600) * 1.0,
+         rng.normal(70, 10, 600).round(1), rng.lognormal(2, 1, 600).round(1)][seed % 5]  # fmt: skip
+    truth = x + x.std() * rng.normal(size=600)
+    code = [-99.0, -1.0, 99.0, -200.0, 9999.0][seed % 5] if seed % 2 else np.nan
+    of_input, of_target = rng.random((2, 600)) < 0.1
+    y = truth.round(1)
+    if seed % 2:
+        x, y = np.where(of_input, code, x), np.where(of_target, code, y)
+    warned = column_warnings({"x": x}, {"y": y}, 600, Policy())
+    columns = [name for name in ("x", "y") if f" in {name} (" in " ".join(warned)]
+    assert "x" in columns or not seed % 2
+    assert not columns or seed % 2
+    followed = [np.where(v == code, np.nan, v) if warned else v for v in (x, y)]
+    assert held_out_rmse(*followed, truth) <= 1.02 * held_out_rmse(x, y, truth)
+
+
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        ({"begin": COUNT, "end": COUNT + 3}, ["begin", "end"]),
+        ({"from": COUNT, "to": COUNT, "paid": -COUNT}, ["from", "to", "paid"]),
+        ({"start": -COUNT, "y": COUNT, "end": RNG.permutation(COUNT)}, ["start"]),
+        ({"day": RNG.permutation(COUNT), "end": RNG.permutation(COUNT)}, []),
+        ({"y": COUNT, "z": COUNT}, []),
+    ],
+)
+def test_ordered_dates_get_one_warning(columns: dict[str, np.ndarray], named: list[str]) -> None:
+    warnings = split_warnings(columns, {*columns} - {"y", "z"})
+    assert len(warnings) == bool(named)
+    assert all(name in warnings[0] for name in named)
+    assert not named or f"dataset.time={named[0]}" in warnings[0]
+
+
+@pytest.mark.parametrize("copies", [[0], [0, 1], [0, 0, 2]])
+def test_repeated_columns_get_one_warning(copies: list[int]) -> None:
+    (only,) = warnings_about(np.column_stack([X, X[:, copies]]), Y)
+    assert all(f"x{3 + k} duplicates x{of}" in only for k, of in enumerate(copies))
