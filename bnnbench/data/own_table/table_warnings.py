@@ -200,7 +200,7 @@ def _target_leaks(
     warnings = []
     for name, column in zip(features, inputs.T, strict=True):
         present = ~np.isnan(column)
-        if present.sum() < 3 or is_constant(column) or name == policy.time:
+        if present.sum() < 3 or is_constant(column) or name in policy.time:
             continue
         target_ranks = ranks[present] if present.all() else _ranks(targets[present])
         if np.ptp(target_ranks) == 0:
