@@ -217,7 +217,8 @@ def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
         "holds dates in chronological order",
         (f"test on later rows than those for training with {by_time}", *remedies),
         {"time": name},
-        split_hint=f"{by_time} tests on later rows, as when a model predicts the future",
+        split_hint=f"{by_time} tests on later rows, as when a model predicts the future, and may "
+        "raise the RMSE",
         other_settings=numbers,
     )
 

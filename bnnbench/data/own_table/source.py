@@ -34,7 +34,7 @@ from bnnbench.data.own_table.columns import (
     times_of_rows,
 )
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
+from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
@@ -44,6 +44,7 @@ from bnnbench.data.own_table.splitting import (
 )
 from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
+from bnnbench.data.own_table.time_order import chronological_columns
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size
 from bnnbench.identity import no_identity
@@ -221,7 +222,9 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        policy = self._policy()
+        policy, workbook = self._policy(), path.suffix.lower() in EXCEL
+        time = () if self.split_by else chronological_columns(columns, dates, workbook)
+        policy = replace(policy, time=policy.time or time)
         ordering = {*dates, *policy.time}
         numbers = {name: values for name, values in columns.items() if name not in ordering}
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
@@ -236,7 +239,7 @@ class OwnTable(Checked):
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             warnings=(
                 *about_file,
-                *([] if self.split_by else split_warnings(columns, dates)),
+                *([] if self.split_by else split_warnings(columns, time)),
                 *column_warnings(numbers, {target: targets}, rows_in_file, policy),
                 *table_warnings([*columns], inputs, target, targets, splits, sources, policy),
             ),
