@@ -163,7 +163,7 @@ def _normal(text: str) -> str:
     `2. Feb. 1999` becomes `2-M02-1999`, and `2020Q3` becomes `2020M07`. Dots between numbers stay.
     """
     text = _fold(re.sub("[年月日]", "-", text))
-    text = re.sub(r"(?<=\d)(st|nd|rd|th|er|o)\b", "", text)
+    text = re.sub(r"(?<=\d)([snr][td]|th|er|o)\b", "", text)
     text = re.sub(r"q([1-4])(?!\d)", lambda match: f"m{3 * int(match[1]) - 2:02}", text)
     text = re.sub(r"^(\d{4})-?w(\d{1,2})(-\d)?$", lambda m: f"{m[1]}-w{m[2]}{m[3] or '-1'}", text)
     words = {word: _month_words().get(word) for word in re.findall("[a-z]+", text)}

@@ -29,7 +29,7 @@ ROWS = np.arange(N)
     [
         ([MONTHS.year, MONTHS.month], "ab"),
         ([DAYS.day, DAYS.month, DAYS.year], "cba"),
-        ([HOURS.year, HOURS.day, RNG.random(N), HOURS.hour], "abd"),
+        ([HOURS.year, RNG.random(N), HOURS.day, HOURS.hour], "acd"),
         ([TENS.day, TENS.hour + 1, TENS.minute, np.full(N, 2020)], "abc"),
         ([WEEKS["year"], WEEKS["week"]], "ab"),
         ([MONTHS.year, MONTHS.quarter, MONTHS.month], "ac"),
