@@ -32,6 +32,9 @@ STEPS_PER_YEAR = (4.0, 12.0, 52.18, 365.25)
 EPOCH_SECONDS = (3e8, 4e9)
 """Seconds since 1970 that numbers may mean: those of the years 1979 to 2096."""
 
+DAY_SECONDS = 86_400.0
+"""Steps of seconds since 1970 are parts or multiples of a day, which is rare for other numbers."""
+
 WORKBOOK_DAYS = (25_569, 62_091)
 """Days since 1900, the numbers of dates in workbooks: those of the years 1970 to 2069."""
 
@@ -92,10 +95,13 @@ def _has_equal_steps_of_time(values: np.ndarray, workbook: bool) -> bool:
     equal = float(np.mean(np.isclose(steps, step, rtol=1e-3)))
     if workbook and WORKBOOK_DAYS[0] <= low and high <= WORKBOOK_DAYS[1]:
         return equal >= 0.5 or bool(np.isin(steps, (28, 29, 30, 31)).all())
-    units = (1.0, 1e3, 1e6, 1e9)
-    since_1970 = any(unit * EPOCH_SECONDS[0] <= low and high <= unit * EPOCH_SECONDS[1]
-                     for unit in units)  # fmt: skip
-    return since_1970 and step > 1 and equal >= MIN_EQUAL_STEPS  # other numbers count rows
+    return any(
+        unit * EPOCH_SECONDS[0] <= low
+        and high <= unit * EPOCH_SECONDS[1]
+        and (np.all(steps % (unit * DAY_SECONDS) == 0) or (equal >= MIN_EQUAL_STEPS and step > 1))
+        and min(step / unit % DAY_SECONDS, DAY_SECONDS % (step / unit)) == 0
+        for unit in (1.0, 1e3, 1e6, 1e9)
+    )
 
 
 def _has_equal_counts(values: np.ndarray) -> bool:

@@ -44,6 +44,7 @@ ROWS = np.arange(N)
         ([1546300800 + 900 * ROWS], "a"),
         ([1000 * (1262304000 + 3600 * ROWS[ROWS % 50 > 0])], "a"),
         ([1.2e9 + 86400 * ROWS[::-1]], "a"),
+        ([(MONTHS - pd.Timestamp(0)) // pd.Timedelta("1us")], "a"),
     ],
 )
 def test_times_are_found_by_their_values(columns: list[Any], found: str) -> None:
@@ -64,6 +65,8 @@ def test_times_are_found_by_their_values(columns: list[Any], found: str) -> None
         [ROWS + 1],
         [ROWS + 1001],
         [1_000_000_001 + ROWS],
+        [1e9 + 5e6 * ROWS],  # frequencies
+        [400e9 + 1e9 * ROWS],
         [0.1 * ROWS],  # a grid
         [1500 + 2.5 * ROWS],
         [1500 + 0.5 * ROWS],
