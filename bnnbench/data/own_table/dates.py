@@ -72,8 +72,7 @@ def possible_orders(column: pd.Series) -> tuple[str, ...]:
         return ()
     some = cells.iloc[:: max(1, len(cells) // 20)]  # most orders already fail there
     orders = [order for order in FORMATS if read_dates(some, order).notna().all()]
-    read = {order: read_dates(cells, order) for order in orders}
-    read = {order: times for order, times in read.items() if times.notna().all()}
+    read = {order: times for order in orders if (times := read_dates(cells, order)).notna().all()}
     if "" in read:
         return ("",)
     if "my" in read:
@@ -172,7 +171,7 @@ def _normal(text: str) -> str:
     text = re.sub("[a-z]+", lambda match: words[match[0]] or "", text)
     if re.fullmatch(r"\d+\.\d+\.\d+\.?", text):
         return text.strip(".")
-    return re.sub(r"[\s./,'-]+", "-", text).strip("-")
+    return re.sub(r"([\s./'-]|,\s)+", "-", text).strip("-")  # 1,2024 is a number
 
 
 def _fold(text: str) -> str:
@@ -204,28 +203,18 @@ def read_compact_dates(numbers: np.ndarray) -> np.ndarray | None:
     """
     import pandas as pd
 
-    found = np.full(len(numbers), np.datetime64("NaT", "s"))
-    present = ~np.isnan(numbers)
-    values = numbers[present]
-    if not len(values) or values.min() < 1e5 or values.max() >= 1e14:
+    texts = pd.Series(numbers).map("{:.0f}".format, na_action="ignore")
+    digits = texts.dropna().str.len().unique()
+    if len(digits) != 1 or digits[0] not in COMPACT or np.any(numbers % 1 > 0):
         return None
-    digits = len(f"{values.min():.0f}")
-    if np.any(values % 1) or digits not in COMPACT or len(f"{values.max():.0f}") != digits:
-        return None
-    years = values // 10 ** (digits - 4)
-    if years.min() < FIRST_YEAR or years.max() > LAST_YEAR:
-        return None
-    texts = pd.Series(values.astype(np.int64)).astype(str)
-    times = pd.to_datetime(texts, format=COMPACT[digits], errors="coerce")
-    if times.isna().any():
-        return None
-    found[present] = times.to_numpy("datetime64[s]")
-    return found
+    times = pd.to_datetime(texts, format=COMPACT[digits[0]], errors="coerce")
+    known = times.dt.year.between(FIRST_YEAR, LAST_YEAR) | texts.isna()
+    return times.to_numpy("datetime64[s]") if known.all() else None
 
 
 def are_compact_dates(numbers: np.ndarray) -> bool:
     """Whether all of many different numbers `[N]` are dates, and not only successive numbers."""
-    values = np.unique(numbers[np.isfinite(numbers)])
-    if len(values) < MIN_COMPACT_DATES or len(np.unique(values // 100)) < 2:
+    values = np.unique(numbers[~np.isnan(numbers)])
+    if len(values) < MIN_COMPACT_DATES or values[0] < 1e5 or values[-1] >= 1e14:
         return False
-    return read_compact_dates(numbers) is not None
+    return len(np.unique(values // 100)) > 1 and read_compact_dates(values) is not None

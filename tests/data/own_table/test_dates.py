@@ -89,6 +89,7 @@ def test_dates_are_read_in_their_notation(texts: object, times: pd.Series, order
         (np.arange(40) / 12 + 1958, NUMBER),
         ([1e300, *range(40)], NUMBER),
         ([np.inf, *range(40)], NUMBER),
+        (["1,2024", "2,1999"] * 20, CATEGORIES),
     ],
 )
 def test_other_columns_are_not_dates(cells: object, kind: str) -> None:
