@@ -37,6 +37,9 @@ TEXT_KEYS = (*PATH_KEYS, *COLUMN_KEYS, "dataset.name", "dataset.sheet", "dataset
 TEXT_LIST_KEYS = ("dataset.columns", "dataset.drop", "dataset.missing_values")
 """Settings that are lists of text; their brackets are optional."""
 
+TEXT_OR_LIST_KEYS = ("dataset.time",)
+"""Settings that are a text, or a list of texts in brackets."""
+
 RESERVED_WORDS = ("null", "true", "false", "nan", "inf")
 """Words that Hydra's grammar reads as values."""
 
@@ -174,6 +177,8 @@ def _quote(word: str, sweep: bool) -> str:
     if name in GROUPS:
         choices = value.split(",")
         return f"{key}={','.join(_text(c) if _is_hydra_value(c) else c for c in choices)}"
+    if name in TEXT_OR_LIST_KEYS and value[:1] == "[" and value[-1:] == "]":
+        return f"{key}={_quote_list(value)}"
     if name in TEXT_KEYS or name.endswith(".label"):
         whole = not sweep or (name in PATH_KEYS and os.path.exists(os.path.expanduser(value)))
         texts = [value] if whole else value.split(",")

@@ -14,6 +14,7 @@ import yaml
 from bnnbench.config.assemble import assemble_experiment
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
+from bnnbench.data.own_table.dates import FORMATS
 from bnnbench.data.own_table.reading import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.experiment.base import Experiment
@@ -62,6 +63,7 @@ class FinalModel:
     Attributes:
         saved: the model.
         encodings: of the columns of a table.
+        time: the columns of `dataset.time`.
         missing_values: numbers and texts that mean a missing value in the table.
         target: name of the target.
         label: method and data set, for messages.
@@ -74,6 +76,7 @@ class FinalModel:
 
     saved: SavedModel
     encodings: tuple[Encoding, ...]
+    time: tuple[str, ...]
     missing_values: tuple[str, ...]
     target: str
     label: str
@@ -174,16 +177,18 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         encodings = tuple(
             Encoding(**{**e, "values": tuple(e["values"])}) for e in about["encodings"]
         )
-        codes = tuple(about["missing_values"])
+        codes, time = tuple(about["missing_values"]), tuple(about["time"])
         texts = (
             about["target"],
             about["label"],
             *codes,
+            *time,
             *(t for e in encodings for t in (e.column, e.unit, *e.values)),
         )
         if not all(isinstance(text, str) for text in texts) or np.isnan(scores).any():
             raise ValueError
-        if any(e.kind not in KINDS for e in encodings) or scores.ndim != 1:
+        known = all(e.kind in KINDS and e.order in FORMATS for e in encodings)
+        if not known or scores.ndim != 1:
             raise ValueError
         groups = np.asarray(about["held_out_groups"], dtype=np.int64)
         if about["held_out"] not in HELD_OUT_NOTES or groups.shape != scores.shape:
@@ -191,13 +196,15 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         model, inputs = saved.model, sum(len(e.features) for e in encodings)
         for rows in (2, 3):  # a wrong shape does not fit both
             model.predict(np.zeros((rows, inputs)))
+        if region.is_time.dtype != bool:
+            raise ValueError
         region.reasons(model.scaler, np.zeros((2, inputs)))
     except UserError:
         raise
     except READ_ERRORS:
         raise damaged_model_error(path) from None
     target, label = one_line(about["target"]), one_line(about["label"])
-    return FinalModel(saved, encodings, codes, target, label, scores, region)
+    return FinalModel(saved, encodings, time, codes, target, label, scores, region)
 
 
 class _WithoutAliases(yaml.SafeLoader):
@@ -234,10 +241,11 @@ def _fit(
     table = experiment.table
     _check_identity(run, experiment)
     held_out = HeldOut(np.zeros(0, int), np.zeros(0, int), "rows")
+    dataset = experiment.dataset
+    time = dataset.split_by.get("time", ()) if isinstance(dataset, OwnTable) else ()
     if conformal:
-        by_time = getattr(experiment.dataset, "time", None) is not None
         seed = derive_seed(experiment.seed, "held out") % 2**32
-        held_out = hold_out(table, by_time, seed)
+        held_out = hold_out(table, bool(time), seed)
     rows = np.setdiff1d(np.arange(len(table.targets)), held_out.rows)
     fitting = replace(experiment.fitting, searched_original_units=())  # those of runs are converted
     model = fit_model(fitting, table, chosen_values(run.splits), rows)
@@ -249,12 +257,15 @@ def _fit(
         "held_out": held_out.kind,
         "held_out_groups": held_out.groups.tolist(),
         "encodings": [asdict(encoding) for encoding in encodings],
+        "time": time,
         "missing_values": _settings_of(experiment).missing_values,
     }
     scores = np.zeros(0)
     if conformal:
         scores = _distances(model, table.inputs[held_out.rows], table.targets[held_out.rows])
-    region = TrainingRegion.of(table.inputs[rows], derive_seed(experiment.seed, "region") % 2**32)
+    is_time = np.array([one.column in time for one in encodings for _ in one.features])
+    seed = derive_seed(experiment.seed, "region") % 2**32
+    region = TrainingRegion.of(table.inputs[rows], is_time, seed)
     return model, {SCORES: scores, **vars(region)}, about
 
 

@@ -25,23 +25,27 @@ class TrainingRegion:
 
     A new row is outside if it is outside the range of a feature, or if its distance to the nearest
     row is larger than the 99 % quantile of the rows' own distances to their nearest other row.
+    Times are ignored, because new rows are usually later.
 
     Attributes:
         rows: training inputs, `[N, D]`, original units, NaN for missing values.
         low: smallest value of each feature among all training rows, `[D]`; infinite if missing.
         high: largest values, `[D]`; minus infinite if missing.
+        is_time: which features are those of `dataset.time`, `[D]`.
     """
 
     rows: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    is_time: np.ndarray
 
     @classmethod
-    def of(cls, inputs: np.ndarray, seed: int) -> TrainingRegion:
+    def of(cls, inputs: np.ndarray, is_time: np.ndarray, seed: int) -> TrainingRegion:
         """Return the region of training inputs `[N, D]`, in original units."""
         order = np.random.RandomState(seed).permutation(len(inputs))[:MAX_ROWS]
         low = np.nan_to_num(inputs, nan=np.inf).min(0)
-        return cls(inputs[np.sort(order)], low, np.nan_to_num(inputs, nan=-np.inf).max(0))
+        high = np.nan_to_num(inputs, nan=-np.inf).max(0)
+        return cls(inputs[np.sort(order)], low, high, is_time)
 
     def among_rows(self, inputs: np.ndarray) -> int:
         """Return how many of the new inputs `[M, D]` are those of a row that is kept."""
@@ -64,10 +68,13 @@ class TrainingRegion:
         Returns:
             `[M, D + 1]`: outside the range of each feature, and far from all rows.
         """
-        new, rows = self.standardised(scaler, inputs)
-        limit = np.quantile(KDTree(rows).query(rows, k=2)[0][:, 1], QUANTILE)
-        far = nearest_distances(new, rows) > limit
-        return np.column_stack([(inputs < self.low) | (inputs > self.high), far])
+        new, rows = (found[:, ~self.is_time] for found in self.standardised(scaler, inputs))
+        far = np.zeros(len(inputs), bool)
+        if rows.shape[1]:
+            limit = np.quantile(KDTree(rows).query(rows, k=2)[0][:, 1], QUANTILE)
+            far = nearest_distances(new, rows) > limit
+        beyond = (inputs < self.low) | (inputs > self.high)
+        return np.column_stack([beyond & ~self.is_time, far])
 
 
 def describe_outside(

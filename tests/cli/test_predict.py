@@ -14,6 +14,9 @@ from support.command import Command
 from support.quick import slow_except
 from support.tiny_runs import finished, tiny_run
 
+from bnnbench.data.own_table.new_rows import encode_rows
+from bnnbench.experiment.find_runs import find_run
+from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.run_all import run_all
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -86,6 +89,38 @@ def test_copied_columns_are_unchanged(command: Command, ran: Path) -> None:
     found = pd.read_csv("out.csv", dtype=str, keep_default_na=False)
     assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
     assert found["row (given)"].tolist() == ["7", "007", "null"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "time"),
+    [
+        ({"day": ("%d/%m/%Y", "2019-01-01", "D")}, "day"),
+        ({"when": ("%Y%m%d%H", "2019-01-01", "h")}, "when"),
+        ({"Jahr": ("%Y", "1990-01-01", "MS"), "Monat": ("%m", "1990-01-01", "MS")}, "[Jahr,Monat]"),
+        ({"Monat": ("%b-%y", "1990-01-01", "MS")}, "Monat"),
+    ],
+)
+def test_later_rows_are_no_extrapolation_and_keep_their_dates(
+    command: Command, tmp_path: Path, columns: dict[str, tuple[str, str, str]], time: str
+) -> None:
+    """The few dates of the new rows are read in the order of the run's table."""
+    frame = made(130, 0).drop(columns="kind")
+    for name, (form, start, step) in columns.items():
+        frame[name] = pd.date_range(start, periods=130, freq=step).strftime(form)
+    frame[:124].to_csv(tmp_path / "t.csv", index=False)
+    ran = run_linear(tmp_path, str(tmp_path / "t.csv"), f"dataset.time={time}")
+    new = frame[124:].assign(a=[0.0, 0, 0, 0, 0, 99], b=0.0).drop(columns="y")
+    new.to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    found = pd.read_csv(StringIO(out), dtype=dict.fromkeys(columns, str))
+    assert found["outside_training_region"].tolist() == [False] * 5 + [True]
+    assert found[[*columns]].equals(new[[*columns]].reset_index(drop=True))
+    assert list(found) == ["row", *columns, *NAMES[1:]]
+    if list(columns) == ["day"]:
+        model = load_or_fit(find_run(ran))
+        days, _, _ = encode_rows(new, model.encodings, "new.csv")
+        assert np.diff(days[:, list(model.features).index("day")]).tolist() == [1.0] * 5
 
 
 @pytest.mark.parametrize("suffix", slow_except([".csv", ".xlsx", ".parquet"], ".csv"))

@@ -25,10 +25,10 @@ def final_model(tiny: Planner, *overrides: str) -> tuple[FinalModel, np.ndarray]
     table = experiment.table
     model = fit_model(experiment.fitting, table, {})
     encodings = tuple(Encoding(name, NUMBER) for name in table.features)
-    region = TrainingRegion.of(table.inputs, seed=0)
+    region = TrainingRegion.of(table.inputs, np.zeros(table.inputs.shape[1], bool), seed=0)
     scores = np.zeros(0)
     return FinalModel(
-        SavedModel(model, {}, {}), encodings, (), "y", "", scores, region
+        SavedModel(model, {}, {}), encodings, (), (), "y", "", scores, region
     ), table.inputs
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from bnnbench.prediction.training_region import MAX_ROWS, TrainingRegion, describe_outside
 from bnnbench.preprocessing import Scaler
 
 
-def reasons(training: np.ndarray, rows: list[list[float]]) -> list[list[bool]]:
+def reasons(
+    training: np.ndarray, rows: list[list[float]], time: tuple[int, ...] = ()
+) -> list[list[bool]]:
     scaler = Scaler.of([training], [training[:, 0]], torch.device("cpu"), torch.float32)
-    found = TrainingRegion.of(training, seed=0).reasons(scaler, np.array(rows))
+    is_time = np.isin(np.arange(training.shape[1]), time)
+    found = TrainingRegion.of(training, is_time, seed=0).reasons(scaler, np.array(rows))
     return [list(map(bool, row)) for row in found]
 
 
@@ -30,9 +34,23 @@ def test_a_corner_within_all_ranges_is_far() -> None:
     assert reasons(diagonal, [[20, 20], [0, 39]]) == [[0, 0, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ((), [[1, 0, 1], [1, 1, 1], [0, 0, 1]]),
+        ((0,), [[0, 0, 0], [0, 1, 1], [0, 0, 0]]),
+        ((0, 1), [[0, 0, 0]] * 3),
+    ],
+)
+def test_times_are_not_part_of_the_region(time: tuple[int, ...], expected: list[list[int]]) -> None:
+    side = np.arange(40.0)
+    rows = [[90.0, 20], [90, 50], [0, 39]]
+    assert reasons(np.column_stack([side, side]), rows, time) == expected
+
+
 def test_ranges_are_those_of_all_rows() -> None:
     training = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 2))
-    region = TrainingRegion.of(training, seed=0)
+    region = TrainingRegion.of(training, np.zeros(training.shape[1], bool), seed=0)
     assert region.rows.shape == (MAX_ROWS, 2)
     assert region.low.tolist() == training.min(0).tolist()
     found = np.array([[1, 0, 0], [1, 0, 1], [0, 0, 0]], bool)

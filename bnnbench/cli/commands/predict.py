@@ -34,11 +34,12 @@ hyper-parameters that the search chose. The model is saved in the run's folder (
 safetensors, the rest as JSON) and reused. Columns are matched by name; their order does not matter,
 and further columns are ignored.
 
-The output has the number of each row, the columns that the model does not use (or those of
---id-columns) and, in units of the target, the mean, the ends of the interval, the
-standard_deviation and its two parts: epistemic (uncertainty of the model) and noise. The column
-outside_training_region marks rows with an unknown category, outside the range of a feature, or
-farther from all training rows than 99 % of these are from each other. FILE is read with the
+The output has the number of each row, the columns that the model does not use and those of dates
+and of dataset.time, as FILE writes them (or the columns of --id-columns), and, in units of the
+target, the mean, the ends of the interval, the standard_deviation and its two parts: epistemic
+(uncertainty of the model) and noise. The column outside_training_region marks rows with an unknown
+category, outside the range of a feature, or farther from all training rows than 99 % of these are
+from each other; the columns of dataset.time are left out of this test. FILE is read with the
 settings of the run, unless options override them. A file written with -o has the format of FILE:
 semicolons and decimal commas, if FILE has them. If FILE has the target, its rows are scored.
 
@@ -101,7 +102,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     for name, what in READING.items():
         parser.add_argument(f"--{name}", help=f"{what} (default: as in the run)")
-    text = "columns of FILE to copy to the output (default: all that the model does not use)"
+    text = "columns of FILE to copy to the output (default: those not used by the model, and dates)"
     parser.add_argument("--id-columns", **NAMES | {"default": None, "help": text})
 
 
@@ -190,9 +191,12 @@ def id_columns(
     Args:
         frame: the rows of the file.
         fitted: the model.
-        names: of the columns; None for all that the model does not use.
+        names: of the columns; None for dates, times and all that the model does not use.
     """
-    used = {one.column for one in fitted.encodings}
+    from bnnbench.data.own_table.columns import DATES
+
+    dated = {*fitted.time, *(one.column for one in fitted.encodings if one.kind == DATES)}
+    used = {one.column for one in fitted.encodings} - dated
     if names is None:
         names = [name for name in frame if name not in used]
     return frame[list(names)]

@@ -14,12 +14,14 @@ from bnnbench.data.errors import invalid, override
 from bnnbench.data.own_table.columns import (
     CATEGORIES,
     DATES,
+    UNDECIDED,
     Encoding,
     as_strings,
     infer_encoding,
     is_typed_text,
     odd_cells,
 )
+from bnnbench.data.own_table.dates import possible_orders
 from bnnbench.data.own_table.units import mixed_units
 from bnnbench.near_names import MAX_LISTED
 from bnnbench.notes import quantity, shorten
@@ -46,17 +48,7 @@ MAX_CODES = 3
 MIN_GROUPS = 20
 """Distinct texts, each in two rows on average, from which a column may name groups of rows."""
 
-DATE_FORMATS = "dates are read as 2024-12-31 or 31.12.2024"
-
-FORMATS = {
-    re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*"): DATE_FORMATS,
-    re.compile(
-        r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[ap]m)?", re.I
-    ): "write a time of day as a number of hours",
-}
-"""Hints on dates and times in formats that are not accepted: `01/02/2024` may be in January or
-February."""
-
+TIME_OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[ap]m)?", re.I)
 
 ONE_UNIT = "convert all cells to one unit"
 
@@ -74,7 +66,7 @@ class Policy:
         drop: the columns excluded so far.
         missing_values: the texts and numbers that mean a missing value so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
-        time: the column that orders the rows, which is known before the target.
+        time: the columns that order the rows, which are known before the target.
         log_target: whether the logarithm of the target is fitted.
     """
 
@@ -84,7 +76,7 @@ class Policy:
     drop: tuple[str, ...] = ()
     missing_values: tuple[str, ...] = ()
     split_by: bool = True
-    time: str | None = None
+    time: tuple[str, ...] = ()
     log_target: bool = False
 
     def advice(self, settings: Settings) -> str:
@@ -230,7 +222,8 @@ def _date_issue(name: str, days: np.ndarray, policy: Policy) -> ColumnIssue:
         "holds dates in chronological order",
         (f"test on later rows than those for training with {by_time}", *remedies),
         {"time": name},
-        split_hint=f"{by_time} tests on later rows, as when a model predicts the future",
+        split_hint=f"{by_time} tests on later rows, as when a model predicts the future, and may "
+        "raise the RMSE",
         other_settings=numbers,
     )
 
@@ -242,10 +235,14 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     odd, kind = odd_cells(cells)
     count = len(encoding.values)
     first = strings[odd].iloc[0]
-    hint = next((hint for form, hint in FORMATS.items() if form.fullmatch(first)), "")
-    if is_typed_text(cells) and infer_encoding(strings).kind != CATEGORIES:
+    hint = "write a time of day as a number of hours" if TIME_OF_DAY.fullmatch(first) else ""
+    undecided = len(possible_orders(strings)) > 1
+    if is_typed_text(cells) and (undecided or infer_encoding(strings).kind != CATEGORIES):
         hint = TYPED_TEXT
     problem = f"holds {_first_text(strings, odd)}"
+    if undecided and not hint:
+        dates = f"holds dates such as {shorten(first)!r}, but {UNDECIDED}"
+        return [_unusable(name, dates, policy, "write them as 2024-12-31")]
     if kind:
         return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
     may_group = MIN_GROUPS <= count <= odd.sum() / 2 and not hint and not policy.split_by

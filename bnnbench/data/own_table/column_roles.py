@@ -20,22 +20,26 @@ class ColumnRoles:
         target: the column to predict.
         columns: the inputs; None means all other columns.
         drop: the columns to exclude.
-        split_by: maps `group`, `time` or `test` to its column.
-        time_input: whether the column of `time` is also an input, unless `columns` leaves it out.
+        split_by: maps `group`, `time` or `test` to its columns; only `time` may have several.
+        time_input: whether those of `time` are also inputs, unless `columns` leaves them out.
     """
 
     target: str
     columns: Sequence[str] | None
     drop: Sequence[str]
-    split_by: Mapping[str, str]
+    split_by: Mapping[str, Sequence[str]]
     time_input: bool = True
 
     @property
     def not_inputs(self) -> set[str]:
         """The columns that only define the splits."""
-        time = self.split_by.get("time")
-        shown = self.time_input and (self.columns is None or time in self.columns)
-        return {*self.split_by.values()} - ({time} if shown else set())
+        time = {*self.split_by.get("time", ())} if self.time_input else set()
+        return self.splitting - (time if self.columns is None else time & {*self.columns})
+
+    @property
+    def splitting(self) -> set[str]:
+        """The columns that define the splits."""
+        return {name for names in self.split_by.values() for name in names}
 
     def select(self, path: Path, names: Sequence[str]) -> list[str]:
         """Return the columns in use, in the order of the file.
@@ -48,12 +52,12 @@ class ColumnRoles:
             UserError: if a column does not exist or has two roles, or no input is left.
         """
         named = {"target": [self.target], "columns": self.columns or (), "drop": self.drop}
-        for key, columns in (named | {key: [name] for key, name in self.split_by.items()}).items():
+        for key, columns in {**named, **self.split_by}.items():
             for name in columns:
                 _check_exists(f"dataset.{key}", path, str(name), names)
-        by = set(self.split_by.values())
-        for key, name in {"target": self.target, **self.split_by}.items():
-            if name in self.drop:
+        by = self.splitting
+        for key, columns in {"target": [self.target], **self.split_by}.items():
+            for name in (name for name in columns if name in self.drop):
                 advice = "; set dataset.time_input=false" if key == "time" else ""
                 raise invalid(
                     "drop",

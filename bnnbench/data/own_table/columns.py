@@ -12,6 +12,14 @@ import numpy as np
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MARKS
+from bnnbench.data.own_table.dates import (
+    FORMATS,
+    ONE_DAY,
+    are_compact_dates,
+    possible_orders,
+    read_compact_dates,
+    read_dates,
+)
 from bnnbench.data.own_table.units import read_quantities, with_usual_unit
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
@@ -23,13 +31,11 @@ NUMBER, DATES, CATEGORIES = "number", "dates", "categories"
 KINDS = (NUMBER, DATES, CATEGORIES)
 """Column kinds."""
 
-DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
-"""Day, month, year: dates with dots always have this order, dates with slashes may have another."""
+UNDECIDED = "no cell decides the order of day, month and year"
+"""Why texts such as 01/02/2024 are not read as dates."""
 
 ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?", re.ASCII)
 """A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
-
-ONE_DAY = np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,14 @@ class Encoding:
         kind: `number`, `dates` or `categories`.
         values: the categories, each encoded as a column of zeros and ones.
         unit: that of the numbers, if cells have one: km in `12.5 km`.
+        order: of day, month and year in dates, a key of `dates.FORMATS`.
     """
 
     column: str
     kind: str
     values: tuple[str, ...] = ()
     unit: str = ""
+    order: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -66,14 +74,16 @@ class Encoding:
         if self.kind == CATEGORIES:
             strings = as_strings(cells, self.values)
             return tuple((strings == value).to_numpy(np.float64) for value in self.values)
-        numbers = _as_numbers(cells, self.unit) if self.kind == NUMBER else _as_dates(cells)
+        numbers = (
+            _as_numbers(cells, self.unit) if self.kind == NUMBER else _as_days(cells, self.order)
+        )
         if numbers is None and cells.isna().all():
             numbers = np.full(len(cells), np.nan)
         if numbers is None:
             unit = f" in {self.unit!r}" if self.unit else ""
             what = f"a number{unit}" if self.kind == NUMBER else "a date"
             texts = as_strings(cells).reset_index(drop=True)
-            read = _parsed(texts) if self.kind == NUMBER else _moments(texts)
+            read = _parsed(texts) if self.kind == NUMBER else read_dates(texts, self.order)
             odd = texts[texts.notna() & read.isna()].drop_duplicates()
             wrong = [k for k in odd.index if read_quantities(odd.loc[[k]], self.unit) is None]
             row, text = next(iter(odd[wrong].items()), (0, texts[0]))
@@ -86,13 +96,17 @@ class Encoding:
 
 
 def infer_encoding(column: pd.Series) -> Encoding:
-    """Infer the encoding of a column: numbers if possible, else dates, else categories."""
+    """Infer the encoding of a column: numbers if possible, else dates, else categories.
+
+    Texts whose order of day and month no cell decides are categories.
+    """
     name, text = str(column.name), is_typed_text(column)
-    if not text and _as_numbers(column) is not None:
+    if not text and (numbers := _as_numbers(column)) is not None:
         found = None if _is_numeric(column) else read_quantities(column)
-        return Encoding(name, NUMBER, unit=found.unit if found else "")
-    if not text and _as_dates(column) is not None:
-        return Encoding(name, DATES)
+        kind = DATES if are_compact_dates(numbers) else NUMBER
+        return Encoding(name, kind, unit=found.unit if found else "")
+    if not text and len(orders := possible_orders(column)) == 1:
+        return Encoding(name, DATES, order=orders[0])
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
 
 
@@ -103,20 +117,29 @@ def is_typed_text(column: pd.Series) -> bool:
     return isinstance(column.dtype, pd.CategoricalDtype)
 
 
-def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
-    """Return a column of `dataset.time` as numbers `[N]` that order the rows.
+def times_of_rows(path: Path, columns: Sequence[pd.Series]) -> np.ndarray:
+    """Return numbers `[N]` that order the rows by the columns of `dataset.time`.
+
+    Rows with equal values of the first column are ordered by the second, and so on.
 
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    values = _as_numbers(column)
-    values = _as_dates(column) if values is None else values
+    numbers = [_ordering(path, column) for column in columns]
+    return np.unique(np.column_stack(numbers), axis=0, return_inverse=True)[1].ravel()
+
+
+def _ordering(path: Path, column: pd.Series) -> np.ndarray:
+    column = column.astype(object) if is_typed_text(column) else column
+    encoding = infer_encoding(column)
+    values = None if encoding.kind == CATEGORIES else encoding.apply(column)[0]
     if values is None or np.isnan(values).any():
+        reason = f" ({UNDECIDED})" if len(possible_orders(column)) > 1 else ""
         raise invalid(
             "time",
             "not_ordered",
-            f"column {column.name!r} of {path} must hold a number or a date "
-            "(2024-12-31 or 31.12.2024) in every row.",
+            f"column {column.name!r} of {path} must hold a number or a date such as 2024-12-31 "
+            f"in every row{reason}.",
         )
     return values
 
@@ -164,34 +187,18 @@ def _truth(cell: object) -> float:
     return float(str(cell).lower() == "true")
 
 
-def _as_dates(column: pd.Series) -> np.ndarray | None:
+def _as_days(column: pd.Series, order: str) -> np.ndarray | None:
     """Return days since 1970; None if any cell is not a date."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(column.dtype):
+    numbers = _as_numbers(column)
+    if numbers is not None:
+        times = read_compact_dates(numbers)
+    else:
+        moments = read_dates(column, order)
+        complete = column.notna().any() and moments.isna().equals(column.isna())
+        times = moments.dt.tz_localize(None).to_numpy() if complete else None
+    if times is None:
         return None
-    moments = _moments(column)
-    if column.isna().all() or not moments.isna().equals(column.isna()):
-        return None
-    times = moments.dt.tz_localize(None).to_numpy()  # nanoseconds would end in 2262
     return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / ONE_DAY)
-
-
-def _moments(column: pd.Series) -> pd.Series:
-    """Return cells as moments: NaT for those that are not dates."""
-    import pandas as pd
-
-    cells = column.astype(object).map(_year_first)
-    return pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
-
-
-def _year_first(cell: object) -> object:
-    """Convert `2.1.2024 08:15` to `2024-01-02 08:15`; leave other cells unchanged."""
-    match = DOTTED_DATE.match(cell.strip()) if isinstance(cell, str) else None
-    if match is None:
-        return cell
-    day, month, year = match.groups()
-    return f"{year}-{month:0>2}-{day:0>2}{match.string[match.end() :]}"
 
 
 def as_strings(column: pd.Series, known: Sequence[str] = ()) -> pd.Series:
@@ -226,7 +233,8 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
     present, plain = strings.notna(), _parsed(strings).notna()
     number = strings.map(lambda text: isinstance(text, str) and bool(ANY_NUMBER.fullmatch(text)))
     number |= with_usual_unit(strings)
-    kinds = (number, "number"), (plain, "number"), (_moments(strings).notna(), "date")
+    dates = max((read_dates(strings, order).notna() for order in FORMATS), key=sum)
+    kinds = (number, "number"), (plain, "number"), (dates, "date")
     for of_kind, kind in kinds:
         odd = present & ~of_kind
         if 0 < odd.sum() < present.sum() / 2:

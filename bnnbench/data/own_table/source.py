@@ -30,12 +30,12 @@ from bnnbench.data.own_table.columns import (
     NUMBER,
     Encoding,
     as_strings,
-    dates_or_numbers,
     infer_encoding,
+    times_of_rows,
 )
 from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
+from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
@@ -45,6 +45,7 @@ from bnnbench.data.own_table.splitting import (
 )
 from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
+from bnnbench.data.own_table.time_order import chronological_columns
 from bnnbench.data.own_table.units import unit_notes
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size
@@ -60,7 +61,8 @@ MIN_ROWS = 10
 DEFAULT_RANDOM_SPLITS = 20
 
 SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
-"""Settings that name a column which defines the splits; only that of `time` can be an input."""
+"""Settings that name what defines the splits: one column, or several for `time`, which can be
+inputs."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,9 @@ class OwnTable(Checked):
         categorical: how to treat text columns: `refuse` or `onehot`.
         dates: how to treat date columns: `refuse` or `numbers`, days since 1970.
         group: a column; rows with the same value stay on one side of every split and in one fold.
-        time: a column that orders the rows; the test rows of every split follow its training rows.
-        time_input: whether this column is also an input, as a number: of days, if it holds dates.
+        time: a column that orders the rows, or a list of columns such as [year,month]; the test
+            rows of every split follow its training rows.
+        time_input: whether these columns are also inputs, as numbers: of days, if they hold dates.
         test: a column that marks the test rows of a single split.
         n_splits: number of train/test splits; None means 20, or 5 with `time`.
         test_fraction: fraction of the rows (or groups) in each test part.
@@ -110,7 +113,7 @@ class OwnTable(Checked):
     categorical: Annotated[str, OneOf(REFUSE, ONEHOT)] = REFUSE
     dates: Annotated[str, OneOf(REFUSE, NUMBERS)] = REFUSE
     group: str | None = None
-    time: str | None = None
+    time: str | list[str] | None = None
     time_input: bool = no_identity(True)
     test: str | None = None
     n_splits: NumberOfSplits | None = None
@@ -142,10 +145,13 @@ class OwnTable(Checked):
                     f"dataset.{key} must be a list such as [a,b], not {given!r}.",
                     setting=f"dataset.{key}",
                 )
+        time = self.split_by.get("time")
+        if time is not None and (not time or len({*time}) < len(time)):
+            raise invalid("time", None, f"{self.time} must name one or more different columns.")
         for value in self.missing_values or ():
             if type(value) not in (int, float, str):
                 raise invalid("missing_values", None, f"{value!r} must be a number or a text.")
-        split_by = [*self._split_by()]
+        split_by = [*self.split_by]
         if len(split_by) > 1:
             raise UserError(
                 f"dataset.{split_by[0]} and dataset.{split_by[1]} cannot be combined; set only one "
@@ -227,7 +233,10 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        ordering = {*dates, self.time}
+        policy, workbook = self._policy(), path.suffix.lower() in EXCEL
+        time = () if self.split_by else chronological_columns(columns, dates, workbook)
+        policy = replace(policy, time=policy.time or time)
+        ordering = {*dates, *policy.time}
         numbers = {name: values for name, values in columns.items() if name not in ordering}
         read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
         notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
@@ -243,25 +252,25 @@ class OwnTable(Checked):
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             warnings=(
                 *about_file,
-                *([] if self._split_by() else split_warnings(columns, dates)),
-                *column_warnings(numbers, {target: targets}, n_rows, self._policy()),
-                *table_warnings(
-                    [*columns], inputs, target, targets, splits, sources, self._policy()
-                ),
+                *([] if self.split_by else split_warnings(columns, time)),
+                *column_warnings(numbers, {target: targets}, n_rows, policy),
+                *table_warnings([*columns], inputs, target, targets, splits, sources, policy),
             ),
             log_target=self.log_target,
         )
 
     def _roles(self) -> ColumnRoles:
-        split_by, drop = self._split_by(), self.drop or ()
-        return ColumnRoles(str(self.target), self.columns, drop, split_by, self.time_input)
+        target, drop = str(self.target), self.drop or ()
+        return ColumnRoles(target, self.columns, drop, self.split_by, self.time_input)
 
-    def _split_by(self) -> dict[str, str]:
-        """The setting that names a split column, if any, and the column."""
+    @property
+    def split_by(self) -> dict[str, tuple[str, ...]]:
+        """The setting that names split columns, if any, and the columns, as the reader does."""
+        given = {key: getattr(self, key) for key in SPLIT_COLUMN_SETTINGS}
         return {
-            key: str(getattr(self, key))
-            for key in SPLIT_COLUMN_SETTINGS
-            if getattr(self, key) is not None
+            key: (*map(clean_name, value if isinstance(value, list | tuple) else [value]),)
+            for key, value in given.items()
+            if value is not None
         }
 
     def _policy(self) -> Policy:
@@ -271,8 +280,8 @@ class OwnTable(Checked):
             self.dates,
             tuple(self.drop or ()),
             tuple(map(str, self.missing_values or ())),
-            split_by=bool(self._split_by()),
-            time=self.time,
+            split_by=bool(self.split_by),
+            time=self.split_by.get("time", ()),
             log_target=self.log_target,
         )
 
@@ -310,7 +319,7 @@ class OwnTable(Checked):
         """
         names = [name for name in frame.columns if name not in not_inputs]
         # Dates and marks that define the splits may be text in a typed frame.
-        by = self._split_by().values()
+        by = self._roles().splitting
         encodings = [
             infer_encoding(frame[name].astype(object) if name in by else frame[name])
             for name in names
@@ -318,7 +327,7 @@ class OwnTable(Checked):
         policy = self._policy()
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
-        check_columns(path, frame, [e for e in encodings if e.column != self.time], policy)
+        check_columns(path, frame, [e for e in encodings if e.column not in policy.time], policy)
         return encodings
 
     def _numbers(
@@ -339,8 +348,8 @@ class OwnTable(Checked):
         count = self._count()
         if groups is not None:
             return grouped_splits(groups, count, self.test_fraction, self.split_seed)
-        if self.time is not None:
-            times = dates_or_numbers(path, frame[self.time])
+        if time := self.split_by.get("time"):
+            times = times_of_rows(path, [frame[name] for name in time])
             return time_splits(times, count, self.test_fraction)
         if self.test is not None:
             marks = infer_encoding(frame[self.test].astype(object))

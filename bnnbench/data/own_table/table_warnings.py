@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -146,32 +146,29 @@ def _shortened(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:3])}{more}"
 
 
-def split_warnings(columns: Mapping[str, np.ndarray], dates: Collection[str]) -> list[str]:
+def split_warnings(columns: Mapping[str, np.ndarray], time: Sequence[str]) -> list[str]:
     """Return warnings about inputs of a table with random splits that should define the splits.
 
     Args:
         columns: `[N]` values of each input.
-        dates: the inputs that were dates.
+        time: the inputs by which the rows are in chronological order.
     """
     warnings = []
-    ordered = [
-        name
-        for name, values in columns.items()
-        if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0))
-    ]
-    if ordered:
+    if time:
+        by_time = override("time", time[0] if len(time) == 1 else time)
         warnings.append(
-            f"the rows are in the order of {list_names(ordered)}, but splits are random: "
-            f"to test on later rows than those for training, add {override('time', ordered[0])}"
+            f"the rows are in the order of {list_names(time)}, but splits are random: to test on "
+            f"later rows than those for training, add {by_time}; this test is harder, so that the "
+            "RMSE may rise, but it shows how well later rows are predicted"
         )
-    by_time = " instead of dataset.time" * bool(ordered)
-    for name, values in columns.items():
-        count = len(np.unique(values))
+    for name in (name for name in columns if name not in time):
+        count = len(np.unique(columns[name]))
         named = KEY.fullmatch(name) or GROUP.fullmatch(name)
-        if named and MIN_GROUPS <= count <= len(values) / 2:
+        if named and MIN_GROUPS <= count <= len(columns[name]) / 2:
             warnings.append(
-                f"{name} repeats ({count} values in {len(values)} rows): if the rows of one value "
-                f"belong together, add {override('group', name)}{by_time}"
+                f"{name} repeats ({count} values in {len(columns[name])} rows): if the rows of one "
+                f"value belong together, add {override('group', name)}"
+                f"{' instead of dataset.time' if time else ''}"
             )
     return warnings
 
@@ -226,7 +223,7 @@ def _target_leaks(
     warnings = []
     for name, column in zip(features, inputs.T, strict=True):
         present = ~np.isnan(column)
-        if present.sum() < 3 or is_constant(column) or name == policy.time:
+        if present.sum() < 3 or is_constant(column) or name in policy.time:
             continue
         target_ranks = ranks[present] if present.all() else _ranks(targets[present])
         if np.ptp(target_ranks) == 0:
