@@ -201,7 +201,9 @@ def fit(
     if isinstance(data, pd.DataFrame):
         job = _job_of_frame(data, target, words)
     else:
-        job = single_job(words if target is None else [*words, f"dataset.target={target}"])
+        job = single_job(
+            words if target is None else [*words, as_override("dataset.target", target)]
+        )
     (folder,) = run_all([build_run(job)], say=note)
     return FinishedRun(folder)
 
@@ -213,6 +215,7 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
         UserError: if there is no target, or another data set.
     """
     from bnnbench.config.compose import single_job
+    from bnnbench.config.overrides import as_override
     from bnnbench.data.own_table.frame_file import write_frame
 
     if target is None:
@@ -220,7 +223,7 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
     for word in words:
         if word.startswith(("dataset=", "dataset.path=")):
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
-    job = single_job(["dataset=csv", f"dataset.target={target}", *words])
+    job = single_job(["dataset=csv", as_override("dataset.target", target), *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.path = str(path)
     return job
