@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.data.checks import check_numbers, is_constant
+from bnnbench.data.checks import check_not_almost_constant, check_numbers, is_constant
 from bnnbench.types import Split, Table, UserError
 
 NAME = "rows"
@@ -42,6 +42,7 @@ class InMemory:
         for name, column in zip(features, inputs.T, strict=True):
             if not np.isnan(column).all():
                 check_numbers(f"column {name!r} of X", column, "X")
+                check_not_almost_constant(f"column {name!r} of X", column, "X")
         check_numbers("y", targets, "y")
         if is_constant(targets):
             raise UserError(f"y is {targets[0]:g} in every row; nothing varies.", "y", "constant")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.data.checks import check_numbers, is_constant
+from bnnbench.data.checks import check_not_almost_constant, check_numbers, is_constant
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -316,6 +316,8 @@ class OwnTable(Checked):
         for name, numbers in columns.items():
             where = f"dataset.path: column {name!r} of {path}"
             check_numbers(where, numbers, "dataset.path")
+            if name != self.target:
+                check_not_almost_constant(where, numbers, "dataset.path")
         return columns
 
     def _splits(
