@@ -50,7 +50,7 @@ def as_pandas(data: Any, name: str) -> pd.DataFrame:
     except (TypeError, ValueError):
         pass  # a series
     raise UserError(
-        f"{name} must be a frame with named columns, such as one of pandas, polars or pyarrow, not "
+        f"{name} must be a table with named columns, such as a frame of pandas or polars, not "
         f"{type(data).__name__}; convert it with pandas.DataFrame({name}, columns=[...]).",
         name,
         "wrong_type",
