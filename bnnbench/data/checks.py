@@ -46,6 +46,11 @@ def is_constant(numbers: np.ndarray) -> bool:
     return not deviation(numbers)
 
 
+def describe_constant(numbers: np.ndarray) -> str:
+    """Say that constant numbers `[N]` are the same in every row, or almost."""
+    return f"{numbers[0]:g} in every row{', up to rounding' * bool(np.ptp(numbers))}"
+
+
 def check_not_almost_constant(column: str, numbers: np.ndarray, setting: str) -> None:
     """Raise `UserError` for an input that varies, but so little that it counts as constant.
 

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.data.checks import check_not_almost_constant, check_numbers, is_constant
+from bnnbench.data.checks import (
+    check_not_almost_constant,
+    check_numbers,
+    describe_constant,
+    is_constant,
+)
 from bnnbench.types import Split, Table, UserError
 
 NAME = "rows"
@@ -45,7 +50,8 @@ class InMemory:
                 check_not_almost_constant(f"column {name!r} of X", column, "X")
         check_numbers("y", targets, "y")
         if is_constant(targets):
-            raise UserError(f"y is {targets[0]:g} in every row; nothing varies.", "y", "constant")
+            constant = describe_constant(targets)
+            raise UserError(f"y is {constant}; there is nothing to learn.", "y", "constant")
         return cls(len(targets), table=_one_split(inputs, targets, features))
 
     def load(self) -> Table:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.data.checks import check_not_almost_constant, check_numbers, is_constant
+from bnnbench.data.checks import (
+    check_not_almost_constant,
+    check_numbers,
+    describe_constant,
+    is_constant,
+)
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -209,7 +214,7 @@ class OwnTable(Checked):
             raise invalid(
                 "target",
                 "constant",
-                f"column {target!r} is {targets[0]:g} in every row of {path}; "
+                f"column {target!r} of {path} is {describe_constant(targets)}; "
                 "choose a column that varies.",
             )
         groups = None if self.group is None else _numbered(path, frame[self.group])
