@@ -6,12 +6,13 @@ The functions do what the commands do, with pandas frames as input and output. M
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -27,8 +28,7 @@ from bnnbench.results.run_files import read_predictions, read_search, read_split
 from bnnbench.results.split_summary import summarise
 from bnnbench.types import Table, UserError
 
-if TYPE_CHECKING:
-    from bnnbench.config.compose import Job
+PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -98,55 +98,63 @@ class FinishedRun:
             raise UserError(f"unknown figure of type PNG {with_known(name, names)}.", "name")
         return Picture(path)
 
-    def predict(
-        self, rows: pd.DataFrame, interval: float = 0.9, calibrate: str = "none"
-    ) -> pd.DataFrame:
+    def predict(self, rows: Any, interval: float = 0.9, calibrate: str = "none") -> pd.DataFrame:
         """Predict new rows. The first call fits the method to all data of the run.
 
+        Warns about what `bnnbench predict` notes: missing values, unknown categories, rows outside
+        the training region, limits of a calibration, and results of other code.
+
         Args:
-            rows: with the input columns of the run's table, in any order.
+            rows: a frame with the input columns of the run's table, in any order.
             interval: probability of the interval.
             calibrate: `none`, `isotonic` or `conformal` (see `bnnbench predict --help`).
 
         Returns:
             `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and `noise`
             (standard deviations), in units of the target, and `outside_training_region`, with the
-            index of `rows`.
+            index of `rows`, if it is a frame of pandas.
 
         Raises:
-            UserError: if a column is missing, or an option is wrong.
+            UserError: if it is no frame, a column is missing, or an option is wrong.
         """
         from bnnbench.constraints import check_between, check_choice
-        from bnnbench.data.own_table.names import with_clean_names
+        from bnnbench.data.own_table.frames import named_frame
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 
         check_between("interval", interval, 0, 1)
         check_choice("calibrate", calibrate, CALIBRATIONS)
+        frame, _ = named_frame(rows, "rows")
         model = load_or_fit(self.folder, conformal=calibrate == "conformal")
-        named = with_clean_names(rows)
-        predicted, _ = predict_frame(model, self.folder, named, "rows", interval, calibrate)
-        return predicted.set_axis(rows.index)
+        predicted, notes = predict_frame(model, self.folder, frame, "rows", interval, calibrate)
+        _warn(notes)
+        return predicted.set_axis(frame.index)
 
-    def next_rows(self, pool: pd.DataFrame, count: int) -> pd.DataFrame:
+    def next_rows(self, pool: Any, count: int) -> pd.DataFrame:
         """Choose the rows of a pool to label next; see `prediction.next_rows.next_rows`.
 
+        Warns about missing values and unknown categories, and if the score is not the epistemic
+        standard deviation of a row once the rows above it are labelled.
+
         Args:
-            pool: with the input columns of the run's table, in any order.
+            pool: a frame with the input columns of the run's table, in any order.
             count: number of rows to choose.
 
         Returns:
-            `row` (from 1) and `score`, in the order of choice, with the index of `pool`.
+            `row` (from 1) and `score`, in the order of choice, with the index of `pool`, if it is a
+            frame of pandas.
 
         Raises:
-            UserError: if a column is missing, or the pool has too few rows.
+            UserError: if it is no frame, a column is missing, or the pool has too few rows.
         """
-        from bnnbench.data.own_table.names import with_clean_names
+        from bnnbench.data.own_table.frames import named_frame
         from bnnbench.prediction.final_model import load_or_fit
-        from bnnbench.prediction.next_rows import next_rows
+        from bnnbench.prediction.next_rows import VARIANCE_STATEMENT, next_rows
 
-        chosen, _ = next_rows(load_or_fit(self.folder), with_clean_names(pool), "pool", count)
-        return chosen.set_axis(pool.index[chosen["row"] - 1])
+        frame, _ = named_frame(pool, "pool")
+        chosen, notes = next_rows(load_or_fit(self.folder), frame, "pool", count)
+        _warn([text for text in notes if text != VARIANCE_STATEMENT])
+        return chosen.set_axis(frame.index[chosen["row"] - 1])
 
 
 def load_run(path: str | Path) -> FinishedRun:
@@ -162,22 +170,20 @@ def load_run(path: str | Path) -> FinishedRun:
     return FinishedRun(folder)
 
 
-def fit(
-    data: pd.DataFrame | str | None = None,
-    *settings: str,
-    target: str | None = None,
-    **choices: Any,
-) -> FinishedRun:
+def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) -> FinishedRun:
     """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
 
-    A frame is used like a file (`dataset=csv`) and its index is ignored. It is saved in the folder
+    A frame is used like a file (`dataset=csv`), without its index. It is saved in the folder
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
 
+    Warns about what looks wrong in the table, as `bnnbench run` does, about durations, which become
+    numbers of seconds, and about an index that holds times or has a name.
+
     Args:
-        data: a frame, or the first of the settings.
+        data: a frame of pandas, polars, pyarrow or another library, or the first of the settings.
         settings: as on the command line: `"method=vadam"`, `"dataset=boston"`,
             `"dataset.categorical=onehot"`.
-        target: the column of the frame to predict.
+        target: the name of the column of the frame to predict.
         choices: settings without a dot as keywords: `method="vadam"`, `splits=1`.
 
     Raises:
@@ -186,9 +192,11 @@ def fit(
     from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
     from bnnbench.config.overrides import as_override
+    from bnnbench.data.own_table.frames import is_exchangeable
     from bnnbench.run_all import run_all
 
-    texts = settings if data is None or isinstance(data, pd.DataFrame) else (data, *settings)
+    with_frame = is_exchangeable(data)
+    texts = settings if data is None or with_frame else (data, *settings)
     for text in texts:
         if not isinstance(text, str):
             raise UserError(
@@ -198,32 +206,54 @@ def fit(
                 "wrong_type",
             )
     words = [*texts, *(as_override(key, value) for key, value in choices.items())]
-    if isinstance(data, pd.DataFrame):
-        job = _job_of_frame(data, target, words)
-    else:
-        job = single_job(words if target is None else [*words, f"dataset.target={target}"])
-    (folder,) = run_all([build_run(job)], say=note)
+    if with_frame:
+        return _fit_frame(data, target, words)
+    words += [] if target is None else [as_override("dataset.target", target)]
+    run = build_run(single_job(words))
+    _warn(run.warnings())
+    (folder,) = run_all([run], say=note)
     return FinishedRun(folder)
 
 
-def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str]) -> Job:
-    """Write a frame to a file and compose its job.
+def _fit_frame(data: Any, target: Any, words: Sequence[str]) -> FinishedRun:
+    """Write a frame to a file and run an experiment with it.
 
     Raises:
         UserError: if there is no target, or another data set.
     """
+    from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
-    from bnnbench.data.own_table.frame_file import write_frame
+    from bnnbench.config.overrides import as_override
+    from bnnbench.data.own_table.frame_file import naming_the_frame, write_frame
+    from bnnbench.data.own_table.frames import index_notes, named_frame
+    from bnnbench.run_all import run_all
 
     if target is None:
         raise UserError("target must name the column of the frame to predict.", "target", "missing")
     for word in words:
         if word.startswith(("dataset=", "dataset.path=")):
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
-    job = single_job(["dataset=csv", f"dataset.target={target}", *words])
+    frame, notes = named_frame(data, "frame")
+    job = single_job(["dataset=csv", as_override("dataset.target", target), *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.path = str(path)
-    return job
+    try:
+        run = build_run(job)
+        about_table = [naming_the_frame(text, path) for text in run.warnings()]
+        _warn([*index_notes(data, "frame"), *notes, *about_table])
+        (folder,) = run_all([run], say=note)
+    except UserError as error:
+        raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
+    return FinishedRun(folder)
+
+
+def _warn(sentences: Iterable[str]) -> None:
+    """Give each sentence as a warning about the line that called this package."""
+    level, caller = 2, sys._getframe(1)
+    while caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        level, caller = level + 1, caller.f_back
+    for sentence in sentences:
+        warnings.warn(f"{sentence}.", stacklevel=level)
 
 
 def load_table(name: str, *settings: str) -> Table:
@@ -246,7 +276,7 @@ def load_table(name: str, *settings: str) -> Table:
 
 def predict(
     run: FinishedRun | str | Path,
-    rows: pd.DataFrame,
+    rows: Any,
     interval: float = 0.9,
     calibrate: str = "none",
 ) -> pd.DataFrame:

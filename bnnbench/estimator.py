@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnbench.config.overrides import as_override
+from bnnbench.data.own_table.frames import as_pandas, is_exchangeable
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
 from bnnbench.notes import shorten
@@ -116,17 +117,19 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         """Fit the method.
 
         Args:
-            X: `[N, D]` numbers, an array or frame; NaN for missing values.
+            X: `[N, D]` numbers, an array or a frame of any library; NaN, None or `pandas.NA` for
+                missing values.
             y: `[N]` targets.
 
         Raises:
             UserError: if a parameter is wrong, the rows cannot be learned, or the fit diverges.
             ValueError: if the arrays have wrong shapes.
         """
+        X = _in_pandas(X)
         with _explained(X, y):
             inputs, targets = validate_data(
-                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2,
-                y_numeric=True,
+                self, _readable(X), _readable(y), dtype=np.float64, ensure_all_finite="allow-nan",
+                ensure_min_samples=2, y_numeric=True,
             )  # fmt: skip
             _check_targets(targets)
         features = getattr(self, "feature_names_in_", None)
@@ -167,9 +170,10 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             ValueError: if the array has the wrong shape.
         """
         check_is_fitted(self)
+        X = _in_pandas(X)
         with _explained(X):
             inputs = validate_data(
-                self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+                self, _readable(X), dtype=np.float64, ensure_all_finite="allow-nan", reset=False
             )
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(inputs))
         return predictive_distribution(self.model_, inputs, index)
@@ -205,6 +209,23 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _in_pandas(X: Any) -> Any:
+    """Return a frame of another library as one of pandas, and anything else unchanged."""
+    of_pandas = isinstance(X, pd.DataFrame | pd.Series)
+    return X if of_pandas or not is_exchangeable(X) else as_pandas(X, "X")
+
+
+def _readable(cells: Any) -> Any:
+    """Return cells with NaN for `pandas.NA`, and texts as objects, which scikit-learn converts."""
+    if isinstance(cells, pd.DataFrame):
+        has_objects = any(map(pd.api.types.is_object_dtype, cells.dtypes))
+        return cells.where(cells.notna(), np.nan) if has_objects else cells
+    array = np.asarray(cells) if isinstance(cells, list | tuple | np.ndarray) else None
+    if array is None or array.dtype.kind not in "OUS":
+        return cells
+    return np.where(pd.isna(array), np.nan, array.astype(object))
 
 
 @contextmanager

@@ -251,12 +251,72 @@ GOOD = np.sin(np.arange(30.0))
         (GOOD, GOOD * 1e-150, "y", "too_little_spread"),
         (changed(GOOD, 4, 1e60), GOOD, "X", "outlier"),
         (GOOD, np.full(30, 0.1), "y", "constant"),
+        (GOOD, np.array(["2.5", "low"] * 15), "y", "text"),
+        (GOOD, [1, pd.NA] * 15, "y", "not_finite"),
+        (5e13 + np.arange(30) / 64, GOOD, "X", "too_little_spread"),
     ],
 )
 def test_rows_that_cannot_be_learned(inputs: Any, targets: Any, setting: str, code: str) -> None:
     assert issubclass(UserError, ValueError)
     with raises_user_error(setting, code):
         BNNRegressor("linear").fit(pd.DataFrame({"a": inputs}), targets)
+
+
+PAIRS = [[1.0, np.nan], [2, 3.5], [0, 1.5]] * 10
+"""Rows of two inputs with missing values."""
+
+
+def with_missing(value: object) -> list[list[object]]:
+    return [[value if np.isnan(cell) else cell for cell in row] for row in PAIRS]
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        with_missing(pd.NA),
+        with_missing(None),
+        tuple(map(tuple, with_missing(pd.NA))),
+        np.array(with_missing(pd.NA), dtype=object),
+        pd.DataFrame(with_missing(pd.NA)),
+        pd.DataFrame(with_missing(pd.NA)).convert_dtypes(),
+        np.array(PAIRS).astype(str),
+    ],
+)
+def test_cells_of_other_types_are_numbers(inputs: Any) -> None:
+    expected = BNNRegressor("linear").fit(np.array(PAIRS), GOOD).predict(np.array(PAIRS))
+    estimator = BNNRegressor("linear").fit(inputs, GOOD)
+    np.testing.assert_array_equal(estimator.predict(inputs), expected)
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        np.array(["2.5", "-1", "0"] * 10),
+        ["2.5", "-1", "0"] * 10,
+        np.array(["2.5", "-1", "0"] * 10, dtype=object),
+        np.array([b"2.5", b"-1", b"0"] * 10),
+        pd.Series(["2.5", "-1", "0"] * 10),
+    ],
+)
+def test_numbers_in_texts_are_targets(targets: Any) -> None:
+    numbers = BNNRegressor("linear").fit(PAIRS, [2.5, -1, 0] * 10).predict(PAIRS)
+    assert np.array_equal(BNNRegressor("linear").fit(PAIRS, targets).predict(PAIRS), numbers)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_frames_of_other_libraries_are_inputs(library: str) -> None:
+    module = pytest.importorskip(library)
+    rows = pd.DataFrame(PAIRS, columns=["a", "b"])
+    make = module.table if library == "pyarrow" else module.DataFrame
+    frame = make({name: list(cells) for name, cells in rows.items()})
+    expected = BNNRegressor("linear").fit(rows, GOOD)
+    found = BNNRegressor("linear").fit(frame, GOOD)
+    assert list(found.feature_names_in_) == ["a", "b"]
+    assert np.array_equal(found.predict(frame), expected.predict(rows))
+    with raises_user_error("X", "text"):
+        BNNRegressor("linear").fit(make({"a": ["red"] * 30}), GOOD)
+    with raises_user_error("X", "wrong_type"):
+        found.predict(frame["a"])
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,14 @@ def comparable_runs(
     """
     from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
+    from bnnbench.config.overrides import as_override
 
     _check(methods, overrides)
     given = {word.partition("=")[0] for word in overrides}
     if methods == METHODS and "likelihood" in given:
         methods = [method for method in METHODS if "/" not in method]
     shared = [
-        *("dataset=csv", f"dataset.path={file}", f"dataset.target={target}"),
+        *("dataset=csv", f"dataset.path={file}", as_override("dataset.target", target)),
         *(word for word in _defaults(given) if word.partition("=")[0] not in given),
         *overrides,
     ]

@@ -6,23 +6,19 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import (
-    Glob,
-    IntervalSweep,
-    Quote,
-    QuotedString,
-    RangeSweep,
-)
+from hydra.core.override_parser.types import Glob, IntervalSweep, RangeSweep
 from hydra.errors import HydraException
 
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.config.errors import hydra_setting_error
 from bnnbench.config.suggestions import unknown_option
 from bnnbench.constraints import check_folder, with_python_numbers
+from bnnbench.data.quoted_texts import is_quoted, quoted, split_parts, split_texts, unquoted
+from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
 FOLDER_KEYS = ("outputs_dir", "data_dir")
@@ -40,30 +36,55 @@ TEXT_LIST_KEYS = ("dataset.columns", "dataset.drop", "dataset.missing_values")
 TEXT_OR_LIST_KEYS = ("dataset.time",)
 """Settings that are a text, or a list of texts in brackets."""
 
+LITERAL_KEYS = (*COLUMN_KEYS, *TEXT_LIST_KEYS)
+"""Settings whose texts refer to no other settings: a column may be called `${x}`."""
+
 RESERVED_WORDS = ("null", "true", "false", "nan", "inf")
 """Words that Hydra's grammar reads as values."""
+
+MISSING_MARK = "???"
+"""What OmegaConf takes for a setting without a value."""
 
 MAX_JOBS = 10_000
 """Of one sweep."""
 
 
 def as_override(key: str, value: Any) -> str:
-    """Return the override that gives a setting a Python value."""
+    """Return the override that gives a setting a Python value.
+
+    Raises:
+        UserError: if the value is of another type.
+    """
+    one_column = {*COLUMN_KEYS} - {*TEXT_OR_LIST_KEYS}
+    if key in one_column and isinstance(value, Collection) and not isinstance(value, str):
+        problem = f"{key} must be the name of one column, not {shorten(repr(value))}."
+        raise UserError(problem, key, "several_columns")
     if isinstance(value, Mapping):  # Hydra's grammar has no quotes around names
         entries = (as_override(*entry).replace("=", ":", 1) for entry in value.items())
         return f"{key}={{{','.join(entries)}}}"
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
     try:
-        if isinstance(value, float):  # infinite ones have other names in JSON
-            text = float.__repr__(value)
-        else:
-            text = value if isinstance(value, str) else json.dumps(value, default=_plain_number)
+        in_quotes = key in COLUMN_KEYS or isinstance(value, list | tuple)
+        return f"{key}={_quoted_value(key, value) if in_quotes else _plain_value(value)}"
     except (TypeError, ValueError, AttributeError):
         raise UserError(
             f"{key} must be a text, a number, a list or a mapping, not {value!r}.", key, "type"
         ) from None
-    return f"{key}={text}"
+
+
+def _quoted_value(key: str, value: Any) -> str:
+    """Return a list, one of its elements or the name of a column, with texts in quotes."""
+    if isinstance(value, list | tuple):
+        return f"[{','.join(_quoted_value(key, one) for one in value)}]"
+    is_text = isinstance(value, str) or (key in LITERAL_KEYS and value is not None)
+    return quoted(str(value)) if is_text else _plain_value(value)
+
+
+def _plain_value(value: Any) -> str:
+    if isinstance(value, float):  # infinite ones have other names in JSON
+        return float.__repr__(value)
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    return json.dumps(value, default=_plain_number)
 
 
 def _plain_number(value: Any) -> Any:
@@ -161,6 +182,7 @@ def quote_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
 
     `depth=1,2` becomes `depth='1','2'`, since Hydra does not accept a bare number as an option;
     `dataset.target=Preis (€)` becomes `dataset.target='Preis (€)'`.
+    What is in quotes is one text, whatever it contains.
 
     Args:
         words: overrides, `KEY=VALUE`.
@@ -172,46 +194,59 @@ def quote_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
 def _quote(word: str, sweep: bool) -> str:
     key, equals, value = word.partition("=")
     name = key.lstrip("+")
-    if not equals or _is_quoted(value):
+    if not equals:
+        return word
+    in_brackets = value[:1] == "[" and value[-1:] == "]"
+    if name in TEXT_OR_LIST_KEYS and in_brackets:
+        return f"{key}={_quote_lists(value)}"
+    if name in TEXT_LIST_KEYS and value not in ("", "null") and (value[0] == "[" or not sweep):
+        return f"{key}={_quote_lists(value)}"
+    if name in TEXT_KEYS or name.endswith(".label"):
+        whole = not sweep or (name in PATH_KEYS and os.path.exists(os.path.expanduser(value)))
+        texts = [value] if whole else split_parts(value)
+        return f"{key}={','.join(_quote_text(name, text) for text in texts)}"
+    if is_quoted(value):
         return word
     if name in GROUPS:
         choices = value.split(",")
-        return f"{key}={','.join(_text(c) if _is_hydra_value(c) else c for c in choices)}"
-    if name in TEXT_OR_LIST_KEYS and value[:1] == "[" and value[-1:] == "]":
-        return f"{key}={_quote_list(value)}"
-    if name in TEXT_KEYS or name.endswith(".label"):
-        whole = not sweep or (name in PATH_KEYS and os.path.exists(os.path.expanduser(value)))
-        texts = [value] if whole else value.split(",")
-        return f"{key}={','.join(_quote_text(name, text) for text in texts)}"
-    if name in TEXT_LIST_KEYS and value not in ("", "null") and (value[0] == "[" or not sweep):
-        return f"{key}={_quote_list(value)}"
+        return f"{key}={','.join(quoted(c) if _is_hydra_value(c) else c for c in choices)}"
     return f"{key}={with_python_numbers(value)}"
 
 
-def _quote_list(value: str) -> str:
-    """Quote comma-separated texts, with or without brackets around them.
+def _quote_lists(value: str) -> str:
+    """Quote the texts of a list, or of each list of a sweep.
 
-    A text may contain brackets: `[day,pressure [bar]]`. Anything else is returned unchanged.
+    A text may contain brackets, in pairs: `[day,pressure [bar]]`. Brackets without a partner are
+    left to Hydra, whose error shows how to quote.
     """
+    found = _quote_list(value)
+    if found is None:
+        each = [_quote_list(one) for one in re.split(r"(?<=\])\s*,\s*(?=\[)", value)]
+        return value if None in each else ",".join(map(str, each))
+    return found
+
+
+def _quote_list(value: str) -> str | None:
     inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else value
-    texts = [text.strip() for text in inner.split(",") if text.strip()]
-    if any(mark in inner for mark in "{}\"'") or any(t.count("[") != t.count("]") for t in texts):
-        return value
-    return f"[{','.join(map(_text, texts))}]"
+    bare = [part for part in split_parts(inner) if not is_quoted(part.strip())]
+    if any(part.count("[") != part.count("]") for part in bare):
+        return None
+    return f"[{','.join(_literal(text) for text in split_texts(inner))}]"
 
 
 def _quote_text(name: str, text: str) -> str:
-    if text == "null" or _is_quoted(text):
+    if name in COLUMN_KEYS:
+        return text if text == "null" else _literal(unquoted(text))
+    if text == "null" or is_quoted(text):
         return text
-    return _text(os.path.expanduser(text) if name in PATH_KEYS else text)
+    return quoted(os.path.expanduser(text) if name in PATH_KEYS else text)
 
 
-def _text(text: str) -> str:
-    return QuotedString(text=text, quote=Quote.single).with_quotes()
-
-
-def _is_quoted(value: str) -> bool:
-    return len(value) > 1 and value[0] in "'\"" and value[-1] == value[0]
+def _literal(text: str) -> str:
+    """Quote a text for Hydra's grammar and for OmegaConf's, where it refers to no other setting."""
+    if text == MISSING_MARK:
+        return quoted(f"${{oc.select:_,{text}}}")
+    return quoted(re.sub(r"(\\*)\$\{", r"\1\1\${", text))
 
 
 def _is_hydra_value(choice: str) -> bool:

@@ -35,6 +35,12 @@ def deviation(values: np.ndarray) -> np.ndarray:
     return np.where(found > ROUNDING * largest, found, 0.0)
 
 
+MAX_ROUNDING_STEPS = 16
+"""Steps of float64 between the smallest and the largest number up to which a column counts as
+constant: results of few operations. Of more, which scikit-learn's `StandardScaler` may also take
+for rounding, the user decides."""
+
+
 def is_constant(numbers: np.ndarray) -> bool:
     """Whether the non-missing numbers `[N]` differ by no more than rounding."""
     return not deviation(numbers)
@@ -56,6 +62,30 @@ def check_positive(column: str, numbers: np.ndarray, rows: np.ndarray, setting: 
             f"row {rows[wrong[0]]}.",
             setting,
             "not_positive",
+        )
+
+
+def describe_constant(numbers: np.ndarray) -> str:
+    """Say that constant numbers `[N]` are the same in every row, or almost."""
+    return f"{numbers[0]:g} in every row{', up to rounding' * bool(np.ptp(numbers))}"
+
+
+def check_not_almost_constant(column: str, numbers: np.ndarray, setting: str) -> None:
+    """Raise `UserError` for an input that varies, but so little that it counts as constant.
+
+    Args:
+        column: where the numbers are from, for the message.
+        numbers: `[N]`, NaN where there is no value.
+        setting: of the error.
+    """
+    present = numbers[~np.isnan(numbers)]
+    spread, step = np.ptp(present), np.spacing(np.abs(present).max())
+    if is_constant(numbers) and spread > MAX_ROUNDING_STEPS * step:
+        raise UserError(
+            f"{column} varies by {spread:.3g} around {np.median(present):g}, which is almost "
+            "rounding; subtract a constant from the column, or exclude it.",
+            setting,
+            "too_little_spread",
         )
 
 

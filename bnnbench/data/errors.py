@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from bnnbench.data.quoted_texts import quoted
 from bnnbench.types import UserError
 
 SPECIAL = frozenset(",[]{}'\"")
@@ -19,8 +20,8 @@ def invalid(setting: str, code: str | None, problem: str) -> UserError:
 def override(setting: str, value: str | Sequence[str]) -> str:
     """Return `dataset.SETTING=VALUE` as it can be typed in a shell."""
     texts = [value] if isinstance(value, str) else [*value]
-    if any(SPECIAL & {*text} for text in texts):
-        texts = ["'" + text.replace("'", "\\'") + "'" for text in texts]
+    if any(SPECIAL & {*text} for text in texts) or value == "null":
+        texts = [*map(quoted, texts)]
     given = texts[0] if isinstance(value, str) else f"[{','.join(texts)}]"
     word = f"dataset.{setting}={given}"
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`\\!'} else shlex.quote(word)

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from bnnbench.cpp.library import library
 from bnnbench.experiment.code_version import source_commit
 from bnnbench.experiment.run_folder import RunFolder
@@ -76,9 +78,8 @@ def processor() -> str:
 
 
 def as_yaml(config: Mapping[str, Any]) -> str:
-    from omegaconf import OmegaConf
-
-    return OmegaConf.to_yaml(OmegaConf.create(dict(config)), sort_keys=False)
+    """Return a resolved configuration as YAML; a text such as `${x}` refers to nothing."""
+    return yaml.safe_dump(dict(config), allow_unicode=True, sort_keys=False)
 
 
 def read_yaml(file: Path) -> Any:

@@ -173,16 +173,22 @@ class Sklearn(EstimatorMethod):
         """Return the regressor, not fitted.
 
         Raises:
-            UserError: if it is not installed, or cannot be created with the options.
+            UserError: if it is not installed, cannot be created with the options, or predicts
+                something else, such as a class.
         """
         cls, options = self._regressor_class(), dict(self.options or {})
         if "random_state" in inspect.signature(cls).parameters:
             options.setdefault("random_state", 0)
         try:
-            return cls(**options)
+            estimator = cls(**options)
         except Exception as error:
             message = f"method.options: {self.estimator} refuses them: {_one_line(error)}"
             raise UserError(message, "method.options", "refused") from None
+        kind = _kind_of_estimator(estimator)
+        if kind not in (None, "regressor"):
+            message = f"method.estimator must be a regressor, but {self.estimator} is a {kind}."
+            raise UserError(message, "method.estimator", "not_a_regressor")
+        return estimator
 
     def _regressor_class(self) -> Any:
         module, _, name = self.estimator.rpartition(".")
@@ -197,6 +203,17 @@ class Sklearn(EstimatorMethod):
             message = f"{key} must be a class with `fit` and `predict`, not {self.estimator}."
             raise UserError(message, key, "not_a_regressor")
         return cls
+
+
+def _kind_of_estimator(estimator: Any) -> str | None:
+    """Return `regressor`, `classifier`, `clusterer` or another type of scikit-learn, if known."""
+    from sklearn.utils import get_tags  # slow
+
+    try:
+        kind = get_tags(estimator).estimator_type
+    except AttributeError:  # not derived from BaseEstimator
+        kind = getattr(estimator, "_estimator_type", None)
+    return str(kind).replace("_", " ") if kind else None
 
 
 @lru_cache(maxsize=MAX_FITS_IN_MEMORY)

@@ -59,6 +59,9 @@ def test_columns_are_matched_by_name(command: Command, ran: Path, tmp_path: Path
     code, out, errors = command("predict", str(ran), "new.csv")
     assert code == 0, errors
     assert list(pd.read_csv(StringIO(out))) == ["row", "y", *NAMES[1:]]
+    new.assign(**{"7.10": 1, "p,q": 2}).to_csv("new.csv", index=False)
+    out = command("predict", str(ran), "new.csv", "--id-columns", "7.10,'p,q'")[1]
+    assert list(pd.read_csv(StringIO(out))) == ["row", "7.10", "p,q", *NAMES[1:]]
     new.drop(columns="y").to_csv("new.csv", index=False)
     out = command("predict", str(ran), "new.csv")[1]
     assert list(found) == NAMES and found["row"].tolist() == list(range(1, 51))

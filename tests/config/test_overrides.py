@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import QuotedString
 from support.command import Command, result_folder
 from support.config import TINY
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.config.compose import compose_configs
+from bnnbench.config.compose import compose_configs, single_job
 from bnnbench.config.configs import config_folder
 from bnnbench.config.overrides import as_override, quote_overrides
+from bnnbench.data.errors import override
 
 TEXTS = (
     *("Preis (€)", "Jörg/d.csv", "a=b.csv", "a,b", "it's", 'the "best"', "back\\slash", "\\'"),
@@ -71,8 +75,10 @@ def test_a_file_and_a_column_of_any_name_are_read(
     assert build(config).experiment.table.target == name
 
 
-@pytest.mark.parametrize("key", ["path", "target"])
-@pytest.mark.parametrize(("value", "code"), [("null", None), ("${b}", "unresolved")])
+@pytest.mark.parametrize(
+    ("key", "value", "code"),
+    [("path", "null", None), ("target", "null", None), ("path", "${b}", "unresolved")],
+)
 def test_a_name_that_means_no_file_or_column(key: str, value: str, code: str | None) -> None:
     words = ["dataset=csv", "dataset.path=t.csv", "dataset.target=y", f"dataset.{key}={value}"]
     with raises_user_error(f"dataset.{key}", code):
@@ -113,6 +119,11 @@ def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
         ("dataset.columns=1,2", "dataset.columns=['1','2']"),
         ("dataset.columns=null", "dataset.columns=null"),
         ("dataset.drop=['a,b']", "dataset.drop=['a,b']"),
+        ('dataset.drop=[7.10,"a,b"]', "dataset.drop=['7.10','a,b']"),
+        ("dataset.columns=3.40,'c'", "dataset.columns=['3.40','c']"),
+        ("dataset.missing_values=[-9.0,'?']", "dataset.missing_values=['-9.0','?']"),
+        ("dataset.drop=[it's,{a}]", r"dataset.drop=['it\'s','{a}']"),
+        ("dataset.drop=[[x],[y]]", "dataset.drop=['[x]','[y]']"),
         ("dataset.drop=[a", "dataset.drop=[a"),
         ("dataset.drop=[day,p [bar]]", "dataset.drop=['day','p [bar]']"),
         ("dataset.drop=p [bar]", "dataset.drop=['p [bar]']"),
@@ -126,6 +137,73 @@ def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
 )
 def test_quoting_of_lists_of_columns(word: str, expected: str) -> None:
     assert quote_overrides([word]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("dataset.drop=[7.10],['a,b',1e3]", "dataset.drop=['7.10'],['a,b','1e3']"),
+        ("dataset.columns=[007, [x]] , [true]", "dataset.columns=['007','[x]'],['true']"),
+        ("dataset.target=7.10,'a,b'", "dataset.target='7.10','a,b'"),
+    ],
+)
+def test_quoting_of_a_sweep_over_columns(word: str, expected: str) -> None:
+    assert quote_overrides([word], sweep=True) == [expected]
+
+
+NAMES = (
+    *("007", "7.10", "1e3", "0x10", "true", "null", "~", "nan", "a b", "a=b", "a:b", "[x]", "[a"),
+    *("a,b", "'t'", '"t"', "it's", "'a' or 'b'", "x\\", "\\'", "{a}", "choice(a,b)", "*", "???"),
+    *("${depth}", "${", "\\${x}", "'${x}'", "a${b", "${a}${", "$x"),
+)
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_from_python_or_from_advice_is_that_very_name(name: str, sweep: bool) -> None:
+    expected = {
+        "target": name,
+        "group": name,
+        "drop": [name, "7.10"],
+        "columns": ["a,b", name],
+        "missing_values": [name],
+    }
+    python = [as_override(f"dataset.{key}", value) for key, value in expected.items()]
+    typed = [word for key, value in expected.items() for word in shlex.split(override(key, value))]
+    for words in (python, typed):
+        given = ["dataset=csv", *words]
+        config = compose_configs(given)[0] if sweep else single_job(given).resolved()
+        assert {key: config["dataset"][key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("dataset.name=${seed}", 3),
+        ("dataset.drop=null", None),
+        ("dataset.group=null", None),
+        ("dataset.sheet='a b'", "a b"),
+        ("dataset.test_fraction=0.20", 0.2),
+        ("network.width=[7,8]", [7, 8]),
+    ],
+)
+def test_other_values_keep_their_meaning(word: str, expected: object) -> None:
+    (config,) = compose_configs(["dataset=csv", "seed=3", word])
+    group, _, key = word.partition("=")[0].partition(".")
+    assert config[group][key] == expected
+
+
+@pytest.mark.parametrize("value", [["a", "b"], ("a", "b"), {"a"}, {"a": 1}, pd.Index(["a"])])
+def test_one_column_cannot_be_several(value: object) -> None:
+    with raises_user_error("dataset.target", "several_columns"):
+        as_override("dataset.target", value)
+
+
+@pytest.mark.parametrize("value", [["é", "1"], [1, 2.5], [["a"], None], ("x'y", math.inf)])
+def test_a_list_of_python_stays_the_same(value: Sequence[object]) -> None:
+    found = OverridesParser.create().parse_override(as_override("method.alpha", value)).value()
+    texts = [one.text if isinstance(one, QuotedString) else one for one in found]
+    assert texts == list(value)
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.1, 1e-300, np.float64(1.5), 3])

@@ -286,7 +286,16 @@ def test_the_contract_holds_for_presets_of_libraries(option: str) -> None:
     ("settings", "setting", "code"),
     [
         ({"estimator": "nowhere.Regressor"}, "method.estimator", "not_installed"),
-        ({"estimator": "os.system"}, "method.estimator", "not_a_regressor"),
+        *(
+            ({"estimator": estimator}, "method.estimator", "not_a_regressor")
+            for estimator in (
+                *("os.system", "sklearn.linear_model", "sklearn.datasets.make_regression"),
+                *("sklearn.svm.SVC", "sklearn.naive_bayes.GaussianNB", "sklearn.cluster.KMeans"),
+                *("sklearn.preprocessing.StandardScaler", "sklearn.decomposition.PCA"),
+                *("sklearn.ensemble.IsolationForest", "sklearn.mixture.GaussianMixture"),
+                f"{__name__}.OwnClassifier",
+            )
+        ),
         ({"options": {"trees": 3}}, "method.options", "refused"),
         ({"options": {"alpha": "high"}}, "method.estimator", "failed"),
     ],
@@ -294,6 +303,31 @@ def test_the_contract_holds_for_presets_of_libraries(option: str) -> None:
 def test_a_wrong_estimator_is_refused(settings: dict[str, Any], setting: str, code: str) -> None:
     with raises_user_error(setting, code):
         predicted(Sklearn(**{"label": "s", "estimator": "sklearn.linear_model.Ridge", **settings}))
+
+
+class OwnRegressor:
+    """Follows the interface of scikit-learn without deriving from it."""
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> None:
+        """Learn nothing."""
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.zeros(len(x))
+
+
+class OwnClassifier(OwnRegressor):
+    _estimator_type = "classifier"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *("sklearn.cross_decomposition.PLSRegression", "sklearn.dummy.DummyRegressor"),
+        *("sklearn.neural_network.MLPRegressor", f"{__name__}.OwnRegressor"),
+    ],
+)
+def test_any_regressor_is_accepted(estimator: str) -> None:
+    assert hasattr(Sklearn(label="s", estimator=estimator).new(), "predict")
 
 
 def test_a_saved_model_of_another_version_is_refused() -> None:

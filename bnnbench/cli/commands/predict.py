@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.cli.report_options import NAMES
 from bnnbench.constraints import check_between, check_choice
+from bnnbench.data.quoted_texts import split_texts
 from bnnbench.near_names import with_known
 from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
@@ -102,8 +102,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     for name, what in READING.items():
         parser.add_argument(f"--{name}", help=f"{what} (default: as in the run)")
-    text = "columns of FILE to copy to the output (default: those not used by the model, and dates)"
-    parser.add_argument("--id-columns", **NAMES | {"default": None, "help": text})
+    parser.add_argument(
+        "--id-columns",
+        metavar="A,B",
+        type=split_texts,
+        help="columns of FILE to copy to the output (default: those not used by the model, and "
+        "dates)",
+    )
 
 
 def run(arguments: Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.names import header_hint
+from bnnbench.data.own_table.reading import COLUMNAR
 from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 
@@ -85,7 +86,7 @@ class ColumnRoles:
 def _check_exists(key: str, path: Path, name: str, names: Sequence[str]) -> None:
     if name in names:
         return
-    without_names = header_hint(names)
+    without_names = "" if path.suffix.lower() in COLUMNAR else header_hint(names)
     hint = f"; {without_names}" if without_names else ""
     raise UserError(
         f"{key}: {path} has no column {with_known(name, names)}{hint}.",

@@ -157,9 +157,9 @@ def _as_numbers(column: pd.Series, unit: str | None = None) -> np.ndarray | None
     """
     if _is_numeric(column):
         return column.to_numpy(np.float64, na_value=np.nan)
-    if column.dtype.kind in "mM":  # of dates and durations, whose counts depend on their units
-        return None
     cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    if cells.dtype.kind in "mM":  # of dates and durations, whose counts depend on their units
+        return None
     lower = cells.dropna().astype(str).str.lower()
     if len(lower) and lower.isin(["true", "false"]).all():
         return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)

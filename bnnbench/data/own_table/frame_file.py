@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.files import checksum, read_arrays, write_atomically
 from bnnbench.notes import one_line
+from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
         except (TypeError, ValueError) as error:
             name, reason = frame.columns[k], one_line(str(error)).rstrip(".")
             text = f"column {name!r} of the frame must hold numbers, dates or texts ({reason})."
-            raise invalid("path", "wrong_type", text) from None
+            raise UserError(text, "dataset.path", "wrong_type") from None
         arrays |= {f"{name}{k}": array for name, array in found.items()}
     content = b"".join(name.encode() + array.tobytes() for name, array in arrays.items())
     path = folder.absolute() / f"frame-{checksum(content)[:12]}{SUFFIX}"
@@ -52,6 +52,12 @@ def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     return path
+
+
+def naming_the_frame(text: str, path: Path) -> str:
+    """Return a message in which the frame of the user takes the place of its file."""
+    text = text.removeprefix("dataset.path: ")
+    return text.replace(str(path), "the frame").replace(path.name, "the frame")
 
 
 def read_frame_file(path: Path) -> tuple[pd.DataFrame, list[str]]:

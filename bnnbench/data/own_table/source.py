@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.data.checks import check_numbers, check_positive, is_constant
+from bnnbench.data.checks import (
+    check_not_almost_constant,
+    check_numbers,
+    check_positive,
+    describe_constant,
+    is_constant,
+)
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -223,7 +229,7 @@ class OwnTable(Checked):
             raise invalid(
                 "target",
                 "constant",
-                f"column {target!r} is {targets[0]:g} in every row of {path}; "
+                f"column {target!r} of {path} is {describe_constant(targets)}; "
                 "choose a column that varies.",
             )
         if self.log_target:
@@ -340,6 +346,8 @@ class OwnTable(Checked):
         for name, numbers in columns.items():
             where = f"dataset.path: column {name!r} of {path}"
             check_numbers(where, numbers, "dataset.path")
+            if name != self.target:
+                check_not_almost_constant(where, numbers, "dataset.path")
         return columns
 
     def _splits(

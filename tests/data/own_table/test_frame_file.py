@@ -85,6 +85,15 @@ def test_another_content_has_another_file(tmp_path: Path) -> None:
     assert len(files) == 5
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_that_define_splits(tmp_path: Path, unit: str) -> None:
+    days = pd.date_range("2024-01-01", periods=20).as_unit(unit)
+    columns = {"day": days, "x": np.arange(20) % 3, "y": np.arange(20.0) ** 2}
+    path = str(write_frame(pd.DataFrame(columns), tmp_path))
+    table = OwnTable(path=path, target="y", time="day").load()
+    assert table.inputs[0, 0] == 19723 and len(table.splits) == 5
+
+
 def test_texts_that_define_splits(tmp_path: Path) -> None:
     """Dates, and marks of the test part."""
     days = [f"2024-01-{k:02d}" for k in range(1, 21)]

@@ -1,0 +1,48 @@
+"""Texts in settings, and lists of them: a text may stand in quotes, as in Hydra's grammar."""
+
+from __future__ import annotations
+
+import re
+
+QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+
+PART = re.compile(rf"\s*(?:{QUOTED})\s*(?=,|\Z)|[^,]*", re.DOTALL)
+"""An element of a list: a text in quotes, or all that precedes a comma."""
+
+
+def quoted(text: str) -> str:
+    r"""Return a text in quotes: `it's` becomes `'it\'s'`."""
+
+    def escaped(end: re.Match[str]) -> str:  # only backslashes before a quote have a meaning
+        return 2 * end[1] + (r"\'" if end[2] else "")
+
+    return "'" + re.sub(r"(\\*)('|\Z)", escaped, text) + "'"
+
+
+def is_quoted(text: str) -> bool:
+    """Whether all of a text is in one pair of quotes."""
+    return bool(re.fullmatch(QUOTED, text, re.DOTALL))
+
+
+def unquoted(text: str) -> str:
+    """Return what the quotes around a text enclose; any other text is returned unchanged."""
+    if not is_quoted(text):
+        return text
+    before_quote = rf"\\+(?={text[0]}|\Z)"
+    return re.sub(before_quote, lambda found: found[0][: len(found[0]) // 2], text[1:-1])
+
+
+def split_parts(text: str) -> list[str]:
+    """Return the elements of a comma-separated list as they are written."""
+    parts, start = [], 0
+    while start <= len(text):
+        found = PART.match(text, start)
+        assert found
+        parts.append(found[0])
+        start = found.end() + 1
+    return parts
+
+
+def split_texts(text: str) -> list[str]:
+    """Return the texts of a comma-separated list, without blanks around them or empty elements."""
+    return [unquoted(part) for part in map(str.strip, split_parts(text)) if part]
