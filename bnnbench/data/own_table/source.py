@@ -33,6 +33,7 @@ from bnnbench.data.own_table.columns import (
     dates_or_numbers,
     infer_encoding,
 )
+from bnnbench.data.own_table.footer import check_last_rows
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -90,8 +91,8 @@ class OwnTable(Checked):
         decimal: decimal mark of text files: `.`, `,` or `auto`.
         encoding: encoding of text files, a Python codec or `auto`.
         sheet: the sheet of a workbook; None means the first.
-        header: whether the first line has the names of the columns; if not, they are `column_1`,
-            `column_2`, ...
+        header: whether the file has the names of the columns, or the number of the line (or of the
+            row in a sheet) that has them; if not, they are `column_1`, `column_2`, ...
         missing_values: numbers and texts that mean a missing value, besides those that always do.
     """
 
@@ -115,7 +116,7 @@ class OwnTable(Checked):
     decimal: Annotated[str, OneOf(AUTO, ".", ",")] = no_identity(AUTO)
     encoding: str = no_identity(AUTO)
     sheet: str | None = no_identity(None)
-    header: bool = no_identity(True)
+    header: bool | int = no_identity(True)
     missing_values: list[str | float] | None = no_identity(None)
     key: ClassVar[str] = "dataset"
 
@@ -136,6 +137,9 @@ class OwnTable(Checked):
                     f"dataset.{key} must be a list such as [a,b], not {given!r}.",
                     setting=f"dataset.{key}",
                 )
+        if not isinstance(self.header, bool) and (type(self.header) is not int or self.header < 1):
+            line = "the number of the line with the names"
+            raise invalid("header", None, f"{self.header!r} must be true, false or {line}.")
         for value in self.missing_values or ():
             if type(value) not in (int, float, str):
                 raise invalid("missing_values", None, f"{value!r} must be a number or a text.")
@@ -301,6 +305,7 @@ class OwnTable(Checked):
             for name in names
         ]
         policy = self._policy()
+        check_last_rows(path, frame)
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
         check_columns(path, frame, [e for e in encodings if e.column != self.time], policy)
