@@ -128,7 +128,9 @@ class _Rows:
     def kind(self, row: int, start: int) -> tuple[str, bool]:
         """Return the kind of a row if the footer starts at `start`, and whether it is certain."""
         cells = self.tail[row - len(self.numbers)]
-        words = [k for k, cell in enumerate(cells) if is_word(cell) and cell not in self.above[k]]
+        new = [k for k, cell in enumerate(cells) if cell and cell not in self.above[k]]
+        texts = [k for k in new if not (self.measured[k] and MEASURED.match(cells[k]))]
+        words = [k for k in texts if is_word(cells[k]) or not self.measured[k]]
         filled, odd = sum(map(bool, cells)), {cells[k] for k in words if self.measured[k]}
         if not filled:
             return UNSURE, False
@@ -137,7 +139,7 @@ class _Rows:
             alone = unlike and 3 * filled <= max(3, min(self.filled))
             return (NOTE, True) if alone or len(odd) > 1 else (UNSURE if odd else DATA, False)
         has_gaps = filled < min(self.filled)
-        if not words and not has_gaps:
+        if not texts and not has_gaps:
             return DATA, False
         chances, is_far = self._compare(row, start)
         best = int(np.argmin(chances))

@@ -256,10 +256,11 @@ def _workbook(
             frame, end = without_empty_end(frame)
             kinds = find_footer(frame, ".")
             if kinds:
-                length, first = len(frame) - len(kinds), above + found.below + 1
+                start, first = len(frame) - len(kinds), above + found.below + 1
                 cells = frame.tail(len(kinds)).astype(str).where(frame.notna(), "").to_numpy()
-                wheres = (f"row {first + length + k}" for k in range(len(kinds)))
-                frame, end = without_empty_end(read_below(nrows=length))
+                wheres = (f"row {first + start + k}" for k in range(len(kinds)))
+                frame, end = without_empty_end(frame.head(start))
+                frame = read_below(nrows=len(frame))  # the footer changed the types of columns
                 end = [footer_note([*zip(kinds, wheres, cells, strict=True)]), *end]
     width = max(frame.shape[1], len(found.names))
     frame = frame.reindex(columns=range(width))

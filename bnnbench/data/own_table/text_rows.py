@@ -93,14 +93,15 @@ def read_text(
     frame, is_cut = read()
     end: list[str] = []
     if not exact:
-        full, end = without_empty_end(frame)
-        kinds = find_footer(full, text_format.decimal)
-        frame = read(len(full) - len(kinds))[0] if kinds else full
+        frame, end = without_empty_end(frame)
+        kinds = find_footer(frame, text_format.decimal)
         if kinds or is_cut:
-            frame, more = without_empty_end(frame)
-            below = _lines(path, text_format, heading)[len(full) - len(kinds) :]
+            start = len(frame) - len(kinds)
+            frame, more = without_empty_end(frame.head(start))
+            frame = read(len(frame))[0] if kinds else frame  # the footer changed types of columns
+            below = _lines(path, text_format, heading)[start:]
             kinds += [NOTE] * (len(below) - len(kinds))
-            pairs = zip(kinds, below, strict=False)
+            pairs = zip(kinds, below, strict=False)  # empty lines may follow
             end = [footer_note([(k, f"line {line}", c) for k, (line, c) in pairs]), *more]
     names = fill_names(heading.names, frame)
     if names is None:
