@@ -153,9 +153,9 @@ class _Block:
         texts = [k for k in wide if k < data and not numbers[k]]
         texts = [usual, *(k for k in texts if k > usual)] if chosen else texts
         hidden = self.width > 2 and self._filled(usual) == self.width and usual not in texts
-        if not texts or hidden:
+        if not data or not texts or hidden:
             return Header(usual, self.rows[usual], usual + 1)
-        first, pairs = data, self.width == 2 and len(texts) > 2  # pairs of a key and a value
+        first, pairs = data, self.width == 2 and wide.index(data) > 2  # a key and a value
         while len(texts) > 1 and not pairs and self._are_units(texts[-2], texts[-1], first):
             first = texts.pop()
         row = usual if chosen else self._names_of(texts, first)
