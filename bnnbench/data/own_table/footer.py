@@ -13,7 +13,7 @@ import numpy as np
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import other_marks
 from bnnbench.data.own_table.columns import odd_cells
-from bnnbench.data.own_table.header import MEASURED, is_word
+from bnnbench.data.own_table.header import is_measured, is_word
 from bnnbench.notes import shorten
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class _Rows:
     def of(cls, frame: pd.DataFrame, decimal: str, most: int) -> _Rows:
         sample = _texts(frame.head(len(frame) - most).tail(SAMPLE_ROWS))
         above = [[*filter(None, column)] for column in zip(*sample, strict=True)]
-        measured = [2 * sum(map(bool, map(MEASURED.match, c))) > len(c) for c in above]
+        measured = [2 * sum(map(is_measured, c)) > len(c) for c in above]
         numbers = np.full(frame.shape, np.nan)
         for k in np.flatnonzero(measured):
             numbers[:, k] = _as_numbers(frame.iloc[:, k], decimal)
@@ -129,7 +129,7 @@ class _Rows:
         """Return the kind of a row if the footer starts at `start`, and whether it is certain."""
         cells = self.tail[row - len(self.numbers)]
         new = [k for k, cell in enumerate(cells) if cell and cell not in self.above[k]]
-        texts = [k for k in new if not (self.measured[k] and MEASURED.match(cells[k]))]
+        texts = [k for k in new if not (self.measured[k] and is_measured(cells[k]))]
         words = [k for k in texts if is_word(cells[k]) or not self.measured[k]]
         filled, odd = sum(map(bool, cells)), {cells[k] for k in words if self.measured[k]}
         if not filled:

@@ -13,8 +13,8 @@ from bnnbench.notes import shorten
 
 COMMENT = "#"
 
-MEASURED = re.compile(r"[-+\u2212<>~=.,$€£'(\s]{0,2}\d(?!.*[^\W\d_]{3}.*\b[^\W\d_]{3})")
-"""A number, date or time in any notation, perhaps with a unit; without two words."""
+NUMBER = re.compile(r"[-+\u2212<>~=.,$€£'(\s]{0,2}\d")
+"""The beginning of a number, date or time in any notation."""
 
 WORD = re.compile(r"[^\W\d_]{2}|^[^\W\d_]$|[∑°%‰€$£]")
 """A part of a word, a label such as Σ, or a unit; the texts `?`, `-` and `n.a.` have none."""
@@ -64,10 +64,15 @@ def usual_length(rows: Sequence[Sequence[str]]) -> int:
     return max(repeated, key=lambda length: (repeated[length] * length, length))
 
 
+def is_measured(text: str) -> bool:
+    """Whether a text is a number, date or time, perhaps with a unit, not several words."""
+    return bool(NUMBER.match(text)) and len(re.findall(r"[^\W\d_]{3,}", text)) < 2
+
+
 def is_word(text: str) -> bool:
     """Whether a text is a word, not a number, date or mark of a missing value."""
     small = text.lower()
-    return small not in MISSING and not MEASURED.match(text) and bool(WORD.search(text))
+    return small not in MISSING and not is_measured(text) and bool(WORD.search(text))
 
 
 def find_header(rows: Sequence[Sequence[str]], header: bool | int = True) -> Header:
@@ -131,7 +136,7 @@ class _Block:
         body = body[len(body) // 2 :]
         filled = [[cell for cell in column if cell] for column in zip(*body, strict=True)]
         common = [k for k, cells in enumerate(filled) if 2 * len(cells) >= len(body)]
-        values = {k: sum(map(bool, map(MEASURED.match, filled[k]))) for k in common}
+        values = {k: sum(map(is_measured, filled[k])) for k in common}
         measured = tuple(k for k in common if 0 < values[k] >= len(filled[k]) / 2)
         return cls(rows, len(common), measured, body)
 
@@ -145,7 +150,7 @@ class _Block:
     def header(self, possible: Sequence[int], chosen: bool = False) -> Header:
         """Return the header among the possible rows: the first of them, if it is chosen."""
         cells = {k: self._cells(self.rows[k]) for k in possible}
-        numbers = {k: sum(map(bool, map(MEASURED.match, cells[k]))) for k in possible}
+        numbers = {k: sum(map(is_measured, cells[k])) for k in possible}
         wide = [k for k in possible if self.is_wide(self.rows[k])]
         usual = possible[0] if chosen else next(iter(wide), possible[0])
         below = [k for k in wide if k > usual] if chosen else wide

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import SPELLINGS
 from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, find_footer, footer_note
-from bnnbench.data.own_table.header import MEASURED, find_header, is_word, usual_length
+from bnnbench.data.own_table.header import find_header, is_measured, is_word, usual_length
 from bnnbench.data.own_table.names import (
     fill_names,
     name_by_position,
@@ -163,8 +163,8 @@ def _above_long_notes(path: Path, text_format: TextFormat, heading: _Heading) ->
     first = next((k for k, cells in enumerate(rows) if len(cells) > heading.width), 0)
     if not 0 < len(rows) - first <= min(MAX_FOOTER_ROWS, first):
         return None
-    numbers = [k for k, cell in enumerate(rows[first - 1]) if MEASURED.match(cell)]
-    words = [k for k in numbers if not MEASURED.match(rows[first][k])]
+    numbers = [k for k, cell in enumerate(rows[first - 1]) if is_measured(cell)]
+    words = [k for k in numbers if not is_measured(rows[first][k])]
     return first if is_word(rows[first][0]) and 2 * len(words) >= len(numbers) > 0 else None
 
 
