@@ -121,7 +121,8 @@ class _Rows:
         measured = [2 * sum(map(is_measured, c)) > len(c) for c in above]
         numbers = np.full(frame.shape, np.nan)
         for k in np.flatnonzero(measured):
-            numbers[:, k] = _as_numbers(frame.iloc[:, k], decimal)
+            column = _as_numbers(frame.iloc[:, k], decimal)
+            numbers[:, k] = np.where(np.isinf(column), np.nan, column)
         filled = [sum(map(bool, row)) for row in sample]
         return cls(_texts(frame.tail(most)), above, filled, measured, numbers)
 
@@ -205,11 +206,11 @@ def _chances(value: float, above: np.ndarray) -> np.ndarray:
 def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
     """Raise `UserError` if words are among numbers or dates in the last rows only.
 
-    They may be a footer or mean missing values.
+    They may be a footer or mean missing values. Shorter texts, such as `?`, do mean these.
     """
     for name, column in frame.items():
         texts = [cell if isinstance(cell, str) else "" for cell in column.tail(MAX_FOOTER_ROWS)]
-        words = [*takewhile(is_word, reversed(texts))]
+        words = [*takewhile(re.compile(r"\D*[^\W\d_]{3}").match, reversed(texts))]
         odd, kind = odd_cells(column) if words else ([], "")
         count = int(np.sum(odd))
         if kind and count <= len(words) and all(odd[-count:]):

@@ -98,7 +98,8 @@ def find_header(rows: Sequence[Sequence[str]], header: bool | int = True) -> Hea
     possible = [k for k, row in enumerate(rows) if not is_above(row)] or [0]
     block = _Block.of(rows)
     if header is False:
-        start = next((k for k in possible if block.is_wide(rows[k])), possible[0])
+        is_data = (k for k in possible if block.is_wide(rows[k]) or len(rows[k]) == usual)
+        start = next(is_data, possible[0])
         return Header(start, (), start)
     if header is not True:
         return block.header([0, *(k for k in possible if k)], chosen=True)
@@ -158,6 +159,9 @@ class _Block:
         texts = [k for k in wide if k < data and not numbers[k]]
         texts = [usual, *(k for k in texts if k > usual)] if chosen else texts
         hidden = self.width > 2 and self._filled(usual) == self.width and usual not in texts
+        if usual == data and usual in wide:  # numbers as names, unless a few names are above
+            few = [k for k in possible if k < data and len(self.rows[k]) == len(self.rows[data])]
+            usual = [data, *few][-1]
         if not data or not texts or hidden:
             return Header(usual, self.rows[usual], usual + 1)
         first, pairs = data, self.width == 2 and wide.index(data) > 2  # a key and a value

@@ -49,6 +49,7 @@ DATA: dict[str, list[list[str]]] = {
     "a row of missing values": [["a", "b"], ["?", "-"], ["2", "3"], ["5", "6"]],
     "a word for a missing value": [["a", "b"], ["off", "3"], ["2", "3"], ["5", "off"]],
     "years": [["place", "2001", "2002"], ["x", "1", "2"], ["y", "3", "4"]],
+    "few names": [["a", "", "", "y", ""], [*"12345"], [*"67890"], [*"54321"]],
     "one column": [["y"], ["1"], ["2"], ["3"]],
     "keys": [["id", "a"], ["P1", "1"], ["P2", "2"], ["P3", "3"]],
 }
@@ -98,8 +99,14 @@ def test_units_below_the_names_are_skipped(
 def test_names_in_the_first_line(tmp_path: Path, case: str, separator: str) -> None:
     rows = DATA[case]
     frame, notes = read_frame(write(tmp_path / "t.csv", rows, separator), ReadingSettings())
-    assert list(frame) == [name or "column_1" for name in rows[0]]
+    assert list(frame) == [name or f"column_{k}" for k, name in enumerate(rows[0], 1)]
     assert len(frame) == len(rows) - 1 and "skipped" not in notes
+
+
+def test_a_first_row_with_gaps_is_data_without_names(tmp_path: Path) -> None:
+    rows = [["5", "", "", ""], *numbers(4, ".")]
+    frame, _ = read_frame(write(tmp_path / "t.csv", rows), ReadingSettings(header=False))
+    assert len(frame) == len(rows)
 
 
 @pytest.mark.parametrize("case", ABOVE)
