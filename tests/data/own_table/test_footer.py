@@ -50,7 +50,7 @@ FOOTERS: dict[str, list[Sequence[object]]] = {
     "a blank row above": [["", "", "", ""], TOTAL],
     "note": [["Bron: Centraal Bureau voor de Statistiek", "", "", ""]],
     "short note": [["(c) 2022, Office of Statistics"]],
-    "long note": [["Fuente: INE", "Madrid", "tabla", "cuatro", "2022"]],
+    "long note": [["Fuente: Banco", "Madrid", "tabla", "cuatro", "2022"]],
     "all": [
         TOTAL,
         MEAN,

@@ -14,7 +14,7 @@ from bnnbench.data.own_table.reading import ReadingSettings, as_written, format_
 from bnnbench.data.own_table.source import OwnTable
 
 NUMBERS = np.random.default_rng(0).normal(50, 10, (30, 9)).round(2)
-NAMES = ["temp", "pres", "hum", "wind", "rain", "sun", "co2", "no2", "y"]
+NAMES = ["temp", "dew", "hum", "wind", "rain", "sun", "co2", "no2", "y"]
 
 META = [["Site", "Ulm"], ["Altitude", "480"], ["Version", "1.2"], ["Date", "2024-01-01"]]
 
