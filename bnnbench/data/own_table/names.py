@@ -1,4 +1,4 @@
-"""Find the names of columns: in the first line, below titles and comments, or by position."""
+"""Names of columns as in the file or by position, and the columns and rows that they belong to."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from bnnbench.notes import shorten
 if TYPE_CHECKING:
     import pandas as pd
 
-COMMENT = "#"
-
 ENDS = re.compile(r"^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$")
 """Blanks, of which some have no width, at the ends of a name."""
 
@@ -33,45 +31,6 @@ def clean_name(name: object) -> str:
 def with_clean_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with the names that its columns have in a file."""
     return frame.set_axis([clean_name(name) for name in frame], axis=1)
-
-
-def usual_length(rows: Sequence[Sequence[str]]) -> int:
-    """Return the number of cells of most rows."""
-    return Counter(map(len, rows)).most_common(1)[0][0]
-
-
-def find_header(rows: Sequence[Sequence[str]], header: bool = True) -> tuple[int, Sequence[str]]:
-    """Find the first row below titles, blank rows and comments.
-
-    The last comment has the names if numbers follow it, as `numpy.savetxt` writes them.
-
-    Args:
-        rows: the cells of the first rows, not empty.
-        header: whether it has the names.
-
-    Returns:
-        Its index, and the names; empty without a header.
-    """
-    usual = usual_length(rows)
-
-    def is_comment(row: Sequence[str]) -> bool:
-        name = row[0] == COMMENT and len(row) == usual
-        return row[0].startswith(COMMENT) and not name
-
-    def is_above(row: Sequence[str]) -> bool:
-        name = len(row) == usual and (not header or (usual == 2 and not row[0]))
-        filled = sum(map(bool, row))
-        return usual > 1 and (not filled or (filled == 1 and not name) or is_comment(row))
-
-    start = next((k for k, row in enumerate(rows) if not is_above(row)), 0)
-    if not header:
-        return start, ()
-    if start and is_comment(rows[start - 1]) and any(map(is_number, rows[start])):
-        first, *others = rows[start - 1]
-        names = [*filter(None, [first.removeprefix(COMMENT).strip()]), *others]
-        if len(names) == usual:
-            return start - 1, names
-    return start, rows[start]
 
 
 def is_number(text: str) -> bool:

@@ -17,9 +17,10 @@ from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
 from bnnbench.data.own_table.encodings import encoding_candidates
 from bnnbench.data.own_table.file_kinds import START_BYTES, check_kind
+from bnnbench.data.own_table.footer import find_footer, footer_note
 from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
+from bnnbench.data.own_table.header import find_header
 from bnnbench.data.own_table.names import (
-    find_header,
     header_note,
     name_by_position,
     with_names,
@@ -39,6 +40,7 @@ from bnnbench.data.own_table.text_file import (
     decimal_of_texts,
     detect_encoding,
     detect_format,
+    no_names,
     open_content,
 )
 from bnnbench.data.own_table.text_rows import read_text
@@ -68,8 +70,8 @@ class ReadingSettings:
         decimal: decimal mark of texts: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
-        header: whether the first line of text or a sheet has the names; if not, the columns are
-            `column_1`, `column_2`, ...
+        header: whether a text or a sheet has the names, or the line or row that has them; if not,
+            the columns are `column_1`, `column_2`, ...
         missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
     """
 
@@ -77,7 +79,7 @@ class ReadingSettings:
     decimal: str = AUTO
     encoding: str = AUTO
     sheet: str | None = None
-    header: bool = True
+    header: bool | int = True
     missing_values: tuple[str, ...] = ()
 
 
@@ -182,7 +184,7 @@ def format_of(path: Path, how: ReadingSettings) -> TextFormat:
 
 
 def _text_format(path: Path, how: ReadingSettings) -> TextFormat:
-    return detect_format(path, how.separator, how.decimal, how.encoding)
+    return detect_format(path, how.separator, how.decimal, how.encoding, how.header)
 
 
 def as_written(
@@ -235,7 +237,7 @@ def _start(path: Path) -> bytes:
 
 
 def _workbook(
-    path: Path, sheet: str | None, header: bool, exact: bool = False
+    path: Path, sheet: str | None, header: bool | int, exact: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
     import pandas as pd
 
@@ -246,24 +248,37 @@ def _workbook(
         raise invalid("path", "invalid_table", f"{path} is not an Excel workbook.") from None
     with opened as book:
         if sheet is not None and sheet not in book.sheet_names:
-            found = with_known(sheet, book.sheet_names)
-            raise invalid("sheet", None, f"{path} has no sheet {found}.")
+            known = with_known(sheet, book.sheet_names)
+            raise invalid("sheet", None, f"{path} has no sheet {known}.")
         check_sheet(book.book[sheet or book.sheet_names[0]], path)
         read = partial(pd.read_excel, book, sheet or 0, header=None)
-        top = read(nrows=SAMPLE_LINES, na_filter=False, dtype=str).to_numpy().tolist()
-        start, names = find_header(top or [[""]], header)
-        frame = read(
-            skiprows=start + header, na_values=SPELLINGS, keep_default_na=False,
+        above = header - 1 if type(header) is int else 0
+        top = read(skiprows=above, nrows=SAMPLE_LINES, na_filter=False, dtype=str)
+        rows = [[cell.strip() for cell in row] for row in top.to_numpy().tolist()] or [[""]]
+        if type(header) is int and not any(rows[0]):
+            raise no_names(path, "row", header)
+        found = find_header(rows, header)
+        read_below = partial(
+            read, skiprows=above + found.below, na_values=SPELLINGS, keep_default_na=False,
             na_filter=not exact, dtype=object if exact else None,
         )  # fmt: skip
-    width = max(frame.shape[1], len(names))
+        frame, end = read_below(), list[str]()
+        if not exact:
+            frame, end = without_empty_end(frame)
+            kinds = find_footer(frame, ".")
+            if kinds:
+                start, first = len(frame) - len(kinds), above + found.below + 1
+                cells = frame.tail(len(kinds)).astype(str).where(frame.notna(), "").to_numpy()
+                wheres = (f"row {first + start + k}" for k in range(len(kinds)))
+                frame, end = without_empty_end(frame.head(start))
+                frame = read_below(nrows=len(frame))  # the footer changed the types of columns
+                end = [footer_note([*zip(kinds, wheres, cells, strict=True)]), *end]
+    width = max(frame.shape[1], len(found.names))
     frame = frame.reindex(columns=range(width))
-    names = [*names, *[""] * (width - len(names))]
-    end: list[str] = []
-    if not exact:
-        frame, end = without_empty_end(frame)
+    names = [*found.names, *[""] * (width - len(found.names))]
     named, notes = with_names(path, frame, names if header else name_by_position(names))
-    return named, [*notes, *end]
+    heading = found.notes(range(above + 1, above + len(rows) + 1), "row", above + found.row)
+    return named, [*heading, *notes, *end]
 
 
 def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:

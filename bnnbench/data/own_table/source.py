@@ -40,6 +40,7 @@ from bnnbench.data.own_table.columns import (
     times_of_rows,
 )
 from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
+from bnnbench.data.own_table.footer import check_last_rows
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -101,8 +102,8 @@ class OwnTable(Checked):
         decimal: decimal mark of text files: `.`, `,` or `auto`.
         encoding: encoding of text files, a Python codec or `auto`.
         sheet: the sheet of a workbook; None means the first.
-        header: whether the first line has the names of the columns; if not, they are `column_1`,
-            `column_2`, ...
+        header: whether the file has the names of the columns, or the number of the line (or of the
+            row in a sheet) that has them; if not, they are `column_1`, `column_2`, ...
         missing_values: numbers and texts that mean a missing value, besides those that always do.
         log_target: whether to fit the logarithm of a positive target. All scores, intervals and
             predictions are those of the target; precisions in original units are those of the
@@ -129,7 +130,7 @@ class OwnTable(Checked):
     decimal: Annotated[str, OneOf(AUTO, ".", ",")] = no_identity(AUTO)
     encoding: str = no_identity(AUTO)
     sheet: str | None = no_identity(None)
-    header: bool = no_identity(True)
+    header: bool | int = no_identity(True)
     missing_values: list[str | float] | None = no_identity(None)
     log_target: bool = optional_identity(False)
     key: ClassVar[str] = "dataset"
@@ -154,6 +155,9 @@ class OwnTable(Checked):
         time = self.split_by.get("time")
         if time is not None and (not time or len({*time}) < len(time)):
             raise invalid("time", None, f"{self.time} must name one or more different columns.")
+        if not isinstance(self.header, bool) and (type(self.header) is not int or self.header < 1):
+            line = "the number of the line with the names"
+            raise invalid("header", None, f"{self.header!r} must be true, false or {line}.")
         for value in self.missing_values or ():
             if type(value) not in (int, float, str):
                 raise invalid("missing_values", None, f"{value!r} must be a number or a text.")
@@ -331,6 +335,7 @@ class OwnTable(Checked):
             for name in names
         ]
         policy = self._policy()
+        check_last_rows(path, frame)
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
         check_columns(path, frame, [e for e in encodings if e.column not in policy.time], policy)

@@ -15,7 +15,7 @@ from typing import IO
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, THOUSANDS, grouped_number, other_marks
-from bnnbench.data.own_table.names import find_header, usual_length
+from bnnbench.data.own_table.header import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
 from bnnbench.data.own_table.units import is_currency, split_quantity
 from bnnbench.files import check_archive, open_unpacked
@@ -83,7 +83,9 @@ class TextFormat:
         return f"{columns}, {decimals}{grouped}, {self.encoding} encoding"
 
 
-def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> TextFormat:
+def detect_format(
+    path: Path, separator: str, decimal: str, encoding: str, header: bool | int = True
+) -> TextFormat:
     """Detect the format of a file, where a setting is `auto`, from its first lines.
 
     Args:
@@ -91,23 +93,34 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
         separator: one of `SEPARATORS`, or `auto`.
         decimal: `.`, `,` or `auto`.
         encoding: a Python codec, or `auto`.
+        header: whether there are names of columns, or the line with them; those above it are
+            not used.
 
     Raises:
         UserError: if the file is empty or not text, or commas may separate decimals or thousands.
     """
     encoding = detect_encoding(path) if encoding == AUTO else encoding
     with open_text(path, encoding) as file:
-        lines = [line for line in islice(limited_lines(file, path), SAMPLE_LINES) if line.strip()]
+        lines = [*islice(lines_from(limited_lines(file, path), header), SAMPLE_LINES)]
+    if type(header) is int and not any(map(str.strip, lines[:1])):
+        raise no_names(path, "line", header)
+    lines = [line for line in lines if line.strip()]
     if not lines:
         raise invalid("path", "empty_file", f"{path} is empty; it must contain a table.")
-    separator = _separator(lines) if separator == AUTO else separator
-    rows = [*CellReader(lines, separator)]
-    cells, amounts = _without_units([*zip_longest(*rows[1:] or rows, fillvalue="")])
+    separator = _separator(lines, header) if separator == AUTO else separator
+    rows = [*CellReader(lines, separator)] or [[""]]
+    data = rows[find_header(rows, header).below :] or rows
+    cells, amounts = _without_units([*zip_longest(*data, fillvalue="")])
     if decimal == AUTO:
         decimal = _decimal(path, cells, amounts, separator)
     pattern = re.compile(f"[-+]?{grouped_number(other_marks(decimal), decimal)}")
     grouped = next(filter(None, map(pattern.fullmatch, cells)), None)
     return TextFormat(separator, decimal, encoding, grouped and grouped["mark"])
+
+
+def lines_from(lines: Iterable[str], header: bool | int) -> Iterator[str]:
+    """Return all lines, or those from the line of the names if it is given."""
+    return islice(lines, header - 1 if type(header) is int else 0, None)
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
@@ -146,6 +159,16 @@ class CellReader(Iterator[list[str]]):
             cells = next(self._rows)
             if len(cells) > 1 or "".join(cells).strip(" \t"):
                 return [cell.strip() for cell in cells]
+
+
+def no_names(path: Path, noun: str, header: int) -> UserError:
+    """Return the error about a line or row of the names that does not exist or is empty."""
+    return invalid(
+        "header",
+        "no_names",
+        f"{noun} {header} of {path} is empty or does not exist; dataset.header must be the number "
+        f"of the {noun} with the names.",
+    )
 
 
 def open_content(path: Path) -> IO[bytes]:
@@ -188,7 +211,7 @@ def detect_encoding(path: Path) -> str:
     return UTF8
 
 
-def _separator(lines: Sequence[str]) -> str:
+def _separator(lines: Sequence[str], header: bool | int) -> str:
     """Return the separator with which the names are high up and as many as the cells of most lines.
 
     Among equals, it splits most lines into equally many, and most, cells. Blanks separate columns
@@ -197,10 +220,10 @@ def _separator(lines: Sequence[str]) -> str:
     scores: dict[str, tuple[float, ...]] = {}
     for separator in SEPARATORS:
         rows = [*CellReader(lines, separator)] or [[""]]
-        usual, (start, names) = usual_length(rows), find_header(rows)
+        usual, found = usual_length(rows), find_header(rows, header or True)
         regular = [len(row) == usual for row in rows]
-        if usual > 1 and (separator != "space" or all(regular[start + 1 :])):
-            unlike = abs(len(names) - usual) + start
+        if usual > 1 and (separator != "space" or all(regular[found.row + 1 :])):
+            unlike = abs(len(found.names) - usual) + found.row
             scores[separator] = (-unlike, sum(regular) / len(rows), usual)
     return max(scores, key=lambda name: scores[name], default="comma")
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import SPELLINGS
+from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, find_footer, footer_note
+from bnnbench.data.own_table.header import find_header, is_measured, is_word, usual_length
 from bnnbench.data.own_table.names import (
     fill_names,
-    find_header,
     name_by_position,
-    usual_length,
     with_names,
     without_empty_end,
 )
@@ -25,6 +26,7 @@ from bnnbench.data.own_table.text_file import (
     SEPARATORS,
     CellReader,
     TextFormat,
+    lines_from,
     open_text,
 )
 from bnnbench.types import UserError
@@ -40,35 +42,38 @@ class _Heading:
     Attributes:
         lines: the number of lines, including that of the names.
         names: of the columns.
-        skipped: the number of lines with titles and comments.
+        notes: on lines that are not data.
         width: the largest number of cells of the names, the first row, and most rows.
     """
 
     lines: int
     names: Sequence[str]
-    skipped: int
+    notes: Sequence[str]
     width: int
 
 
-def _heading(path: Path, text_format: TextFormat, header: bool) -> _Heading:
-    rows, ends = [], [0]
+def _heading(path: Path, text_format: TextFormat, header: bool | int) -> _Heading:
+    rows, above = [], header - 1 if type(header) is int else 0
+    firsts, ends = [1], [above]
     with open_text(path, text_format.encoding) as file:
-        reader = CellReader(limited_lines(file, path), text_format.separator)
+        lines = lines_from(limited_lines(file, path), header)
+        reader = CellReader(lines, text_format.separator)
         for row in islice(reader, SAMPLE_LINES):
             rows.append(row)
-            ends.append(reader.last)
-    start, names = find_header(rows or [[""]], header)
-    below = rows[start + header :]
-    width = max(len(names), *([usual_length(below), len(below[0])] if below else [1]))
-    lines = ends[start + header] if rows else 0
-    names = names if header else name_by_position([""] * width)
-    return _Heading(lines, names, ends[start], width)
+            firsts.append(above + reader.first)
+            ends.append(above + reader.last)
+    found = find_header(rows or [[""]], header)
+    below = rows[found.below :]
+    width = max(len(found.names), *([usual_length(below), len(below[0])] if below else [1]))
+    names = found.names if header else name_by_position([""] * width)
+    notes = found.notes(firsts[1:], "line", ends[found.row])
+    return _Heading(ends[found.below] if rows else 0, names, notes, width)
 
 
 def read_text(
     path: Path,
     text_format: TextFormat,
-    header: bool,
+    header: bool | int,
     codes: Sequence[str] = (),
     dtype: type | None = None,
     exact: bool = False,
@@ -78,24 +83,31 @@ def read_text(
     Args:
         path: the file.
         text_format: its format.
-        header: whether its first line has the names.
+        header: whether there are names of columns, or the line with them.
         codes: texts that mean a missing value.
         dtype: of the columns; None for numbers where possible.
         exact: whether to preserve blanks, texts that mean a missing value, and empty rows.
     """
     heading = _heading(path, text_format, header)
-    frame = _rows(path, text_format, heading, codes, dtype, exact)
+    read = partial(_rows, path, text_format, heading, codes, dtype, exact)
+    frame, is_cut = read()
     end: list[str] = []
     if not exact:
         frame, end = without_empty_end(frame)
+        kinds = find_footer(frame, text_format.decimal)
+        if kinds or is_cut:
+            start = len(frame) - len(kinds)
+            frame, more = without_empty_end(frame.head(start))
+            frame = read(len(frame))[0] if kinds else frame  # the footer changed types of columns
+            below = _lines(path, text_format, heading)[start:]
+            kinds += [NOTE] * (len(below) - len(kinds))
+            pairs = zip(kinds, below, strict=False)  # empty lines may follow
+            end = [footer_note([(k, f"line {line}", c) for k, (line, c) in pairs]), *more]
     names = fill_names(heading.names, frame)
     if names is None:
         raise _bad_line(path, text_format, heading, len(heading.names))
     named, notes = with_names(path, frame, names)
-    if heading.skipped:
-        lines = "1 line" if heading.skipped == 1 else f"{heading.skipped} lines"
-        notes.insert(0, f"skipped {lines} above the table")
-    return named, [*notes, *end]
+    return named, [*heading.notes, *notes, *end]
 
 
 def _rows(
@@ -105,8 +117,13 @@ def _rows(
     codes: Sequence[str],
     dtype: type | None,
     exact: bool,
-) -> pd.DataFrame:
-    """Read the rows below the heading, with column numbers as names."""
+    length: int | None = None,
+) -> tuple[pd.DataFrame, bool]:
+    """Read rows below the heading, all unless `length` is given, with column numbers as names.
+
+    Returns:
+        The rows, and whether notes below them are left out that have more cells than columns.
+    """
     import pandas as pd
 
     columns = list(range(heading.width))
@@ -121,12 +138,34 @@ def _rows(
                 rows, header=None, names=columns, index_col=False, dtype=dtype, low_memory=False,
                 sep=separator, decimal=text_format.decimal,
                 na_values=[*SPELLINGS, *codes], keep_default_na=False, na_filter=not exact,
-                skipinitialspace=not exact,
-            )  # fmt: skip
+                skipinitialspace=not exact, nrows=length,
+            ), length is not None  # fmt: skip
         except pd.errors.EmptyDataError:
-            return pd.DataFrame(columns=columns)
+            return pd.DataFrame(columns=columns), False
         except (pd.errors.ParserError, pd.errors.ParserWarning):
-            raise _bad_line(path, text_format, heading, heading.width) from None
+            error = _bad_line(path, text_format, heading, heading.width)
+    above = _above_long_notes(path, text_format, heading) if length is None else None
+    if above is None:
+        raise error
+    return _rows(path, text_format, heading, codes, dtype, exact, above)
+
+
+def _lines(path: Path, text_format: TextFormat, heading: _Heading) -> list[tuple[int, list[str]]]:
+    """Return the line and the cells of each row below the heading."""
+    with open_text(path, text_format.encoding) as file:
+        reader = CellReader(limited_lines(file, path), text_format.separator)
+        return [(reader.first, cells) for cells in reader if reader.last > heading.lines]
+
+
+def _above_long_notes(path: Path, text_format: TextFormat, heading: _Heading) -> int | None:
+    """Return the number of rows above notes with more cells than columns; None without notes."""
+    rows = [cells for _, cells in _lines(path, text_format, heading)]
+    first = next((k for k, cells in enumerate(rows) if len(cells) > heading.width), 0)
+    if not 0 < len(rows) - first <= min(MAX_FOOTER_ROWS, first):
+        return None
+    numbers = [k for k, cell in enumerate(rows[first - 1]) if is_measured(cell)]
+    words = [k for k in numbers if not is_measured(rows[first][k])]
+    return first if is_word(rows[first][0]) and 2 * len(words) >= len(numbers) > 0 else None
 
 
 def _bad_line(path: Path, text_format: TextFormat, heading: _Heading, width: int) -> UserError:

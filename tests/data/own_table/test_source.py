@@ -116,7 +116,6 @@ ISSUE = f"{PATH} column_issue"
         (changed(4, "4,=1+1,1"), "a,b,price", ISSUE, ["'b'", "'=1+1'", "data row 5"]),
         (changed(4, "4,\0,1"), "a,b,price", ISSUE, ["'b'", r"'\x00'", "data row 5"]),
         (changed(4, "4,\x1b[2J,1"), "a,b,price", ISSUE, ["'b'", r"'\x1b[2J'", "data row 5"]),
-        ([*ROWS, "# the end"], "a,b,price", f"{PATH} column_issues", ["'# the end'"]),
         ([*ROWS, '"'], "a,b,price", f"{PATH} open_quote", ["line 14"]),
         (changed(3, '3,"1,1'), "a,b,price", f"{PATH} open_quote", ["line 5"]),
     ],
