@@ -67,6 +67,7 @@ class Table:
         encodings: conversion of columns of a file to `inputs`; each has a `column`, its `features`
             and `apply`.
         warnings: sentences for the user about the data.
+        leaks: what determines the target, a clause each.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Table:
     groups: np.ndarray | None = None
     encodings: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
+    leaks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from bnnbench.data.own_table.columns import (
     dates_or_numbers,
     infer_encoding,
 )
+from bnnbench.data.own_table.exclusions import exclusion_advice, find_leaks
+from bnnbench.data.own_table.identifiers import numbers_rows
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -42,7 +44,7 @@ from bnnbench.data.own_table.splitting import (
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
+from bnnbench.data.own_table.table_warnings import missing_codes, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size
@@ -216,8 +218,10 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        ordering = {*dates, self.time}
-        numbers = {name: values for name, values in columns.items() if name not in ordering}
+        numbers = {name: columns[name] for name in columns if name not in {*dates, self.time}}
+        numbering = [name for name in numbers if numbers_rows(name, numbers[name], rows_in_file)]
+        known_before = {name: values for name, values in columns.items() if name != self.time}
+        leaks = find_leaks(known_before, target, targets, sources)
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),
@@ -230,12 +234,12 @@ class OwnTable(Checked):
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             warnings=(
                 *about_file,
-                *([] if self._split_by() else split_warnings(columns, dates)),
-                *column_warnings(numbers, {target: targets}, rows_in_file, self._policy()),
-                *table_warnings(
-                    [*columns], inputs, target, targets, splits, sources, self._policy()
-                ),
+                *([] if self._split_by() else split_warnings(columns, targets, dates)),
+                *exclusion_advice(numbering, leaks, {*sources.values()} - {target}, self._policy()),
+                *missing_codes(numbers | {target: targets}, self._policy()),
+                *table_warnings([*columns], inputs, target, targets, splits),
             ),
+            leaks=tuple(map(str, leaks)),
         )
 
     def _roles(self) -> ColumnRoles:
