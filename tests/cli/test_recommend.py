@@ -13,8 +13,8 @@ from support.config import TINY
 from support.quick import slow_except
 from support.user_errors import raises_user_error
 
-from bnnbench.cli.commands.recommend import _run_in_time
-from bnnbench.cli.comparable_runs import _with_splits, comparable_runs, within_budget
+from bnnbench.choice.comparable_runs import _with_splits, comparable_runs, within_budget
+from bnnbench.choice.recommend import run_in_time
 from bnnbench.experiment.progress import seconds_left
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
@@ -175,5 +175,5 @@ def test_the_pace_of_the_machine_counts_for_the_time_budget(
     monkeypatch.setattr("bnnbench.experiment.progress.REPORT_SECONDS", 1000)
     monkeypatch.setattr("bnnbench.run_all.run_all", run_slowly)
     monkeypatch.setattr(Run, "complete", lambda run: run.folder in finished)
-    assert len(_run_in_time(runs, 60)) == expected
+    assert len(run_in_time(runs, 60)) == expected
     assert ("vadam" in capsys.readouterr().err) == (expected == 2)

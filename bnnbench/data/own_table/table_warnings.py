@@ -12,6 +12,7 @@ from bnnbench.data.errors import override
 from bnnbench.data.own_table.column_issues import Policy
 from bnnbench.data.own_table.identifiers import group_columns
 from bnnbench.near_names import list_names
+from bnnbench.notes import join_words
 from bnnbench.types import Split
 
 MIN_RECOMMENDED_ROWS = 100
@@ -155,15 +156,15 @@ def table_warnings(
 def _classes(target: str, targets: np.ndarray) -> list[str]:
     """Warn about a target with two values, or with a few integers that may be classes."""
     values = np.unique(targets)
-    if len(values) == 2:
-        return [f"bnnbench does regression, but {target} has only two values, as two classes have"]
     whole = not np.any(values % 1) and np.ptp(values) < MAX_CLASSES
-    if not whole or len(targets) < MIN_ROWS_OF_CLASS * len(values):
+    few = whole and len(targets) >= MIN_ROWS_OF_CLASS * len(values)
+    if not few and len(values) > 2:
         return []
+    others = "; if they are counts or ratings, predictions may lie between them"
     return [
-        f"{target} has only the values {', '.join(map(_as_text, values.tolist()))}: if these are "
-        "classes, bnnbench does not suit, since it does regression; if they are counts or ratings, "
-        "predictions lie between them"
+        f"bnnbench does regression, and {target} has only the values "
+        f"{join_words(map(_as_text, values.tolist()))}: if these are classes, use a "
+        f"classifier{others * (len(values) > 2)}"
     ]
 
 
