@@ -18,7 +18,7 @@ from bnnbench.choice.recommend import run_in_time
 from bnnbench.experiment.progress import seconds_left
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.recommendation import coverage_by_deviation, recommendation
+from bnnbench.results.recommendation import coverage_by_deviation, recommendation, recommended
 from bnnbench.results.run_tables import read_runs
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -53,7 +53,7 @@ def test_the_best_is_recommended_and_used(command: Command, line: Path) -> None:
     assert inside is not None and np.mean(inside.thirds) == pytest.approx(inside.whole, abs=0.1)
     last = out.strip().splitlines()
     assert f"{runs.scored.at[best, 'method']} has the best" in out
-    assert last[-1] == f"next: bnnbench predict {runs.folders[best].root} NEW.csv"
+    assert last[-1] == f"next: bnnbench predict {runs.folders[recommended(found)].root} NEW.csv"
     assert Path("outputs/recommend/uci/line/report/results.md").is_file()
     code, again, errors = command("recommend", "--target", "y", str(line), *words)
     assert code == 0 and "splits," not in errors and again.splitlines()[-1] == last[-1]
