@@ -55,26 +55,11 @@ def determining_columns(
         enough = len(used) >= max(3 * MIN_HELD_OUT, MAX_GAPS * len(rows))
         if not enough or not len(chosen) or np.ptp(targets[used]) == 0:
             continue
-        kept = chosen[_most_correlated(inputs[np.ix_(used, chosen)], targets[used], in_logs)]
-        names = [columns[k] for k in kept]
-        found = _Relation(inputs[np.ix_(used, kept)], targets[used], names, in_logs).smallest()
+        names = [columns[k] for k in chosen.tolist()]
+        found = _Relation(inputs[np.ix_(used, chosen)], targets[used], names, in_logs).smallest()
         if found:
             return tuple(name for name in dict.fromkeys(columns) if name in found)
     return ()
-
-
-def _most_correlated(values: np.ndarray, target: np.ndarray, in_logs: bool) -> np.ndarray:
-    """Return the indices of up to `MAX_FEATURES` features, at most one for three rows."""
-    most = min(MAX_FEATURES, len(target) // 3)
-    if values.shape[1] > most:
-        values, target = values[:1000], target[:1000]  # enough for an order, and fast
-        if in_logs:
-            values, target = np.log(np.abs(values)), np.log(np.abs(target))
-        values = values - values.mean(0)
-        scale = np.linalg.norm(values, axis=0)
-        size = np.abs((target - target.mean()) @ values) / np.where(scale > 0, scale, np.inf)
-        return np.sort(np.argsort(-size, kind="stable")[:most])
-    return np.arange(values.shape[1])
 
 
 @dataclass(frozen=True)
@@ -107,31 +92,33 @@ class _Relation:
         return _rounding_unit(self.target)
 
     @cached_property
-    def normal_equations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-        """Standardised terms `[N, D]`, their scale, both sides of the equations, and the level."""
+    def standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+        """Terms `[N, D]`, their scale, weights and targets of the fitted rows, and their level."""
         terms, response, fitted = self.values, self.target, slice(len(self.target) // 3, None)
         weight = np.ones(len(response))
         if self.in_logs:  # the squared error of the target, not that of its logarithm
             weight = (self.target / np.abs(self.target).max()) ** 2
             terms, response = np.log(np.abs(terms)), np.log(np.abs(response))
-        weight = weight[fitted] / weight[fitted].sum()
+        weight, response = weight[fitted] / weight[fitted].sum(), response[fitted]
         terms = terms - weight @ terms[fitted]
         scale = terms[fitted].std(0)
         scale = np.where(scale > 0, scale, 1.0)
-        terms, level = terms / scale, float(weight @ response[fitted])
-        weighted = (terms[fitted] * weight[:, None]).T
-        return terms, scale, weighted @ terms[fitted], weighted @ (response[fitted] - level), level
+        return terms / scale, scale, weight, response - weight @ response, float(weight @ response)
 
     def coefficients(self, chosen: Sequence[int]) -> np.ndarray:
         """Return the coefficients of standardised features; those of equal ones are equal."""
-        left, right = self.normal_equations[2:4]
-        matrix = left[np.ix_(list(chosen), list(chosen))]
+        terms, _, weight, response, _ = self.standardised
+        left = terms[-len(weight) :, chosen]
+        matrix = (left.T * weight) @ left
         ridge = 1e-12 * max(np.trace(matrix) / len(matrix), 1e-30) * np.eye(len(matrix))
-        return np.linalg.solve(matrix + ridge, right[list(chosen)])
+        return np.linalg.solve(matrix + ridge, left.T @ (weight * response))
 
     def errors(self, chosen: Sequence[int]) -> tuple[float, float]:
-        """Return the standard deviation of held-out errors, and that which rounding explains."""
-        terms, scale, *_, level = self.normal_equations
+        """Return the standard deviation of held-out errors, and that which rounding explains.
+
+        Rounding explains nothing if an error is larger than half a unit.
+        """
+        terms, scale, *_, level = self.standardised
         found, held_out = self.coefficients(chosen), len(self.target) // 3
         values, truth = self.values[:held_out, chosen], self.target[:held_out]
         predicted = terms[:held_out, chosen] @ found + level
@@ -145,7 +132,10 @@ class _Relation:
         fitted = len(self.target) - held_out
         inflation = fitted / (fitted - len(chosen) - 1)  # by the errors of the coefficients
         rounding = np.sqrt((self.unit**2 + (passed_on**2).sum(1).mean()) * inflation / 12)
-        return float(np.sqrt(np.mean((truth - predicted) ** 2))), float(rounding)
+        bound = (self.unit + passed_on.sum(1)) / 2 * (1 + 3 * np.sqrt(inflation - 1))
+        error = truth - predicted
+        is_rounding = np.all(np.abs(error) <= bound)
+        return float(np.sqrt(np.mean(error**2))), float(rounding) * bool(is_rounding)
 
     def is_exact(self, chosen: Sequence[int], max_error: float) -> bool:
         """Whether held-out errors are at most this large, or explained by rounding."""
@@ -159,14 +149,17 @@ class _Relation:
 
     def smallest(self) -> list[str]:
         """Return few columns that determine the target as well as all of them do, if these do."""
-        every = range(len(self.columns))
+        terms, _, weight, response, _ = self.standardised
+        related = np.abs((weight * response) @ terms[-len(weight) :])
+        most = min(MAX_FEATURES, len(weight) // 2)
+        every = np.sort(np.argsort(-related, kind="stable")[:most]).tolist()
         if not self.is_exact(every, MAX_ERROR * self.spread):
             return []
         largest = 2 * self.errors(every)[0] + FLOAT_ERROR * self.spread
         largest = min(largest, MAX_ERROR * self.spread)
-        sizes = dict.fromkeys(self.columns, 0.0)
-        for name, coefficient in zip(self.columns, self.coefficients(every), strict=True):
-            sizes[name] += coefficient**2
+        sizes: dict[str, float] = {}
+        for k, coefficient in zip(every, self.coefficients(every), strict=True):
+            sizes[self.columns[k]] = sizes.get(self.columns[k], 0.0) + coefficient**2
         ordered = sorted(sizes, key=lambda name: -sizes[name])
         subsets = (ordered[:size] for size in SIZES)
         found = next((names for names in subsets if self.suffice(names, largest)), [])

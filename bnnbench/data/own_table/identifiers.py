@@ -6,7 +6,7 @@ The values decide. A name is only a hint, without which they must be more conspi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -26,6 +26,9 @@ MIN_GROUPS, MIN_NAMED_GROUPS = 20, 10
 
 MIN_SHARING = 0.5
 """Fraction of the rows that share their group with another row."""
+
+MAX_COMPARED = 10
+"""Inputs, besides the target, that may depend on the group."""
 
 YEARS = 1800, 2100
 
@@ -67,12 +70,11 @@ def group_columns(inputs: Mapping[str, np.ndarray], targets: np.ndarray) -> dict
         inputs: `[N]` values of each input.
         targets: `[N]`.
     """
-    found: dict[str, np.ndarray] = {}
-    for name, values in inputs.items():
-        others = (column for other, column in inputs.items() if other != name)
-        index = _groups(name, values, (targets, *others))
-        if index is not None:
-            found[name] = index
+    complete = [values for values in inputs.values() if not np.isnan(values).any()]
+    compared = (targets, *complete[:MAX_COMPARED])
+    ranks = np.column_stack([np.unique(one, return_inverse=True)[1] for one in compared])
+    groups = {name: _groups(name, values, ranks) for name, values in inputs.items()}
+    found = {name: index for name, index in groups.items() if index is not None}
     counts = {name: int(index.max()) + 1 for name, index in found.items()}
     ranked = sorted(found, key=lambda name: -counts[name])
     return {
@@ -86,8 +88,14 @@ def _is_function(of: np.ndarray, finer: np.ndarray) -> bool:
     return len(np.unique(finer + 1j * of)) == len(np.unique(finer))
 
 
-def _groups(name: str, values: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray | None:
-    """Return the group of each row, if the column seems to name groups."""
+def _groups(name: str, values: np.ndarray, ranks: np.ndarray) -> np.ndarray | None:
+    """Return the group of each row, if the column seems to name groups.
+
+    Args:
+        name: of the column.
+        values: `[N]`.
+        ranks: `[N, M]` of columns that may depend on the group.
+    """
     if np.isnan(values).any() or np.any(values % 1):
         return None
     distinct, index, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -102,20 +110,21 @@ def _groups(name: str, values: np.ndarray, others: Iterable[np.ndarray]) -> np.n
         return index
     if not named and (is_year or count < 0.5 * span):
         return None
-    return index if any(_is_rough(index, counts, other) for other in others) else None
+    return index if _is_rough(index, counts, ranks) else None
 
 
-def _is_rough(index: np.ndarray, counts: np.ndarray, values: np.ndarray) -> bool:
-    """Whether values depend on the group, and neighbouring groups are as different as others.
+def _is_rough(index: np.ndarray, counts: np.ndarray, ranks: np.ndarray) -> bool:
+    """Whether a column depends on the group, and neighbouring groups are as different as others.
 
-    Values depend smoothly on a measurement, but the order of names means nothing.
+    It would depend smoothly on a measurement, but the order of names means nothing. Ranks have no
+    value far outside the others.
     """
-    if np.isnan(values).any():
-        return False
-    values = np.unique(values, return_inverse=True)[1].astype(float)  # no value is far outside
-    means = np.bincount(index, values) / counts
-    within = float(np.sum((values - means[index]) ** 2)) / max(len(values) - len(counts), 1)
-    between = np.var(means, ddof=1) - within * np.mean(1 / counts)
-    steps, chance = np.sum(np.diff(means) ** 2), within * np.sum(1 / counts[1:] + 1 / counts[:-1])
+    starts, rows = np.cumsum(counts) - counts, np.argsort(index, kind="stable")
+    means = np.add.reduceat(ranks[rows], starts) / counts[:, None]
+    within = ((ranks - means[index]) ** 2).sum(0) / max(len(ranks) - len(counts), 1)
+    between = means.var(0, ddof=1) - within * np.mean(1 / counts)
+    steps = (np.diff(means, axis=0) ** 2).sum(0)
+    chance = within * np.sum(1 / counts[1:] + 1 / counts[:-1])
     rough = steps - chance > MIN_ROUGHNESS * 2 * (len(means) - 1) * between
-    return bool(rough and between > MIN_SHARE * np.var(values) and steps > MIN_RATIO * chance)
+    depends = (between > MIN_SHARE * ranks.var(0)) & (steps > MIN_RATIO * chance)
+    return bool(np.any(rough & depends))
