@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.config import TINY
+from support.quick import slow_except
 from support.user_errors import raises_user_error
 
 import bnnbench
+from bnnbench.choice.comparable_runs import comparable_runs
+from bnnbench.choice.recommend import run_in_time
+from bnnbench.experiment.progress import seconds_left
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
 
 SHORT = [word for word in TINY if not word.startswith(("splits", "search"))]
 
@@ -52,3 +59,28 @@ def test_mistakes_are_user_errors(frame: pd.DataFrame, tmp_path: Path) -> None:
         bnnbench.recommend(frame, *settings, target="gross", methods=["linear", "pbp"], minutes=-1)
     with raises_user_error("dataset.path", "file_not_found"):
         bnnbench.recommend(tmp_path / "nowhere.csv", target="gross")
+
+
+@pytest.mark.parametrize(("slowness", "expected"), slow_except([(1.0, 3), (1.6, 2)], 1.6))
+def test_the_pace_of_the_machine_counts_for_the_time_budget(
+    table_csv: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    slowness: float,
+    expected: int,
+) -> None:
+    """Three runs of about 1,000 s fit into an hour, but not if two of them took 3,200 s."""
+    runs = comparable_runs(str(table_csv), "y", ["linear", "pbp", "vadam"], ["splits=3", *SHORT])
+    now, finished = [0.0], list[RunFolder]()
+
+    def run_slowly(runs: Sequence[Run], say: object) -> list[RunFolder]:
+        now[0] += slowness * seconds_left(runs[0])
+        finished.append(runs[0].folder)
+        return [runs[0].folder]
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("bnnbench.experiment.progress.REPORT_SECONDS", 1000)
+    monkeypatch.setattr("bnnbench.run_all.run_all", run_slowly)
+    monkeypatch.setattr(Run, "complete", lambda run: run.folder in finished)
+    assert len(run_in_time(runs, 60)) == expected
+    assert ("vadam" in capsys.readouterr().err) == (expected == 2)

@@ -107,7 +107,8 @@ def exclusion_advice(
         inputs: the columns of the file that are inputs.
         policy: the decisions made so far.
     """
-    names = list(dict.fromkeys([*numbering, *(name for leak in leaks for name in leak.columns)]))
+    leaking = list(dict.fromkeys(name for leak in leaks for name in leak.columns))
+    names = list(dict.fromkeys([*numbering, *leaking]))
     nothing_left = {*inputs} <= {*names}
     if not names or (nothing_left and not leaks):
         return []
@@ -116,8 +117,9 @@ def exclusion_advice(
     they_are, them = ("it is", "it") if len(names) == 1 else ("they are", "them")
     advice = "use other inputs" if nothing_left else f"exclude {them} with {policy.without(*names)}"
     if leaks:
-        advice = (
-            f"if {they_are} not known before {leaks[0].target}, {advice}; the RMSE may then rise, "
-            f"since it is too low with {them}"
-        )
+        target = leaks[0].target
+        condition = f"if {they_are} not known before {target}, {advice}"
+        if leaking != names:
+            condition = f"{advice}, but keep {join_words(leaking)} if known before {target}"
+        advice = f"{condition}; the RMSE may then rise, since it is too low with {them}"
     return [f"{'; '.join(reasons)}: {advice}"]
