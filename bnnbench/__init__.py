@@ -10,11 +10,24 @@ from bnnbench.matplotlib_import import DefaultsFinder
 
 if TYPE_CHECKING:
     from bnnbench.api import FinishedRun, fit, load_run, load_table, predict, reference
+    from bnnbench.choice.recommend import recommend
     from bnnbench.estimator import BNNRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["BNNRegressor", "FinishedRun", "fit", "load_run", "load_table", "predict", "reference"]
+OTHER_MODULES = {"BNNRegressor": "estimator", "recommend": "choice.recommend"}
+"""Where the names are that are not in `api`."""
+
+__all__ = [
+    "BNNRegressor",
+    "FinishedRun",
+    "fit",
+    "load_run",
+    "load_table",
+    "predict",
+    "recommend",
+    "reference",
+]
 
 sys.meta_path.insert(0, DefaultsFinder())
 
@@ -22,8 +35,7 @@ sys.meta_path.insert(0, DefaultsFinder())
 def __getattr__(name: str) -> Any:
     """Import the Python interface on first access, so that the command line starts fast."""
     if name in __all__:
-        module = "estimator" if name == "BNNRegressor" else "api"
-        return getattr(import_module(f"bnnbench.{module}"), name)
+        return getattr(import_module(f"bnnbench.{OTHER_MODULES.get(name, 'api')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -68,6 +68,7 @@ class Table:
             and `apply`.
         warnings: sentences for the user about the data.
         log_target: whether methods learn the logarithm of the target.
+        leaks: what determines the target, a clause each.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Table:
     encodings: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
     log_target: bool = False
+    leaks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

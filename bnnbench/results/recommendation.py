@@ -1,8 +1,8 @@
-"""Recommend a method for a data set, with the probability that others are as good."""
+"""Recommend a method for a data set: the fastest that is not significantly worse than the best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from bnnbench.notes import join_words, with_interval
 from bnnbench.portable_math import total_deviation
 from bnnbench.results.calibration import coverage_note, pit_values
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.outcomes import all_pairs
+from bnnbench.results.outcomes import Outcome, all_pairs
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_files import read_test_points
 from bnnbench.results.run_tables import Runs
@@ -22,6 +22,8 @@ from bnnbench.types import UserError
 
 SCORE = BY_KEY["log_likelihood"]
 """Methods are chosen by this metric because it rewards both accuracy and calibration."""
+
+NOT_WORSE: tuple[Outcome, ...] = ("better", "equivalent", "undecided")
 
 LEVEL = 0.9
 """Of the intervals whose coverage is reported."""
@@ -65,26 +67,69 @@ def recommendation(runs: Runs) -> Verdict:
     return found[0]
 
 
+def recommended(verdict: Verdict) -> str:
+    """Return the fastest run that is not significantly worse than the best."""
+    outcomes = verdict.others["outcome"]
+    runs = [verdict.best, *outcomes.index[outcomes.isin(NOT_WORSE)]]
+    return str(verdict.scores.loc[runs, "total_seconds_mean"].astype(float).idxmin())
+
+
+def methods_table(
+    verdict: Verdict, names: pd.Series, coverages: Mapping[str, Coverage | None]
+) -> pd.DataFrame:
+    """Return a row per run, the best first, with scores, coverage, seconds and outcome.
+
+    Args:
+        verdict: on the data set.
+        names: labels of the runs.
+        coverages: of the runs.
+    """
+    scores, outcomes = verdict.scores, verdict.others["outcome"].to_dict() | {verdict.best: "best"}
+    columns = {
+        name: scores[name if name.endswith("_stderr") else f"{name}_mean"]
+        for name in ("log_likelihood", "log_likelihood_stderr", "rmse", "rmse_stderr")
+    }
+    found = [coverages[run] for run in scores.index]
+    return pd.DataFrame({
+        "method": names[scores.index],
+        **columns,
+        "coverage_90": [np.nan if one is None else one.whole for one in found],
+        "seconds": scores["total_seconds_mean"],
+        "outcome": [outcomes.get(run, "not compared") for run in scores.index],
+    }).set_index("method")  # fmt: skip
+
+
 def sentences(
     verdict: Verdict,
     names: pd.Series,
     coverage: Coverage | None,
     settings: Mapping[str, Any],
+    leaks: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield a recommendation in words.
 
     Args:
         verdict: on the data set.
         names: labels of the runs.
-        coverage: of the best run.
-        settings: of the best run, by dotted name.
+        coverage: of the recommended run.
+        settings: of the recommended run, by dotted name.
+        leaks: what determines the target, a clause each.
     """
-    best, top = names[verdict.best], verdict.scores.iloc[0]
+    if leaks:
+        found = "; ".join(leaks)
+        yield f"Warning: the target may leak, and no score holds for new rows if it does: {found}."
+    best, top, chosen = names[verdict.best], verdict.scores.iloc[0], recommended(verdict)
     mean, error = (top[f"{SCORE.key}_{kind}"] for kind in ("mean", "stderr"))
-    yield (
-        f"{verdict.dataset}: {best} has the best {SCORE.inline_title}, {mean:.3f} ± {error:.3f} "
-        "(mean ± standard error over splits)."
+    title, count = SCORE.inline_title, 1 + verdict.others["outcome"].isin(NOT_WORSE).sum()
+    seconds = verdict.scores.at[chosen, "total_seconds_mean"]
+    why = (
+        f"the only one that is not significantly worse than the best by {title}"
+        if count == 1
+        else f"the fastest of the {count} that are not significantly worse than the best by {title}"
     )
+    yield f"{verdict.dataset}: use {names[chosen]}, {why} ({seconds:.2g} s per split)."
+    score = f"{mean:.3f} ± {error:.3f} (mean ± standard error over splits)"
+    yield f"{best} has the best {title}, {score}."
     gaps = SCORE.sign * verdict.others["difference"]
     rivals = verdict.others.loc[gaps.sort_values(kind="stable").index]  # closest first
     is_worse = rivals["outcome"] == "worse"
@@ -104,7 +149,7 @@ def sentences(
         rest = (f"{names[run]} ({text})" for run, text in verdict.incomplete.items())
         yield f"Not ranked: {join_words(rest)}."
     if coverage is not None:
-        yield f"The 90 % intervals of {best} contain {coverage}."
+        yield f"The 90 % intervals of {names[chosen]} contain {coverage}."
         if text := coverage_note(coverage.whole, settings):
             yield f"Warning: {text}"
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bnnbench.cli.comparable_runs import METHODS, comparable_runs, method_name, within_budget
+from bnnbench.choice.comparable_runs import METHODS, comparable_runs, method_name, within_budget
 from bnnbench.cli.report_options import NAMES
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run import Run
-    from bnnbench.experiment.run_folder import RunFolder
 
 LONG_SECONDS = 300.0
 """From this estimate on, a dry run says how to take less time."""
@@ -25,7 +23,8 @@ SUMMARY = "find out which method suits your table"
 DESCRIPTION = """\
 Find out which method suits a table. Each method runs on the same ten splits with the same short
 search; the method with the best test log-likelihood is compared with the others by the correlated
-t-test. The methods are by default
+t-test, and the fastest method that is not significantly worse is recommended. The methods are by
+default
 
   {methods}
 
@@ -121,63 +120,41 @@ def show_plans(runs: Sequence[Run]) -> None:
 
 
 def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
-    """Run the methods, write a report and print a recommendation.
+    """Run the methods, write a report, and print a table of the methods and a recommendation.
 
     Args:
         runs: the runs of the methods.
-        minutes: time budget. Once two methods are finished, a method is started only if its
-            estimate, at the pace so far, fits.
+        minutes: time budget.
 
     Returns:
         0, or 1 if every run diverged.
     """
-    from bnnbench.cli.commands.report import write_and_show
+    from bnnbench.choice.recommend import recommendation_of, run_in_time
     from bnnbench.cli.commands.run import note_warnings
-    from bnnbench.cli.console import all_diverged_message
-    from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.impossible_intervals import impossible_intervals
-    from bnnbench.results.labels import labels
-    from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
-    from bnnbench.results.run_tables import read_runs
+    from bnnbench.cli.console import all_diverged_message, stdout
+    from bnnbench.cli.report_errors import report_write_errors
+    from bnnbench.experiment.engines.local import available_cores
+    from bnnbench.report.blocks import Style
+    from bnnbench.report.method_table import method_table
+    from bnnbench.report.renderers.terminal import grid
+    from bnnbench.report.report_writer import write_readable
 
     note_warnings(runs)
-    folders = _run_in_time(runs, minutes)
+    folders = run_in_time(runs, minutes)
     message = all_diverged_message("every run", folders)
     if message:
         note(message)
         return 1
-    place = folders[0].root.parents[1]
-    write_and_show(place)
-    finished = without_duplicates(read_runs(place))
-    verdict = recommendation(finished)
-    coverage = coverage_by_deviation(finished, verdict.best)
-    best = finished.scored.loc[verdict.best]
-    for sentence in sentences(verdict, labels(finished.scored), coverage, best["settings"]):
+    found = recommendation_of(runs, folders)
+    with report_write_errors(found.runs.path, None):
+        _, report = write_readable(found.runs, Style(), None, available_cores())
+    print(f"report: {report.html}")
+    stdout().print(grid([method_table(found.table)]))
+    for sentence in found.sentences:
         print(sentence)
-    splits = finished.splits[finished.splits["run"] == verdict.best]
-    for sentence in impossible_intervals(best, splits, finished.folders[verdict.best]):
-        print(f"Warning: {sentence}")
     print(
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "
         "differ between parts of the table."
     )
-    print(f"next: bnnbench predict {finished.folders[verdict.best].root} NEW.csv")
+    print(f"next: bnnbench predict {found.run.folder.root} NEW.csv")
     return 0
-
-
-def _run_in_time(runs: Sequence[Run], minutes: float | None) -> list[RunFolder]:
-    from bnnbench.experiment.progress import SweepProgress, seconds_left
-    from bnnbench.run_all import run_all
-
-    if minutes is None:
-        return run_all(runs, say=note)
-    sweep = SweepProgress(runs, time.monotonic())
-    folders: list[RunFolder] = []
-    for run in runs:
-        ends = time.monotonic() - sweep.started + seconds_left(run) / sweep.pace
-        fits = ends <= 60 * minutes
-        if len(folders) < 2 or fits or run.complete():
-            folders += run_all([run], say=note)
-        else:
-            note(f"--minutes: too little time is left; left out {method_name(run)}")
-    return folders

@@ -22,8 +22,9 @@ from bnnbench.data.own_table.columns import (
     odd_cells,
 )
 from bnnbench.data.own_table.dates import possible_orders
+from bnnbench.data.own_table.identifiers import MIN_GROUPS, MIN_SHARING
 from bnnbench.data.own_table.units import mixed_units
-from bnnbench.near_names import MAX_LISTED
+from bnnbench.near_names import MAX_LISTED, list_names
 from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:
@@ -42,11 +43,14 @@ DROP, IMPUTE = "drop", "impute"
 
 MAX_CATEGORIES = 100
 
+MAX_CLASSES = 20
+"""Different texts of a target up to which they are taken for classes, if they repeat."""
+
 MAX_CODES = 3
 """Different texts in a column of numbers up to which they are taken for codes of missing values."""
 
-MIN_GROUPS = 20
-"""Distinct texts, each in two rows on average, from which a column may name groups of rows."""
+DIGITS, LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+"""Parts of codes such as `S-0012`, which have one pattern."""
 
 TIME_OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[ap]m)?", re.I)
 
@@ -67,7 +71,6 @@ class Policy:
         missing_values: the texts and numbers that mean a missing value so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
         time: the columns that order the rows, which are known before the target.
-        log_target: whether the logarithm of the target is fitted.
     """
 
     missing: str = REFUSE
@@ -77,7 +80,6 @@ class Policy:
     missing_values: tuple[str, ...] = ()
     split_by: bool = True
     time: tuple[str, ...] = ()
-    log_target: bool = False
 
     def advice(self, settings: Settings) -> str:
         """Return overrides that can be typed as they are; lists continue the present ones."""
@@ -245,12 +247,17 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
         return [_unusable(name, dates, policy, "write them as 2024-12-31")]
     if kind:
         return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
-    may_group = MIN_GROUPS <= count <= odd.sum() / 2 and not hint and not policy.split_by
+    may_group = _may_group(strings[odd]) and not hint and not policy.split_by
     group = override("group", name)
-    in_one_part = f"with {group}, the rows with the same {name} stay in one part of every split"
+    in_one_part = (
+        f"with {group}, the rows with the same {name} stay in one part of every split, and the "
+        f"RMSE, which may then be higher, is that of rows with a new {name}"
+    )
     split_hint = in_one_part if may_group else ""
-    if count > MAX_CATEGORIES:
-        problem += f" ({count} values, more than the {MAX_CATEGORIES} that can be one-hot encoded)"
+    too_many = count > MAX_CATEGORIES
+    if too_many or (may_group and count > odd.sum() / 2):
+        limit = f", more than the {MAX_CATEGORIES} that can be one-hot encoded" * too_many
+        problem += f" ({count} values{limit})"
         exclude: Settings = {"drop": (name,)}
         settings: Settings = {"group": name} if may_group else exclude
         keep = (f"keep the rows of each value together with {group}",) if may_group else ()
@@ -269,6 +276,15 @@ def _mixture(cells: pd.Series) -> str:
     """Describe the units of a column that has several; else return an empty text."""
     mixed = None if is_typed_text(cells) else mixed_units(strings := as_strings(cells))
     return f"holds numbers in {mixed[0]!r}, but {_first_text(strings, mixed[1])}" if mixed else ""
+
+
+def _may_group(texts: pd.Series) -> bool:
+    """Whether most texts occur again, and are few, or codes of one pattern."""
+    count = texts.nunique()
+    if count < MIN_GROUPS or texts.duplicated(keep=False).mean() < MIN_SHARING:
+        return False
+    patterns = {LETTERS.sub("A", DIGITS.sub("0", text)) for text in texts.unique()}
+    return count <= len(texts) / 2 or (len(patterns) == 1 and "0" in patterns.pop())
 
 
 def _first_text(strings: pd.Series, odd: pd.Series) -> str:
@@ -332,9 +348,13 @@ def check_numeric_target(
         )
     odd, kind = odd_cells(cells)
     remedy = _missing_codes(strings[odd], policy)[1] if kind == "number" else ""
+    remedy = f"; correct it, or {remedy}" if remedy else ""
+    if not kind and len(encoding.values) <= min(MAX_CLASSES, odd.sum() / 2):
+        classes = list_names(encoding.values)
+        remedy = f"; bnnbench does regression, but this target has classes ({classes})"
     raise invalid(
         "target",
         "not_numeric",
         f"column {target!r} of {path} holds {_first_text(strings, odd)}, but the target must "
-        f"be a number in every row{remedy and f'; correct it, or {remedy}'}.",
+        f"be a number in every row{remedy}.",
     )

@@ -39,8 +39,10 @@ from bnnbench.data.own_table.columns import (
     infer_encoding,
     times_of_rows,
 )
+from bnnbench.data.own_table.exclusions import exclusion_advice, find_leaks
 from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.footer import check_last_rows
+from bnnbench.data.own_table.identifiers import numbers_rows
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -50,7 +52,7 @@ from bnnbench.data.own_table.splitting import (
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import column_warnings, split_warnings, table_warnings
+from bnnbench.data.own_table.table_warnings import missing_codes, split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.own_table.time_order import chronological_columns
 from bnnbench.data.own_table.units import unit_notes
@@ -248,6 +250,8 @@ class OwnTable(Checked):
         policy = replace(policy, time=policy.time or time)
         ordering = {*dates, *policy.time}
         numbers = {name: values for name, values in columns.items() if name not in ordering}
+        numbering = [name for name in numbers if numbers_rows(name, numbers[name], n_rows)]
+        leaks = find_leaks(numbers, target, targets, sources)
         read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
         notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
@@ -262,11 +266,13 @@ class OwnTable(Checked):
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             warnings=(
                 *about_file,
-                *([] if self.split_by else split_warnings(columns, time)),
-                *column_warnings(numbers, {target: targets}, n_rows, policy),
-                *table_warnings([*columns], inputs, target, targets, splits, sources, policy),
+                *([] if self.split_by else split_warnings(columns, targets, time)),
+                *exclusion_advice(numbering, leaks, {*sources.values()} - {target}, policy),
+                *missing_codes(numbers | {target: targets}, policy),
+                *table_warnings([*columns], inputs, target, targets, splits, self.log_target),
             ),
             log_target=self.log_target,
+            leaks=tuple(map(str, leaks)),
         )
 
     def _roles(self) -> ColumnRoles:
@@ -292,7 +298,6 @@ class OwnTable(Checked):
             tuple(map(str, self.missing_values or ())),
             split_by=bool(self.split_by),
             time=self.split_by.get("time", ()),
-            log_target=self.log_target,
         )
 
     def _count(self) -> int:

@@ -10,14 +10,13 @@ import numpy as np
 
 from bnnbench.data.checks import is_constant
 from bnnbench.data.errors import override
-from bnnbench.data.own_table.column_issues import MIN_GROUPS, Policy
+from bnnbench.data.own_table.column_issues import Policy
+from bnnbench.data.own_table.identifiers import group_columns
 from bnnbench.near_names import list_names
+from bnnbench.notes import join_words
 from bnnbench.types import Split
 
 MIN_RECOMMENDED_ROWS = 100
-
-MAX_TARGET_CORRELATION = 0.999
-"""A column with a higher rank correlation is suspected of leaking the target."""
 
 MAX_TARGET_RATIO = 1000.0
 """Ratio of the 99 % to the 1 % quantile of positive targets above which a logarithm is advised."""
@@ -41,45 +40,20 @@ CODE = re.compile(r"-[1789]|-?(77+|88+|9+[6-9])(\.9+)?|-?9\.9+|-[1-9]00+")
 
 MIN_HUGE = 1e10
 
-KEY = re.compile(r"(.*[\W_])?(id|nr|no|number|key|code|index)|(?-i:.*[a-z](I[dD]|N[or]))", re.I)
-"""Names of columns that identify a row or a group of rows."""
+MAX_CLASSES = 11
+"""Number of consecutive integers up to which a target may hold classes."""
 
-GROUP = re.compile(
-    r"(patient|subject|person|customer|user|device|machine|batch|station).*", re.IGNORECASE
-)
-"""Names of columns that say what a row belongs to."""
+MIN_ROWS_OF_CLASS = 3
+"""Rows of each class on average; without repetitions, a few integers are a short table."""
 
 
-def column_warnings(
-    inputs: Mapping[str, np.ndarray], targets: Mapping[str, np.ndarray], rows: int, policy: Policy
-) -> list[str]:
-    """Return warnings about numbers that measure nothing: numbers of rows, and codes.
+def missing_codes(columns: Mapping[str, np.ndarray], policy: Policy) -> list[str]:
+    """Warn about values far outside the others that occur in more than 1 % of the rows.
 
     Args:
-        inputs: `[N]` values of each input.
-        targets: `[N]` values of the target.
-        rows: the number of rows of the file, of which `N` are in use.
+        columns: `[N]` values of inputs and target.
         policy: the decisions made so far.
     """
-    numbering = [name for name, values in inputs.items() if _numbers_rows(name, values, rows)]
-    warnings = [
-        f"{name} numbers the rows, and new rows are outside its range: add {policy.without(name)}"
-        for name in numbering[: len(inputs) - 1]
-    ]
-    return [*warnings, *_missing_codes({**inputs, **targets}, policy)]
-
-
-def _numbers_rows(name: str, values: np.ndarray, rows: int) -> bool:
-    """Whether a column counts the rows from 0 or 1, or is a key that differs in each row."""
-    if np.isnan(values).any() or np.any(values % 1) or len(np.unique(values)) < len(values):
-        return False
-    complete = len(values) == rows or bool(np.all(np.diff(values) > 0))
-    counts = complete and values.min() >= 0 and values.max() <= rows
-    return bool(counts or KEY.fullmatch(name))
-
-
-def _missing_codes(columns: Mapping[str, np.ndarray], policy: Policy) -> list[str]:
-    """Warn about values far outside the others that occur in more than 1 % of the rows."""
     found: dict[str, list[str]] = {}
     for name, values in columns.items():
         for code in _codes(values[~np.isnan(values)]):
@@ -146,11 +120,14 @@ def _shortened(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:3])}{more}"
 
 
-def split_warnings(columns: Mapping[str, np.ndarray], time: Sequence[str]) -> list[str]:
+def split_warnings(
+    columns: Mapping[str, np.ndarray], targets: np.ndarray, time: Sequence[str]
+) -> list[str]:
     """Return warnings about inputs of a table with random splits that should define the splits.
 
     Args:
         columns: `[N]` values of each input.
+        targets: `[N]`.
         time: the inputs by which the rows are in chronological order.
     """
     warnings = []
@@ -161,15 +138,14 @@ def split_warnings(columns: Mapping[str, np.ndarray], time: Sequence[str]) -> li
             f"later rows than those for training, add {by_time}; this test is harder, so that the "
             "RMSE may rise, but it shows how well later rows are predicted"
         )
-    for name in (name for name in columns if name not in time):
-        count = len(np.unique(columns[name]))
-        named = KEY.fullmatch(name) or GROUP.fullmatch(name)
-        if named and MIN_GROUPS <= count <= len(columns[name]) / 2:
-            warnings.append(
-                f"{name} repeats ({count} values in {len(columns[name])} rows): if the rows of one "
-                f"value belong together, add {override('group', name)}"
-                f"{' instead of dataset.time' if time else ''}"
-            )
+    others = {name: values for name, values in columns.items() if name not in time}
+    instead = " instead of dataset.time" if time else ""
+    for name, count in group_columns(others, targets).items():
+        warnings.append(
+            f"{name} repeats ({count} values in {len(targets)} rows): if the rows of one value "
+            f"belong together, add {override('group', name)}{instead}; the RMSE may then rise, "
+            f"since it is that of rows with a new {name}"
+        )
     return warnings
 
 
@@ -179,8 +155,7 @@ def table_warnings(
     target: str,
     targets: np.ndarray,
     splits: Sequence[Split],
-    sources: Mapping[str, str] | None = None,
-    policy: Policy | None = None,
+    log_target: bool = False,
 ) -> list[str]:
     """Return warnings about a table, a sentence each, the most important first.
 
@@ -190,59 +165,31 @@ def table_warnings(
         target: the name of the target.
         targets: `[N]`.
         splits: the train/test splits.
-        sources: the file's column of each feature whose name differs from it.
-        policy: the decisions made so far.
+        log_target: whether the logarithm of the target is fitted.
     """
-    policy = policy or Policy()
     return [
-        *_two_values(target, targets),
-        *_target_leaks(features, inputs, target, targets, sources or {}, policy),
+        *_classes(target, targets),
         *_shared_rows(inputs, targets, splits),
         *_constant_columns(features, inputs),
         *_repeated_columns(features, inputs),
-        *([] if policy.log_target else _wide_range(target, targets)),
+        *([] if log_target else _wide_range(target, targets)),
         *_few_rows(targets),
     ]
 
 
-def _two_values(target: str, targets: np.ndarray) -> list[str]:
-    if len(np.unique(targets)) > 2:
+def _classes(target: str, targets: np.ndarray) -> list[str]:
+    """Warn about a target with two values, or with a few integers that may be classes."""
+    values = np.unique(targets)
+    whole = not np.any(values % 1) and np.ptp(values) < MAX_CLASSES
+    few = whole and len(targets) >= MIN_ROWS_OF_CLASS * len(values)
+    if not few and len(values) > 2:
         return []
-    return [f"{target} has only two values: this is classification, but bnnbench does regression"]
-
-
-def _target_leaks(
-    features: Sequence[str],
-    inputs: np.ndarray,
-    target: str,
-    targets: np.ndarray,
-    sources: Mapping[str, str],
-    policy: Policy,
-) -> list[str]:
-    ranks = _ranks(targets)
-    warnings = []
-    for name, column in zip(features, inputs.T, strict=True):
-        present = ~np.isnan(column)
-        if present.sum() < 3 or is_constant(column) or name in policy.time:
-            continue
-        target_ranks = ranks[present] if present.all() else _ranks(targets[present])
-        if np.ptp(target_ranks) == 0:
-            continue
-        agreement = float(np.corrcoef(_ranks(column[present]), target_ranks)[0, 1])
-        if abs(agreement) > MAX_TARGET_CORRELATION:
-            warnings.append(
-                f"{name} alone determines {target} (rank correlation {agreement:.4f}): if it is "
-                f"not known before {target}, exclude it with "
-                f"{policy.without(sources.get(name, name))}"
-            )
-    return warnings
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks; ties share their mean rank."""
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[index]
+    others = "; if they are counts or ratings, predictions may lie between them"
+    return [
+        f"bnnbench does regression, and {target} has only the values "
+        f"{join_words(map(_as_text, values.tolist()))}: if these are classes, use a "
+        f"classifier{others * (len(values) > 2)}"
+    ]
 
 
 def _shared_rows(inputs: np.ndarray, targets: np.ndarray, splits: Sequence[Split]) -> list[str]:

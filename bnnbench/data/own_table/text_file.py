@@ -19,6 +19,7 @@ from bnnbench.data.own_table.header import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
 from bnnbench.data.own_table.units import is_currency, split_quantity
 from bnnbench.files import check_archive, open_unpacked
+from bnnbench.types import UserError
 
 AUTO = "auto"
 

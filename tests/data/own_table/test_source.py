@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,26 @@ def test_the_target_must_be_numeric(tmp_path: Path) -> None:
             OwnTable(path=path, target="kind", categorical=categorical).load()
 
 
+@pytest.mark.parametrize(
+    ("cells", "classes"),
+    [
+        (["A", "B", "C", "D"], True),
+        (["yes", "no"], True),
+        (["low", "medium", "high"], True),
+        (["1st", "2nd", "3rd"], True),
+        ([f"class {k}" for k in range(12)], True),
+        ([f"name {k}" for k in range(60)], False),
+        ([*map(str, range(59)), "x"], False),
+        (["<1", *map(str, range(9))], False),
+    ],
+)
+def test_classes_are_no_target(tmp_path: Path, cells: list[str], classes: bool) -> None:
+    path = write(tmp_path, [f"{k},{cells[k % len(cells)]}" for k in range(60)], "x,y")
+    with refused(f"{TARGET} not_numeric") as error:
+        OwnTable(path=path, target="y").load()
+    assert ("regression" in str(error.value)) == classes
+
+
 def test_days_with_dots_are_dates(tmp_path: Path) -> None:
     lines = [f"{i},{i % 28 + 1}.{i // 28 + 1:02d}.2024{' 06:00' * (i % 2)},{i}" for i in range(40)]
     path = write(tmp_path, lines, "n,day,y")
@@ -359,6 +380,32 @@ def test_columns_that_should_define_the_splits_are_suggested(tmp_path: Path) -> 
         assert not {"group=", "time="} & set(re.findall("group=|time=", suggested(
             tmp_path, columns, **settings
         )))  # fmt: skip
+
+
+DRAWN = np.random.default_rng(0).integers(0, 200, 240)  # about 140 are different
+
+WORDS = ["".join(letters) for letters in product("abcdef", repeat=3)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "groups"),
+    [
+        ([f"S-{k:04d}" for k in DRAWN], True),
+        ([f"p{k}" for k in DRAWN], True),
+        ([f"Lot 7/{k}b" for k in DRAWN], True),
+        ([f"2024_{k:03d}_X" for k in DRAWN // 2], True),
+        ([f"{k // 20}A:{k % 20}" for k in DRAWN % 90], True),
+        ([WORDS[k] for k in DRAWN % 90], True),  # in two rows on average
+        ([f"S-{k:04d}" for k in range(240)], False),  # different in each row
+        ([f"S-{max(k, 40):04d}" for k in range(240)], False),  # most are different
+        ([WORDS[k] for k in DRAWN], False),
+        ([f"{'new ' * (k % 3)}{WORDS[k]} {k}" for k in DRAWN], False),
+        ([f"S-{k % 12}" for k in DRAWN], False),  # categories
+    ],
+)
+def test_codes_of_groups_are_suggested(tmp_path: Path, texts: list[str], groups: bool) -> None:
+    assert ("dataset.group=code" in suggested(tmp_path, {"code": texts})) == groups
+    assert "dataset.group=code" not in suggested(tmp_path, {"code": texts}, time="x")
 
 
 def test_inputs_that_should_define_the_splits_are_noted(tmp_path: Path) -> None:

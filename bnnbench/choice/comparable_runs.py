@@ -19,6 +19,8 @@ METHODS = (
 )
 """Compared by default, `METHOD` or `METHOD/LIKELIHOOD`: simple baselines and networks."""
 
+OUTPUTS = "outputs/recommend"
+
 DEFAULT_OVERRIDES = (
     "protocol=auto",
     "splits=10",
@@ -100,7 +102,7 @@ def _defaults(given: Collection[str]) -> list[str]:
     """Return the default settings, given the keys of those that the user chose."""
     own_count = any(key in given for key in SPLIT_SETTINGS)
     defaults = ["splits=all" if own_count and w == "splits=10" else w for w in DEFAULT_OVERRIDES]
-    return [*defaults, "outputs_dir=outputs/recommend"]
+    return [*defaults, f"outputs_dir={OUTPUTS}"]
 
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:

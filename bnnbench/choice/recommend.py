@@ -1,0 +1,148 @@
+"""Compare methods on a table and recommend one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.api import FinishedRun
+from bnnbench.choice.comparable_runs import (
+    METHODS,
+    OUTPUTS,
+    comparable_runs,
+    method_name,
+    within_budget,
+)
+from bnnbench.constraints import check_between, check_folder
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.notes import note
+from bnnbench.results.run_tables import Runs
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The fastest method that is not significantly worse than the best.
+
+    Attributes:
+        method: its name, with what distinguishes it from others.
+        run: its run.
+        table: a row per method, the best first: `log_likelihood` and `rmse` (means over splits,
+            with `_stderr`), `coverage_90` (fraction of test targets in the 90 % intervals),
+            `seconds` (per split) and `outcome` (against the best).
+        sentences: the recommendation in words.
+        runs: all runs that were compared.
+    """
+
+    method: str
+    run: FinishedRun
+    table: pd.DataFrame
+    sentences: tuple[str, ...]
+    runs: Runs
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def recommend(
+    data: pd.DataFrame | str | Path,
+    *settings: str,
+    target: str,
+    methods: Sequence[str] = METHODS,
+    minutes: float | None = None,
+    **choices: Any,
+) -> Recommendation:
+    """Compare methods on a table and recommend one, as `bnnbench recommend` does.
+
+    Args:
+        data: a frame, or the path of a file.
+        settings: of every run, as on the command line: `"dataset.group=patient"`.
+        target: the column to predict.
+        methods: to compare, each `METHOD` or `METHOD/LIKELIHOOD`.
+        minutes: time budget.
+        choices: settings without a dot as keywords: `splits=20`.
+
+    Raises:
+        UserError: if a setting or the table is wrong, or no method can be recommended.
+    """
+    from bnnbench.config.overrides import as_override
+    from bnnbench.data.own_table.frame_file import write_frame
+
+    words = [*settings, *(as_override(key, value) for key, value in choices.items())]
+    if isinstance(data, pd.DataFrame):
+        given = dict(word.split("=", 1) for word in words if "=" in word)
+        folder = check_folder("outputs_dir", given.get("outputs_dir", OUTPUTS))
+        data = write_frame(data, folder / "tables")
+    runs = comparable_runs(str(data), target, tuple(methods), words)
+    if minutes is not None:
+        check_between("minutes", minutes, 0)
+        runs = within_budget(runs, 60 * minutes)
+    return recommendation_of(runs, run_in_time(runs, minutes))
+
+
+def recommendation_of(runs: Sequence[Run], folders: Sequence[RunFolder]) -> Recommendation:
+    """Recommend one of the finished runs in these folders, and no earlier one.
+
+    Raises:
+        UserError: if no run can be ranked.
+    """
+    from bnnbench.results.configurations import without_duplicates
+    from bnnbench.results.impossible_intervals import impossible_intervals
+    from bnnbench.results.labels import labels
+    from bnnbench.results.recommendation import (
+        coverage_by_deviation,
+        methods_table,
+        recommendation,
+        recommended,
+        sentences,
+    )
+    from bnnbench.results.run_tables import read_runs
+
+    first, *others = (folder.root for folder in folders)
+    finished = without_duplicates(read_runs(first, others=others))
+    finished = replace(finished, path=first.parents[1])
+    verdict, names = recommendation(finished), labels(finished.scored)
+    coverages = {run: coverage_by_deviation(finished, run) for run in verdict.scores.index}
+    chosen = recommended(verdict)
+    row, folder = finished.scored.loc[chosen], finished.folders[chosen]
+    splits = finished.splits[finished.splits["run"] == chosen]
+    impossible = (f"Warning: {text}" for text in impossible_intervals(row, splits, folder))
+    table = getattr(runs[0].experiment, "table", None)
+    leaks = () if table is None else table.leaks
+    return Recommendation(
+        names[chosen],
+        FinishedRun(folder),
+        methods_table(verdict, names, coverages),
+        (*sentences(verdict, names, coverages[chosen], row["settings"], leaks), *impossible),
+        finished,
+    )
+
+
+def run_in_time(runs: Sequence[Run], minutes: float | None) -> list[RunFolder]:
+    """Execute runs.
+
+    Args:
+        runs: to execute, in this order.
+        minutes: time budget. Once two runs are finished, a run is started only if its estimate, at
+            the pace so far, fits.
+    """
+    from bnnbench.experiment.progress import SweepProgress, seconds_left
+    from bnnbench.run_all import run_all
+
+    if minutes is None:
+        return run_all(runs, say=note)
+    sweep = SweepProgress(runs, time.monotonic())
+    folders: list[RunFolder] = []
+    for run in runs:
+        ends = time.monotonic() - sweep.started + seconds_left(run) / sweep.pace
+        fits = ends <= 60 * minutes
+        if len(folders) < 2 or fits or run.complete():
+            folders += run_all([run], say=note)
+        else:
+            note(f"--minutes: too little time is left; left out {method_name(run)}")
+    return folders
