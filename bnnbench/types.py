@@ -67,6 +67,7 @@ class Table:
         encodings: conversion of columns of a file to `inputs`; each has a `column`, its `features`
             and `apply`.
         warnings: sentences for the user about the data.
+        file: the user's file with its folder, `north/flow.csv`; empty for other tables.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Table:
     groups: np.ndarray | None = None
     encodings: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True)

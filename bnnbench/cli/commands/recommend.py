@@ -134,9 +134,12 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message
+    from bnnbench.experiment.record import read_record
+    from bnnbench.report.blocks import Style
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.labels import labels
     from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
+    from bnnbench.results.run_filter import RunFilter, filter_runs
     from bnnbench.results.run_tables import read_runs
 
     note_warnings(runs)
@@ -146,8 +149,11 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
         note(message)
         return 1
     place = folders[0].root.parents[1]
-    write_and_show(place)
-    finished = without_duplicates(read_runs(place))
+    every = read_runs(place)  # also runs of other tables with the name of this one
+    (name,) = {*every.scored.loc[[read_record(one).digest for one in folders], "dataset"]}
+    this_table = RunFilter(datasets=(name,))
+    write_and_show(place, Style(run_filter=this_table))
+    finished = without_duplicates(filter_runs(every, this_table))
     verdict = recommendation(finished)
     coverage = coverage_by_deviation(finished, verdict.best)
     settings = finished.scored.loc[verdict.best, "settings"]
