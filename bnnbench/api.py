@@ -23,6 +23,7 @@ from bnnbench.files import read_bytes
 from bnnbench.near_names import with_known
 from bnnbench.notes import note
 from bnnbench.paths import user_path
+from bnnbench.process_state import one_fit, unchanged_process
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.results.split_summary import summarise
 from bnnbench.types import Table, UserError
@@ -81,6 +82,7 @@ class FinishedRun:
         """A row per test point, in original units."""
         return read_predictions(self.folder)
 
+    @unchanged_process()
     def figure(self, name: str) -> Picture:
         """Return a figure of the run: `predictions`, `search`, `splits`, `calibration`, ...
 
@@ -98,6 +100,7 @@ class FinishedRun:
             raise UserError(f"unknown figure of type PNG {with_known(name, names)}.", "name")
         return Picture(path)
 
+    @unchanged_process()
     def predict(
         self, rows: pd.DataFrame, interval: float = 0.9, calibrate: str = "none"
     ) -> pd.DataFrame:
@@ -128,6 +131,7 @@ class FinishedRun:
         predicted, _ = predict_frame(model, self.folder, named, "rows", interval, calibrate)
         return predicted.set_axis(rows.index)
 
+    @unchanged_process()
     def next_rows(self, pool: pd.DataFrame, count: int) -> pd.DataFrame:
         """Choose the rows of a pool to label next; see `prediction.next_rows.next_rows`.
 
@@ -149,6 +153,7 @@ class FinishedRun:
         return chosen.set_axis(pool.index[chosen["row"] - 1])
 
 
+@unchanged_process()
 def load_run(path: str | Path) -> FinishedRun:
     """Load the only finished run at or below a folder.
 
@@ -162,6 +167,7 @@ def load_run(path: str | Path) -> FinishedRun:
     return FinishedRun(folder)
 
 
+@unchanged_process()
 def fit(
     data: pd.DataFrame | str | None = None,
     *settings: str,
@@ -169,6 +175,8 @@ def fit(
     **choices: Any,
 ) -> FinishedRun:
     """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
+
+    The process is left as it was. Fits in several threads run one after the other.
 
     A frame is used like a file (`dataset=csv`) and its index is ignored. It is saved in the folder
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
@@ -202,7 +210,8 @@ def fit(
         job = _job_of_frame(data, target, words)
     else:
         job = single_job(words if target is None else [*words, f"dataset.target={target}"])
-    (folder,) = run_all([build_run(job)], say=note)
+    with one_fit():
+        (folder,) = run_all([build_run(job)], say=note)
     return FinishedRun(folder)
 
 
@@ -226,6 +235,7 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
     return job
 
 
+@unchanged_process()
 def load_table(name: str, *settings: str) -> Table:
     """Load a data set of `bnnbench list dataset` with its train/test splits.
 
@@ -255,6 +265,7 @@ def predict(
     return finished.predict(rows, interval, calibrate)
 
 
+@unchanged_process()
 def reference(folder: Path | str | None = None, track: str | None = "book") -> pd.DataFrame:
     """Return the scores of all splits of the reference results.
 
