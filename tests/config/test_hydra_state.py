@@ -28,9 +28,13 @@ ConfigStore.instance().store(group="method", name="vadam", node={"wrong": 1})
 ConfigStore.instance().store(name="run", node={"wrong": 1})
 
 def use():
+    before = dict(Singleton._instances)
+    use_in_thread()
+    assert all(Singleton._instances[one] is found for one, found in before.items())
+
+def use_in_thread():
     from bnnbench.config.compose import single_job
     from bnnbench.config.in_memory import compose_fit
-    before = dict(Singleton._instances)
     config = single_job(["method=vadam", "dataset=diabetes", "protocol=auto"]).resolved()
     assert "wrong" not in config["method"] and config["training"]["epochs"] > 0
     assert compose_fit(["method=linear"], 20)["method"]
@@ -40,7 +44,6 @@ def use():
         except ValueError:
             continue
         raise AssertionError(wrong)
-    assert all(Singleton._instances[one] is found for one, found in before.items())
 
 def check():
     assert compose("mine", ["x=4"]).y == 8
@@ -85,7 +88,7 @@ with initialize_config_dir(folder, version_base="1.3"):
 from concurrent.futures import ThreadPoolExecutor
 with initialize_config_dir(folder, version_base="1.3"):
     with ThreadPoolExecutor(8) as threads:
-        [one.result() for one in [threads.submit(use) for _ in range(16)]]
+        [one.result() for one in [threads.submit(use_in_thread) for _ in range(16)]]
     check()
 """,
 }
