@@ -24,6 +24,7 @@ from bnnbench.files import read_bytes
 from bnnbench.near_names import with_known
 from bnnbench.notes import note
 from bnnbench.paths import user_path
+from bnnbench.process_state import one_fit, unchanged_process
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.results.split_summary import summarise
 from bnnbench.types import Table, UserError
@@ -81,6 +82,7 @@ class FinishedRun:
         """A row per test point, in original units."""
         return read_predictions(self.folder)
 
+    @unchanged_process()
     def figure(self, name: str) -> Picture:
         """Return a figure of the run: `predictions`, `search`, `splits`, `calibration`, ...
 
@@ -98,6 +100,7 @@ class FinishedRun:
             raise UserError(f"unknown figure of type PNG {with_known(name, names)}.", "name")
         return Picture(path)
 
+    @unchanged_process()
     def predict(self, rows: Any, interval: float = 0.9, calibrate: str = "none") -> pd.DataFrame:
         """Predict new rows. The first call fits the method to all data of the run.
 
@@ -127,9 +130,10 @@ class FinishedRun:
         frame, _ = named_frame(rows, "rows")
         model = load_or_fit(self.folder, conformal=calibrate == "conformal")
         predicted, notes = predict_frame(model, self.folder, frame, "rows", interval, calibrate)
-        _warn(notes)
+        warn_caller(notes)
         return predicted.set_axis(frame.index)
 
+    @unchanged_process()
     def next_rows(self, pool: Any, count: int) -> pd.DataFrame:
         """Choose the rows of a pool to label next; see `prediction.next_rows.next_rows`.
 
@@ -153,10 +157,11 @@ class FinishedRun:
 
         frame, _ = named_frame(pool, "pool")
         chosen, notes = next_rows(load_or_fit(self.folder), frame, "pool", count)
-        _warn([text for text in notes if text != VARIANCE_STATEMENT])
+        warn_caller([text for text in notes if text != VARIANCE_STATEMENT])
         return chosen.set_axis(frame.index[chosen["row"] - 1])
 
 
+@unchanged_process()
 def load_run(path: str | Path) -> FinishedRun:
     """Load the only finished run at or below a folder.
 
@@ -170,8 +175,11 @@ def load_run(path: str | Path) -> FinishedRun:
     return FinishedRun(folder)
 
 
+@unchanged_process()
 def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) -> FinishedRun:
     """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
+
+    The process is left as it was. Fits in several threads run one after the other.
 
     A frame is used like a file (`dataset=csv`), without its index. It is saved in the folder
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
@@ -209,9 +217,10 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     if with_frame:
         return _fit_frame(data, target, words)
     words += [] if target is None else [as_override("dataset.target", target)]
-    run = build_run(single_job(words))
-    _warn(run.warnings())
-    (folder,) = run_all([run], say=note)
+    with one_fit():
+        run = build_run(single_job(words))
+        warn_caller(run.warnings())
+        (folder,) = run_all([run], say=note)
     return FinishedRun(folder)
 
 
@@ -238,24 +247,27 @@ def _fit_frame(data: Any, target: Any, words: Sequence[str]) -> FinishedRun:
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.path = str(path)
     try:
-        run = build_run(job)
-        about_table = [naming_the_frame(text, path) for text in run.warnings()]
-        _warn([*index_notes(data, "frame"), *notes, *about_table])
-        (folder,) = run_all([run], say=note)
+        with one_fit():
+            run = build_run(job)
+            about_table = [naming_the_frame(text, path) for text in run.warnings()]
+            warn_caller([*index_notes(data, "frame"), *notes, *about_table])
+            (folder,) = run_all([run], say=note)
     except UserError as error:
         raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
     return FinishedRun(folder)
 
 
-def _warn(sentences: Iterable[str]) -> None:
+def warn_caller(sentences: Iterable[str]) -> None:
     """Give each sentence as a warning about the line that called this package."""
     level, caller = 2, sys._getframe(1)
-    while caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+    inside = (PACKAGE, "contextlib")  # `unchanged_process` is a decorator of contextlib
+    while caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in inside:
         level, caller = level + 1, caller.f_back
     for sentence in sentences:
         warnings.warn(f"{sentence}.", stacklevel=level)
 
 
+@unchanged_process()
 def load_table(name: str, *settings: str) -> Table:
     """Load a data set of `bnnbench list dataset` with its train/test splits.
 
@@ -285,6 +297,7 @@ def predict(
     return finished.predict(rows, interval, calibrate)
 
 
+@unchanged_process()
 def reference(folder: Path | str | None = None, track: str | None = "book") -> pd.DataFrame:
     """Return the scores of all splits of the reference results.
 

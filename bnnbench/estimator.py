@@ -22,6 +22,7 @@ from bnnbench.experiment.model import Model
 from bnnbench.notes import shorten
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
+from bnnbench.process_state import unchanged_process
 from bnnbench.types import UserError
 
 SETTINGS = {
@@ -113,6 +114,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         self.settings = settings
         self.random_state = random_state
 
+    @unchanged_process()
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method.
 
@@ -145,7 +147,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             warnings.warn(
                 "the book's protocol sets these, and the bounds of the search, for each data set; "
                 f"here they are {values}. Give `settings` if yours differ.",
-                stacklevel=2,
+                stacklevel=3,  # of the caller: the decorator is between
             )
         return self
 
@@ -162,6 +164,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         found = self.predict_distribution(X)
         return (found.mean, found.std) if return_std else found.mean
 
+    @unchanged_process()
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distributions of rows `[M, D]`, with the index of a frame.
 

@@ -69,6 +69,7 @@ class Table:
         warnings: sentences for the user about the data.
         log_target: whether methods learn the logarithm of the target.
         leaks: what determines the target, a clause each.
+        file: the user's file with its folder, `north/flow.csv`; empty for other tables.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Table:
     warnings: tuple[str, ...] = ()
     log_target: bool = False
     leaks: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from bnnbench.api import FinishedRun
+from bnnbench.api import FinishedRun, warn_caller
 from bnnbench.choice.comparable_runs import (
     METHODS,
     OUTPUTS,
@@ -22,7 +21,9 @@ from bnnbench.constraints import check_between, check_folder
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import note
+from bnnbench.process_state import one_fit, unchanged_process
 from bnnbench.results.run_tables import Runs
+from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ class Recommendation:
         return "\n".join(self.sentences)
 
 
+@unchanged_process()
 def recommend(
-    data: pd.DataFrame | str | Path,
+    data: Any,
     *settings: str,
     target: str,
     methods: Sequence[str] = METHODS,
@@ -60,7 +62,7 @@ def recommend(
     """Compare methods on a table and recommend one, as `bnnbench recommend` does.
 
     Args:
-        data: a frame, or the path of a file.
+        data: a frame of pandas, polars, pyarrow or another library, or the path of a file.
         settings: of every run, as on the command line: `"dataset.group=patient"`.
         target: the column to predict.
         methods: to compare, each `METHOD` or `METHOD/LIKELIHOOD`.
@@ -71,18 +73,26 @@ def recommend(
         UserError: if a setting or the table is wrong, or no method can be recommended.
     """
     from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frame_file import write_frame
+    from bnnbench.data.own_table.frame_file import naming_the_frame, write_frame
+    from bnnbench.data.own_table.frames import index_notes, is_exchangeable, named_frame
 
     words = [*settings, *(as_override(key, value) for key, value in choices.items())]
-    if isinstance(data, pd.DataFrame):
+    path, notes = data, []
+    if is_exchangeable(data):
         given = dict(word.split("=", 1) for word in words if "=" in word)
         folder = check_folder("outputs_dir", given.get("outputs_dir", OUTPUTS))
-        data = write_frame(data, folder / "tables")
-    runs = comparable_runs(str(data), target, tuple(methods), words)
-    if minutes is not None:
-        check_between("minutes", minutes, 0)
-        runs = within_budget(runs, 60 * minutes)
-    return recommendation_of(runs, run_in_time(runs, minutes))
+        frame, notes = named_frame(data, "frame")
+        path, notes = write_frame(frame, folder / "tables"), [*index_notes(data, "frame"), *notes]
+    try:
+        with one_fit():
+            runs = comparable_runs(str(path), target, tuple(methods), words)
+            warn_caller([*notes, *(naming_the_frame(text, path) for text in runs[0].warnings())])
+            if minutes is not None:
+                check_between("minutes", minutes, 0)
+                runs = within_budget(runs, 60 * minutes)
+            return recommendation_of(runs, run_in_time(runs, minutes))
+    except UserError as error:
+        raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
 
 
 def recommendation_of(runs: Sequence[Run], folders: Sequence[RunFolder]) -> Recommendation:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import math
 import pickle
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,6 +34,7 @@ from bnnbench.config.errors import (
     not_a_mapping,
     to_user_error,
 )
+from bnnbench.config.hydra_state import own_hydra, set_up
 from bnnbench.config.overrides import MAX_JOBS, prepare_overrides
 from bnnbench.notes import join_words
 from bnnbench.types import UserError
@@ -47,9 +47,6 @@ _config_dirs: ContextVar[tuple[str, ...] | None] = ContextVar("config_dirs", def
 
 OWN_PROVIDERS = ("bnnbench", "command-line")
 """Names of the search path's entries for plug-ins, projects, and `--config-dir`."""
-
-FOREIGN = "hydra_plugins"
-"""The package in which Hydra looks for sweepers and launchers of others."""
 
 CACHED = "cached-"
 """Beginning of the schemes of sources that read every file once per process."""
@@ -98,7 +95,7 @@ def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
     """
     token = _config_dirs.set(() if config_dir is None else (config_dir,))
     try:
-        with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        with own_hydra(), initialize_config_dir(str(config_folder()), version_base="1.3"):
             yield
     except UserError:
         raise
@@ -123,30 +120,24 @@ def to_dict(config: DictConfig) -> dict[str, Any]:
         UserError: if a value is missing or cannot be resolved.
     """
     try:
-        for group in GROUPS:  # first, since other settings refer to their contents
-            if group in config and not isinstance(config[group], DictConfig):
-                raise not_a_mapping(group, config[group])
-        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+        with own_hydra():  # with our resolvers
+            for group in GROUPS:  # first, since other settings refer to their contents
+                if group in config and not isinstance(config[group], DictConfig):
+                    raise not_a_mapping(group, config[group])
+            return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except CONFIG_ERRORS as error:
         raise to_user_error(error) from None
 
 
-def _load_plugins_of_hydra() -> None:
-    """Load Hydra's own plug-ins; it would import foreign ones from any folder on the path."""
-    before = sys.modules.get(FOREIGN)
-    sys.modules[FOREIGN] = None  # type: ignore[assignment]  # importing it raises ImportError
-    try:
-        Plugins.instance()
-    finally:
-        del sys.modules[FOREIGN]
-        sys.modules |= {} if before is None else {FOREIGN: before}
+def _register() -> None:
+    """Register our plug-ins of Hydra and our resolver."""
+    for source in Plugins.instance().discover(ConfigSource):
+        Plugins.instance().register(_cached(source))
+    Plugins.instance().register(ConfigFolders)
+    OmegaConf.register_new_resolver(auto_protocol.RESOLVER, auto_protocol.resolve)
 
 
-_load_plugins_of_hydra()
-for _source in Plugins.instance().discover(ConfigSource):
-    Plugins.instance().register(_cached(_source))
-Plugins.instance().register(ConfigFolders)
-OmegaConf.register_new_resolver(auto_protocol.RESOLVER, auto_protocol.resolve, replace=True)
+set_up(_register)
 
 
 SWEEP, MULTIRUN = "sweep", "multirun"
@@ -175,7 +166,8 @@ class Job(NamedTuple):
     def chosen_name(self, group: str, key: str) -> str:
         """Return the name of the chosen option, even if the configuration is invalid."""
         try:
-            return str(self.config[group][key])
+            with own_hydra():
+                return str(self.config[group][key])
         except (*CONFIG_ERRORS, TypeError):
             return "the configuration"
 

@@ -196,10 +196,10 @@ TEMPLATES = {
 def _all_keys() -> list[str]:
     """Return the dotted keys of the default configuration, groups included."""
     from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
 
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    from bnnbench.config.hydra_state import own_hydra
+
+    with own_hydra(), initialize_config_dir(str(config_folder()), version_base="1.3"):
         config = compose(CONFIG_NAME)
 
     def keys(node: Any, prefix: str = "") -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from threading import Lock
 
 from bnnbench.config.compose import single_job
 from bnnbench.config.instantiate import Config
@@ -24,9 +23,6 @@ SAMPLES = "evaluation.samples"
 
 FIXED = ("dataset=csv", "experiment=uci", "splits=all", "evaluation.out_of_fold=false")
 """Overrides of every fit; `dataset=csv` provides the defaults that the protocol reads."""
-
-_lock = Lock()
-"""Hydra has a global state, and estimators may be fitted in threads."""
 
 
 def compose_fit(settings: Sequence[str], rows: int) -> Config:
@@ -48,8 +44,7 @@ def compose_fit(settings: Sequence[str], rows: int) -> Config:
                 key,
                 "no_effect",
             )
-    with _lock:
-        return _composed(tuple(settings), rows)
+    return _composed(tuple(settings), rows)
 
 
 @lru_cache(maxsize=256)  # composing takes longer than a small fit

@@ -115,6 +115,11 @@ def fingerprint(table: Table) -> str:
     return state.hexdigest()[:16]
 
 
+def data_fingerprint(table: Table) -> str:
+    """Return a hash of the data alone, which is the same for all splits of them."""
+    return subset_fingerprints(table, [np.arange(len(table.targets))])[0]
+
+
 def subset_fingerprints(table: Table, parts: Sequence[np.ndarray]) -> list[str]:
     """Return one hash per subset of rows, of the row numbers and of the whole table's data.
 

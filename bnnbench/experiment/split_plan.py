@@ -13,7 +13,7 @@ import numpy as np
 
 from bnnbench.constraints import Whole, check_settings
 from bnnbench.data import Source
-from bnnbench.data.splits import fingerprint, select_splits
+from bnnbench.data.splits import data_fingerprint, fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.fixed_values import fixed_original_units, fixed_values
@@ -274,6 +274,8 @@ class SplitPlan(HasSteps, HasPlan):
         divergence = getattr(self.method, "divergence", None)
         return {
             "dataset": self.table.name,
+            "data": self._data,
+            "file": self.table.file,
             "method": self.method.label,
             "family": self.method.family,
             **self.method.metadata(),
@@ -294,6 +296,10 @@ class SplitPlan(HasSteps, HasPlan):
             "score_training_rows": self.evaluation.score_training_rows,
             "initial_points": min(self.search.random_points, self.search.iterations),
         }
+
+    @cached_property
+    def _data(self) -> str:
+        return data_fingerprint(self.table)
 
     def path_parts(self) -> tuple[str, ...]:
         metadata = self.metadata()

@@ -86,8 +86,9 @@ def point_scores(
         for found, level in zip(inner, QUANTILES, strict=True)
     ]
     known = math.isfinite(low)
+    interval_score = scoringrules.interval_score(targets, lower, upper, 1 - LEVEL)
     return {
-        "interval_score": scoringrules.interval_score(targets, lower, upper, 1 - LEVEL),
+        "interval_score": np.reshape(interval_score, len(targets)),  # one point gives a scalar
         "quantile_loss": np.mean(losses, 0),
         "tail_crps": tail_crps(mixture, targets, low, high) if known else np.full(len(lower), low),
         "pit": mixture_cdf(mixture, targets[:, None])[:, 0],

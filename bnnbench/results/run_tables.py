@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from bnnbench.experiment.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
 from bnnbench.notes import join_words, one_line
 from bnnbench.results.completeness import CODE_VERSIONS, code_counts, mixed_code, with_incomplete
+from bnnbench.results.data_set_names import distinct_data_sets, renamed
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.run_files import VerifiedRun, read_verified
 from bnnbench.results.settings import flatten
@@ -135,14 +136,35 @@ def read_runs(
         counts = splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
         described = with_incomplete(with_differences(tables[KIND].join(counts)), splits)
         tables[KIND] = described.join(scores)
-    for kind, table in tables.items():
-        order = [column for column in SORT_COLUMNS if column in table]
-        tables[kind] = table.sort_values(order, kind="stable")
     folders = {name: run.folder for name, run in verified.items()}
     calibrations = {
         n: run.calibration for n, run in verified.items() if run.calibration is not None
     }
-    return Runs(path, tables, splits, folders, calibrations, skipped)
+    every = Runs(path, tables, splits, folders, calibrations, skipped)
+    (runs,) = with_distinct_data_sets([every])
+    for kind, table in runs.tables.items():
+        order = [column for column in SORT_COLUMNS if column in table]
+        tables[kind] = table.sort_values(order, kind="stable")
+    return replace(runs, tables=tables)
+
+
+def with_distinct_data_sets(parts: Sequence[Runs]) -> list[Runs]:
+    """Return runs of one or more folders, in which different tables have different names."""
+    names = distinct_data_sets(table for runs in parts for table in runs.tables.values())
+    return [_with_names(runs, names) for runs in parts] if names else [*parts]
+
+
+def _with_names(runs: Runs, names: Mapping[str, str]) -> Runs:
+    tables = {
+        kind: table.assign(dataset=renamed(table, names, table.index))
+        if "dataset" in table
+        else table
+        for kind, table in runs.tables.items()
+    }
+    splits = runs.splits
+    if len(splits):
+        splits = splits.assign(dataset=renamed(splits, names, splits["run"]))
+    return replace(runs, tables=tables, splits=splits, _cache={})
 
 
 def read_verified_runs(

@@ -77,6 +77,21 @@ def test_interval_score_and_quantile_loss_are_those_of_the_quantiles(components:
     assert np.isnan(found["tail_crps"]).all()
 
 
+@pytest.mark.parametrize("points", [1, 2, 3])
+@pytest.mark.parametrize("components", [1, 2, 7])
+@pytest.mark.parametrize("known_tails", [False, True])
+def test_scores_of_one_point_are_those_among_many(
+    points: int, components: int, known_tails: bool
+) -> None:
+    mixture, targets = draws(components)
+    tails = (-1.0, 2.0) if known_tails else (np.nan, np.nan)
+    chosen = np.arange(5, 5 + points)
+    found = point_scores(mixture.select_points(chosen), targets[chosen], *tails)
+    for name, values in point_scores(mixture, targets, *tails).items():
+        assert found[name].shape == (points,)
+        assert found[name] == pytest.approx(values[chosen], nan_ok=True, **CLOSE)
+
+
 def exact(held_out: bool) -> SplitPredictions:
     """Return targets drawn from their predictive distributions."""
     mixture, _ = draws(1)

@@ -135,6 +135,7 @@ def _blocks(given: Namespace) -> Iterable[Block]:
     from bnnbench.results.configurations import without_duplicates
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.run_tables import with_distinct_data_sets
 
     where = report_options.parse_where(given.where)
     # Those of --methods are the reference methods, with --mine or --with reference.
@@ -143,7 +144,7 @@ def _blocks(given: Namespace) -> Iterable[Block]:
     paths = given.paths or [Path("outputs")]
     if given.mine or given.reference:
         return _reference_blocks(given, run_filter)
-    folders = [_read([path], run_filter) for path in paths]
+    folders = with_distinct_data_sets([_read([path], run_filter) for path in paths])
     if given.published:
         return published_blocks(folders[0], given.rope)
     selected = [*map(without_duplicates, folders)]

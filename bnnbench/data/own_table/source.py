@@ -67,6 +67,9 @@ if TYPE_CHECKING:
 
 MIN_ROWS = 10
 
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+"""Of text files in an archive, which are no part of the data set's name."""
+
 DEFAULT_RANDOM_SPLITS = 20
 
 SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
@@ -256,7 +259,7 @@ class OwnTable(Checked):
         notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
-            name=_label(path.stem.split(".")[0] if self.name == "csv" else self.name),
+            name=_label(_stem(path) if self.name == "csv" else self.name),
             inputs=inputs,
             targets=targets,
             splits=splits,
@@ -264,6 +267,7 @@ class OwnTable(Checked):
             target=target,
             groups=groups,
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
+            file="/".join(path.absolute().parts[-2:]),
             warnings=(
                 *about_file,
                 *([] if self.split_by else split_warnings(columns, targets, time)),
@@ -391,7 +395,14 @@ def _numbered(path: Path, column: pd.Series) -> np.ndarray:
     return pd.factorize(as_strings(column), sort=True)[0]
 
 
+def _stem(path: Path) -> str:
+    """Return `flow.v1` of `flow.v1.csv`, and of `flow.v1.csv.zip`."""
+    inner = Path(path.stem)
+    return inner.stem if inner.suffix.lower() in TEXT_SUFFIXES else path.stem
+
+
 def _label(text: str) -> str:
     """Convert `text` to a folder name of at most 50 characters: no accents, hyphens for others."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", plain)[:50].strip("-") or "csv"
+    letters = (c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    plain = unicodedata.normalize("NFC", "".join(letters))
+    return re.sub(r"[^\w-]+", "-", plain)[:50].strip("-") or "csv"

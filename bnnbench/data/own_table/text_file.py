@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 from bnnbench.data.errors import invalid
@@ -49,8 +50,11 @@ UTF8, FALLBACK_ENCODING = "utf-8", "cp1252"
 DECIMAL_POINT = re.compile(r"[-+]?(\d*|\d{1,3}([^\w.]\d{3})+)\.\d+([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}([^\w,]\d{3})+),\d+([eE][-+]?\d+)?")
 
-csv.field_size_limit(2**31 - 1)  # by default, cells have at most 131,072 characters
+MAX_CELL = 2**31 - 1
+"""Characters of a cell; by default, Python's reader accepts 131,072."""
 
+_field_size_limit = Lock()
+"""The limit is one of the process."""
 
 MAYBE_GROUPED = {
     mark: re.compile(f"[-+]?{grouped_number(mark, decimal)}")
@@ -157,7 +161,12 @@ class CellReader(Iterator[list[str]]):
     def __next__(self) -> list[str]:
         while True:
             self.first = self.last + 1
-            cells = next(self._rows)
+            with _field_size_limit:
+                before = csv.field_size_limit(MAX_CELL)
+                try:
+                    cells = next(self._rows)
+                finally:
+                    csv.field_size_limit(before)
             if len(cells) > 1 or "".join(cells).strip(" \t"):
                 return [cell.strip() for cell in cells]
 

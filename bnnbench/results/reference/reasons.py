@@ -10,6 +10,7 @@ import pandas as pd
 from bnnbench.near_names import list_names
 from bnnbench.notes import quantity
 from bnnbench.results.completeness import SPLIT_KEY
+from bnnbench.results.data_set_names import FILE
 from bnnbench.results.labels import full_name
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.published.shared_settings import fixed_hyper_parameters
@@ -40,7 +41,8 @@ def _reason(
     run: Mapping[Any, Any], shared: int, reference: pd.DataFrame, methods: Collection[str]
 ) -> str:
     there = reference[reference["dataset"] == run["dataset"]]
-    if there.empty:
+    own_table = shared == 0 and run.get(FILE)  # with the name of another data set
+    if there.empty or own_table:
         available = list_names(reference["dataset"].unique(), str(run["dataset"]))
         return f"not compared, since there are no reference results on it (available: {available})"
     if shared < MIN_COMMON_SPLITS:
