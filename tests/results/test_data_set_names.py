@@ -67,7 +67,7 @@ DIFFERENT: dict[str, list[Written]] = {
     "folders": [("plant/day.csv", frame(1), {}), ("lab/day.csv", frame(2), {})],
     "parts after a dot": [("run.2024.csv", frame(1), {}), ("run.2025.csv", frame(2), {})],
     "letters without ASCII": [("данные.csv", frame(1), {}), ("売上.csv", frame(2), {})],
-    "accents": [("mesure.csv", frame(1), {}), ("mesuré.csv", frame(2), {})],
+    "accents": [("cafe.csv", frame(1), {}), ("café.csv", frame(2), {})],
     "long names": [(f"{'x' * 60}{k}.csv", frame(k), {}) for k in range(3)],
     "extensions": [("flow.csv", frame(1), {}), ("flow.txt", frame(2), {})],
     "targets": [("day.csv", frame(), {}), ("day.csv", frame(), {"target": "b"})],
