@@ -77,7 +77,7 @@ def recommend(
     from bnnbench.data.own_table.frames import index_notes, is_exchangeable, named_frame
 
     words = [*settings, *(as_override(key, value) for key, value in choices.items())]
-    path, notes = data, []
+    path, notes = data, list[str]()
     if is_exchangeable(data):
         given = dict(word.split("=", 1) for word in words if "=" in word)
         folder = check_folder("outputs_dir", given.get("outputs_dir", OUTPUTS))
