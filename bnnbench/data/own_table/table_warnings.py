@@ -11,7 +11,7 @@ import numpy as np
 from bnnbench.data.checks import is_constant
 from bnnbench.data.errors import override
 from bnnbench.data.own_table.column_issues import Policy
-from bnnbench.data.own_table.identifiers import group_columns
+from bnnbench.data.own_table.identifiers import group_column
 from bnnbench.near_names import list_names
 from bnnbench.notes import join_words
 from bnnbench.types import Split
@@ -139,12 +139,12 @@ def split_warnings(
             "RMSE may rise, but it shows how well later rows are predicted"
         )
     others = {name: values for name, values in columns.items() if name not in time}
-    instead = " instead of dataset.time" if time else ""
-    for name, count in group_columns(others, targets).items():
+    if found := group_column(others, targets):
+        name, count = found
         warnings.append(
             f"{name} repeats ({count} values in {len(targets)} rows): if the rows of one value "
-            f"belong together, add {override('group', name)}{instead}; the RMSE may then rise, "
-            f"since it is that of rows with a new {name}"
+            f"belong together, add {override('group', name)}{' instead of dataset.time' * bool(time)}"
+            f"; the RMSE may then rise, since it is that of rows with a new {name}"
         )
     return warnings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnnbench.data.own_table.identifiers import group_columns, numbers_rows
+from bnnbench.data.own_table.identifiers import group_column, numbers_rows
 
 RNG = np.random.default_rng(0)
 COUNT = np.arange(200.0)
@@ -81,4 +81,4 @@ def test_columns_of_groups(
     columns: dict[str, np.ndarray], targets: np.ndarray, groups: dict[str, int]
 ) -> None:
     inputs = {name: values.astype(float) for name, values in {**columns, "z": Z}.items()}
-    assert group_columns(inputs, targets) == groups
+    assert dict(filter(None, [group_column(inputs, targets)])) == groups
