@@ -68,7 +68,6 @@ class Table:
             and `apply`.
         warnings: sentences for the user about the data.
         log_target: whether methods learn the logarithm of the target.
-        leaks: what determines the target, a clause each.
         file: the user's file with its folder, `north/flow.csv`; empty for other tables.
     """
 
@@ -83,7 +82,6 @@ class Table:
     encodings: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
     log_target: bool = False
-    leaks: tuple[str, ...] = ()
     file: str = ""
 
 

@@ -2,124 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bnnbench.data.checks import is_constant
 from bnnbench.data.own_table.column_issues import Policy
 from bnnbench.data.own_table.exact_relations import determining_columns
+from bnnbench.data.own_table.identifiers import numbers_rows
 from bnnbench.notes import join_words
 
 MAX_TARGET_CORRELATION = 0.999
 """A column with a higher rank correlation is suspected of leaking the target."""
 
-MAX_ROUNDS = 3
-"""Sets of several columns that are looked for, each without those found before."""
-
-
-@dataclass(frozen=True)
-class Leak:
-    """Columns of the file that determine the target.
-
-    Attributes:
-        columns: their names.
-        target: its name.
-        agreement: the rank correlation of a single feature, if it is nearly 1 or -1.
-    """
-
-    columns: tuple[str, ...]
-    target: str
-    agreement: float | None = None
-
-    def __str__(self) -> str:
-        names = join_words(self.columns)
-        if self.agreement is not None:
-            return f"{names} alone determines {self.target} (rank correlation {self.agreement:.4f})"
-        how = "together determine" if len(self.columns) > 1 else "alone determines"
-        return f"{names} {how} {self.target} exactly"
-
-
-def find_leaks(
-    inputs: Mapping[str, np.ndarray],
-    target: str,
-    targets: np.ndarray,
-    sources: Mapping[str, str] | None = None,
-) -> list[Leak]:
-    """Find the columns that determine the target: one whose order is the same, or several exactly.
-
-    Args:
-        inputs: `[N]` values of each feature, NaN where there is no value.
-        target: the name of the target.
-        targets: `[N]`.
-        sources: the file's column of each feature whose name differs from it.
-    """
-    columns = {name: (sources or {}).get(name, name) for name in inputs}
-    found_alone = _same_order(inputs, target, targets, columns)
-    leaks = [*{leak.columns: leak for leak in found_alone}.values()]
-    for _ in range(MAX_ROUNDS):
-        known = {name for leak in leaks for name in leak.columns}
-        rest = {name: values for name, values in inputs.items() if columns[name] not in known}
-        matrix = np.column_stack([*rest.values()]) if rest else np.empty((len(targets), 0))
-        found = determining_columns(matrix, targets, [columns[name] for name in rest])
-        if not found:
-            break
-        leaks.append(Leak(found, target))
-    return leaks
-
-
-def _same_order(
-    inputs: Mapping[str, np.ndarray],
-    target: str,
-    targets: np.ndarray,
-    columns: Mapping[str, str],
-) -> Iterator[Leak]:
-    """Yield the features that sort the rows as the target does, or in reverse."""
-    ranks = _ranks(targets)
-    for name, values in inputs.items():
-        present = ~np.isnan(values)
-        if present.sum() < 3 or is_constant(values):
-            continue
-        target_ranks = ranks[present] if present.all() else _ranks(targets[present])
-        if np.ptp(target_ranks) == 0:
-            continue
-        agreement = float(np.corrcoef(_ranks(values[present]), target_ranks)[0, 1])
-        if abs(agreement) > MAX_TARGET_CORRELATION:
-            yield Leak((columns[name],), target, agreement)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks; ties share their mean rank."""
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[index]
-
 
 def exclusion_advice(
-    numbering: Collection[str], leaks: Sequence[Leak], inputs: Collection[str], policy: Policy
+    inputs: Mapping[str, np.ndarray],
+    sources: Mapping[str, str],
+    target: str,
+    targets: np.ndarray,
+    rows: int,
+    policy: Policy,
 ) -> list[str]:
     """Return one sentence that advises to exclude columns, if there are any.
 
     Args:
-        numbering: the columns that number the rows.
-        leaks: the columns that determine the target.
-        inputs: the columns of the file that are inputs.
+        inputs: `[N]` values of each feature, NaN where there is no value.
+        sources: the file's column of each feature.
+        target: the name of the target.
+        targets: `[N]`.
+        rows: the number of rows of the file.
         policy: the decisions made so far.
     """
-    leaking = list(dict.fromkeys(name for leak in leaks for name in leak.columns))
-    names = list(dict.fromkeys([*numbering, *leaking]))
-    nothing_left = {*inputs} <= {*names}
+    numbering = [name for name, values in inputs.items() if numbers_rows(name, values, rows)]
+    measured = {name: values for name, values in inputs.items() if name not in numbering}
+    reasons = [f"{name} numbers the rows, and new rows are outside its range" for name in numbering]
+    leaks = _leaks(measured, sources, targets)
+    for columns, agreement in leaks.items():
+        how = "together determine" if len(columns) > 1 else "alone determines"
+        reasons.append(f"{join_words(columns)} {how} {target} {agreement}")
+    leaking = list(dict.fromkeys(name for columns in leaks for name in columns))
+    names = [*numbering, *leaking]
+    nothing_left = {sources[name] for name in inputs} <= {*names}
     if not names or (nothing_left and not leaks):
         return []
-    reasons = [f"{name} numbers the rows, and new rows are outside its range" for name in numbering]
-    reasons += map(str, leaks)
-    they_are, them = ("it is", "it") if len(names) == 1 else ("they are", "them")
-    advice = "use other inputs" if nothing_left else f"exclude {them} with {policy.without(*names)}"
+    advice = "use other inputs" if nothing_left else f"add {policy.without(*names)}"
     if leaks:
-        target = leaks[0].target
-        condition = f"if {they_are} not known before {target}, {advice}"
-        if leaking != names:
-            condition = f"{advice}, but keep {join_words(leaking)} if known before {target}"
-        advice = f"{condition}; the RMSE may then rise, since it is too low with {them}"
+        advice += (
+            f", but keep {join_words(leaking)} if known before {target}; without what is not "
+            "known, the RMSE may rise, since it is now too low"
+        )
     return [f"{'; '.join(reasons)}: {advice}"]
+
+
+def _leaks(
+    inputs: Mapping[str, np.ndarray], sources: Mapping[str, str], targets: np.ndarray
+) -> dict[tuple[str, ...], str]:
+    """Return the columns that determine the target: one with the same order, or several exactly."""
+    leaks = {}
+    for name, values in inputs.items():
+        agreement = _rank_correlation(values, targets)
+        if abs(agreement) > MAX_TARGET_CORRELATION:
+            leaks[(sources[name],)] = f"(rank correlation {agreement:.4f})"
+    rest = [name for name in inputs if (sources[name],) not in leaks]
+    matrix = np.column_stack([np.empty((len(targets), 0)), *(inputs[name] for name in rest)])
+    found = determining_columns(matrix, targets, [sources[name] for name in rest])
+    return leaks | ({found: "exactly"} if found else {})
+
+
+def _rank_correlation(values: np.ndarray, targets: np.ndarray) -> float:
+    """Return Spearman's correlation of the rows with a value; 0 if one of them is constant."""
+    import pandas as pd
+
+    ranks = pd.DataFrame({"values": values, "targets": targets}).dropna().rank().to_numpy()
+    if len(ranks) < 3 or not np.ptp(ranks, axis=0).all():
+        return 0.0
+    return float(np.corrcoef(ranks.T)[0, 1])

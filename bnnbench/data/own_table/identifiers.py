@@ -47,9 +47,7 @@ def numbers_rows(name: str, values: np.ndarray, rows: int) -> bool:
     steps = np.diff(values)
     complete = len(values) == rows or bool(np.all(steps > 0) or np.all(steps < 0))
     counts = complete and values.min() >= 0 and values.max() <= rows
-    return bool(
-        counts or KEY.fullmatch(name) or (COUNTER.fullmatch(name) and np.all(steps == 1))
-    )
+    return bool(counts or KEY.fullmatch(name) or (COUNTER.fullmatch(name) and np.all(steps == 1)))
 
 
 def group_column(inputs: Mapping[str, np.ndarray], targets: np.ndarray) -> tuple[str, int] | None:

@@ -39,10 +39,8 @@ from bnnbench.data.own_table.columns import (
     infer_encoding,
     times_of_rows,
 )
-from bnnbench.data.own_table.exclusions import exclusion_advice, find_leaks
 from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.footer import check_last_rows
-from bnnbench.data.own_table.identifiers import numbers_rows
 from bnnbench.data.own_table.names import clean_name
 from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
@@ -52,7 +50,7 @@ from bnnbench.data.own_table.splitting import (
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import missing_codes, split_warnings, table_warnings
+from bnnbench.data.own_table.table_warnings import about_columns, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.own_table.time_order import chronological_columns
 from bnnbench.data.own_table.units import unit_notes
@@ -249,12 +247,8 @@ class OwnTable(Checked):
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
         policy, workbook = self._policy(), path.suffix.lower() in EXCEL
-        time = () if self.split_by else chronological_columns(columns, dates, workbook)
-        policy = replace(policy, time=policy.time or time)
-        ordering = {*dates, *policy.time}
-        numbers = {name: values for name, values in columns.items() if name not in ordering}
-        numbering = [name for name in numbers if numbers_rows(name, numbers[name], n_rows)]
-        leaks = find_leaks(numbers, target, targets, sources)
+        if not self.split_by:
+            policy = replace(policy, time=chronological_columns(columns, dates, workbook))
         read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
         notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
@@ -270,13 +264,10 @@ class OwnTable(Checked):
             file="/".join(path.absolute().parts[-2:]),
             warnings=(
                 *about_file,
-                *([] if self.split_by else split_warnings(columns, targets, time)),
-                *exclusion_advice(numbering, leaks, {*sources.values()} - {target}, policy),
-                *missing_codes(numbers | {target: targets}, policy),
+                *about_columns(columns, sources, dates, target, targets, n_rows, policy),
                 *table_warnings([*columns], inputs, target, targets, splits, self.log_target),
             ),
             log_target=self.log_target,
-            leaks=tuple(map(str, leaks)),
         )
 
     def _roles(self) -> ColumnRoles:

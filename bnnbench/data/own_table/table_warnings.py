@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from bnnbench.data.checks import is_constant
 from bnnbench.data.errors import override
 from bnnbench.data.own_table.column_issues import Policy
+from bnnbench.data.own_table.exclusions import exclusion_advice
 from bnnbench.data.own_table.identifiers import group_column
 from bnnbench.near_names import list_names
 from bnnbench.notes import join_words
@@ -120,16 +121,39 @@ def _shortened(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:3])}{more}"
 
 
-def split_warnings(
-    columns: Mapping[str, np.ndarray], targets: np.ndarray, time: Sequence[str]
+def about_columns(
+    columns: Mapping[str, np.ndarray],
+    sources: Mapping[str, str],
+    dates: Collection[str],
+    target: str,
+    targets: np.ndarray,
+    rows: int,
+    policy: Policy,
 ) -> list[str]:
-    """Return warnings about inputs of a table with random splits that should define the splits.
+    """Return warnings about inputs that should not be used as they are.
 
     Args:
-        columns: `[N]` values of each input.
+        columns: `[N]` values of each input, NaN where there is no value.
+        sources: the file's column of each input.
+        dates: the columns of dates.
+        target: the name of the target.
         targets: `[N]`.
-        time: the inputs by which the rows are in chronological order.
+        rows: the number of rows of the file.
+        policy: the decisions made so far; `time` orders the rows.
     """
+    order = {*dates, *policy.time}
+    numbers = {name: values for name, values in columns.items() if name not in order}
+    return [
+        *([] if policy.split_by else _split_warnings(columns, targets, policy.time)),
+        *exclusion_advice(numbers, sources, target, targets, rows, policy),
+        *missing_codes(numbers | {target: targets}, policy),
+    ]
+
+
+def _split_warnings(
+    columns: Mapping[str, np.ndarray], targets: np.ndarray, time: Sequence[str]
+) -> list[str]:
+    """Return warnings about inputs of a table with random splits that should define the splits."""
     warnings = []
     if time:
         by_time = override("time", time[0] if len(time) == 1 else time)
