@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bnnbench.constraints import check_between
 from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
@@ -121,17 +122,22 @@ def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:
             raise UserError(f"{word} does not work here; use {instead}.", key)
 
 
-def within_budget(runs: Sequence[Run], seconds: float) -> list[Run]:
+def within_budget(runs: Sequence[Run], minutes: float | None) -> Sequence[Run]:
     """Return the same runs with fewer splits, or only the fastest ones, and print a note.
 
     Args:
         runs: of experiments on splits.
-        seconds: for all of them together, by their estimates.
+        minutes: for all of them together, by their estimates; None for any time.
 
     Raises:
         UserError: if even two methods take longer on `MIN_SPLITS` splits.
     """
     from bnnbench.experiment.progress import seconds_left, time_left
+
+    if minutes is None:
+        return runs
+    check_between("--minutes", minutes, 0)
+    seconds = 60 * minutes
 
     def total(chosen: Sequence[Run]) -> float:
         return sum(map(seconds_left, chosen))

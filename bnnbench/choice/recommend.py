@@ -17,7 +17,7 @@ from bnnbench.choice.comparable_runs import (
     method_name,
     within_budget,
 )
-from bnnbench.constraints import check_between, check_folder
+from bnnbench.constraints import check_folder
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import note
@@ -33,9 +33,9 @@ class Recommendation:
     Attributes:
         method: its name, with what distinguishes it from others.
         run: its run.
-        table: a row per method, the best first: `log_likelihood` and `rmse` (means over splits,
-            with `_stderr`), `coverage_90` (fraction of test targets in the 90 % intervals),
-            `seconds` (per split) and `outcome` (against the best).
+        table: a row per method, the best first: `log_likelihood` and `rmse` (means over splits),
+            `coverage_90` (fraction of test targets in the 90 % intervals), `seconds` (per split)
+            and `outcome` (against the best).
         sentences: the recommendation in words.
         runs: all runs that were compared.
     """
@@ -87,15 +87,12 @@ def recommend(
         with one_fit():
             runs = comparable_runs(str(path), target, tuple(methods), words)
             warn_caller([*notes, *(naming_the_frame(text, path) for text in runs[0].warnings())])
-            if minutes is not None:
-                check_between("minutes", minutes, 0)
-                runs = within_budget(runs, 60 * minutes)
-            return recommendation_of(runs, run_in_time(runs, minutes))
+            return recommendation_of(run_in_time(within_budget(runs, minutes), minutes))
     except UserError as error:
         raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
 
 
-def recommendation_of(runs: Sequence[Run], folders: Sequence[RunFolder]) -> Recommendation:
+def recommendation_of(folders: Sequence[RunFolder]) -> Recommendation:
     """Recommend one of the finished runs in these folders, and no earlier one.
 
     Raises:
@@ -122,13 +119,11 @@ def recommendation_of(runs: Sequence[Run], folders: Sequence[RunFolder]) -> Reco
     row, folder = finished.scored.loc[chosen], finished.folders[chosen]
     splits = finished.splits[finished.splits["run"] == chosen]
     impossible = (f"Warning: {text}" for text in impossible_intervals(row, splits, folder))
-    table = getattr(runs[0].experiment, "table", None)
-    leaks = () if table is None else table.leaks
     return Recommendation(
         names[chosen],
         FinishedRun(folder),
         methods_table(verdict, names, coverages),
-        (*sentences(verdict, names, coverages[chosen], row["settings"], leaks), *impossible),
+        (*sentences(verdict, names, coverages[chosen], row["settings"]), *impossible),
         finished,
     )
 

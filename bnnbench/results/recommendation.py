@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from bnnbench.portable_math import total_deviation
 from bnnbench.results.calibration import coverage_note, pit_values
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.outcomes import Outcome, all_pairs
-from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.run_files import read_test_points
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.verdict import Verdict, find_verdicts
@@ -77,26 +76,21 @@ def recommended(verdict: Verdict) -> str:
 def methods_table(
     verdict: Verdict, names: pd.Series, coverages: Mapping[str, Coverage | None]
 ) -> pd.DataFrame:
-    """Return a row per run, the best first, with scores, coverage, seconds and outcome.
-
-    Args:
-        verdict: on the data set.
-        names: labels of the runs.
-        coverages: of the runs.
-    """
-    scores, outcomes = verdict.scores, verdict.others["outcome"].to_dict() | {verdict.best: "best"}
-    columns = {
-        name: scores[name if name.endswith("_stderr") else f"{name}_mean"]
-        for name in ("log_likelihood", "log_likelihood_stderr", "rmse", "rmse_stderr")
-    }
+    """Return a row per run, the best first: means over splits, coverage, seconds and outcome."""
+    scores, rivals = verdict.scores, verdict.others
+    is_worse, lost = rivals["outcome"] == "worse", rivals["diverged"] > 0
+    outcomes = rivals["outcome"].mask(is_worse & lost, "worse, some splits diverged").to_dict()
+    outcomes |= {verdict.best: "best"}
     found = [coverages[run] for run in scores.index]
-    return pd.DataFrame({
-        "method": names[scores.index],
-        **columns,
-        "coverage_90": [np.nan if one is None else one.whole for one in found],
-        "seconds": scores["total_seconds_mean"],
-        "outcome": [outcomes.get(run, "not compared") for run in scores.index],
-    }).set_index("method")  # fmt: skip
+    return pd.DataFrame(
+        {
+            "log_likelihood": scores["log_likelihood_mean"],
+            "rmse": scores["rmse_mean"],
+            "coverage_90": [np.nan if one is None else one.whole for one in found],
+            "seconds": scores["total_seconds_mean"],
+            "outcome": [outcomes.get(run, "not compared") for run in scores.index],
+        }
+    ).set_axis(names[scores.index].rename("method"))
 
 
 def sentences(
@@ -104,7 +98,6 @@ def sentences(
     names: pd.Series,
     coverage: Coverage | None,
     settings: Mapping[str, Any],
-    leaks: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield a recommendation in words.
 
@@ -113,36 +106,25 @@ def sentences(
         names: labels of the runs.
         coverage: of the recommended run.
         settings: of the recommended run, by dotted name.
-        leaks: what determines the target, a clause each.
     """
-    if leaks:
-        found = "; ".join(leaks)
-        yield f"Warning: the target may leak, and no score holds for new rows if it does: {found}."
     best, top, chosen = names[verdict.best], verdict.scores.iloc[0], recommended(verdict)
     mean, error = (top[f"{SCORE.key}_{kind}"] for kind in ("mean", "stderr"))
     title, count = SCORE.inline_title, 1 + verdict.others["outcome"].isin(NOT_WORSE).sum()
     seconds = verdict.scores.at[chosen, "total_seconds_mean"]
-    why = (
-        f"the only one that is not significantly worse than the best by {title}"
-        if count == 1
-        else f"the fastest of the {count} that are not significantly worse than the best by {title}"
+    yield (
+        f"{verdict.dataset}: use {names[chosen]} ({seconds:.2g} s per split), the fastest of the "
+        f"methods that are not significantly worse than the best by {title} ({count} of "
+        f"{len(verdict.scores)})."
     )
-    yield f"{verdict.dataset}: use {names[chosen]}, {why} ({seconds:.2g} s per split)."
-    score = f"{mean:.3f} ± {error:.3f} (mean ± standard error over splits)"
-    yield f"{best} has the best {title}, {score}."
+    yield (
+        f"{best} has the best {title}, {mean:.3f} ± {error:.3f} (mean ± standard error over "
+        "splits)."
+    )
     gaps = SCORE.sign * verdict.others["difference"]
     rivals = verdict.others.loc[gaps.sort_values(kind="stable").index]  # closest first
-    is_worse = rivals["outcome"] == "worse"
-    if ties := [_describe(names[run], rival) for run, rival in rivals[~is_worse].iterrows()]:
+    tied = rivals[rivals["outcome"].isin(NOT_WORSE)]
+    if ties := [_describe(names[run], rival) for run, rival in tied.iterrows()]:
         yield f"Not significantly worse: {join_words(ties)}."
-    lost = rivals["diverged"] > 0
-    if worse := [names[run] for run in rivals.index[is_worse & ~lost]]:
-        yield f"Significantly worse: {join_words(worse)}."
-    if worse := [names[run] for run in rivals.index[is_worse & lost]]:
-        yield f"Worse, since some splits diverged: {join_words(worse)}."
-    if untested := [names[run] for run in verdict.untested]:
-        few = f"fewer than {MIN_COMMON_SPLITS} common splits"
-        yield f"Not compared ({few}): {join_words(untested)}."
     if verdict.diverged:
         yield f"Diverged on every split: {join_words(names[run] for run in verdict.diverged)}."
     if verdict.incomplete:

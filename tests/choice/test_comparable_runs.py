@@ -53,10 +53,10 @@ def test_participants_that_do_not_accept_a_setting_are_left_out(
 
 def test_a_time_budget_reduces_splits_and_then_methods(table_csv: Path) -> None:
     runs = comparable_runs(str(table_csv), "y", ["vadam", "linear", "pbp"], ["splits=10", *SHORT])
-    seconds = sum(map(seconds_left, runs))
-    assert [len(run.experiment.units()) for run in within_budget(runs, 1.01 * seconds)] == [10] * 3
-    fewest = sorted(map(seconds_left, (_with_splits(run, 3) for run in runs)))
-    half = within_budget(runs, sum(fewest) + (seconds - sum(fewest)) / 4)
+    minutes = sum(map(seconds_left, runs)) / 60
+    assert [len(run.experiment.units()) for run in within_budget(runs, 1.01 * minutes)] == [10] * 3
+    fewest = sorted(seconds_left(_with_splits(run, 3)) / 60 for run in runs)
+    half = within_budget(runs, sum(fewest) + (minutes - sum(fewest)) / 4)
     (count,) = {len(run.experiment.units()) for run in half}
     assert len(half) == 3 and 3 <= count <= 5
     assert {run.config["splits"][-1] for run in half} == {count - 1}

@@ -38,10 +38,9 @@ def test_a_frame_has_a_recommendation_without_earlier_runs(
     """Those with the leaking columns have much better scores."""
     options = {"target": "gross", "methods": ("linear", "pbp"), "splits": 3}
     words = [*SHORT, f"outputs_dir={tmp_path}"]
-    leaking = bnnbench.recommend(frame, *words, **options)
-    assert "net and tax" in leaking.sentences[0]
+    with pytest.warns(UserWarning, match="net and tax"):
+        leaking = bnnbench.recommend(frame, *words, **options)
     found = bnnbench.recommend(frame, *words, "dataset.drop=[net,tax]", **options)
-    assert "net and tax" not in str(found)
     assert sorted(found.table.index) == ["linear", "pbp"] and found.method in found.table.index
     assert found.table["rmse"].min() > 100 * leaking.table["rmse"].min()
     assert found.table["coverage_90"].between(0.5, 1).all() and (found.table["seconds"] > 0).all()
@@ -55,7 +54,7 @@ def test_mistakes_are_user_errors(frame: pd.DataFrame, tmp_path: Path) -> None:
         bnnbench.recommend(frame, *settings, target="price")
     with raises_user_error("--methods", "unknown_option"):
         bnnbench.recommend(frame, *settings, target="gross", methods=["magic"])
-    with raises_user_error("minutes"):
+    with raises_user_error("--minutes"):
         bnnbench.recommend(frame, *settings, target="gross", methods=["linear", "pbp"], minutes=-1)
     with raises_user_error("dataset.path", "file_not_found"):
         bnnbench.recommend(tmp_path / "nowhere.csv", target="gross")

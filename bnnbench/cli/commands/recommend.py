@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from bnnbench.choice.comparable_runs import METHODS, comparable_runs, method_name, within_budget
 from bnnbench.cli.report_options import NAMES
-from bnnbench.constraints import check_between
 from bnnbench.notes import note
 
 if TYPE_CHECKING:
@@ -74,11 +73,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace) -> int:
     """Compare the methods, or print the plan."""
-    if given.minutes is not None:
-        check_between("--minutes", given.minutes, 0)
-    runs = comparable_runs(given.file, given.target, given.methods, given.overrides)
-    if given.minutes is not None:
-        runs = within_budget(runs, 60 * given.minutes)
+    every = comparable_runs(given.file, given.target, given.methods, given.overrides)
+    runs = within_budget(every, given.minutes)
     if given.dry_run:
         from bnnbench.run_all import report_slow_training
 
@@ -131,12 +127,10 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     """
     from bnnbench.choice.recommend import recommendation_of, run_in_time
     from bnnbench.cli.commands.run import note_warnings
-    from bnnbench.cli.console import all_diverged_message, stdout
+    from bnnbench.cli.console import all_diverged_message
     from bnnbench.cli.report_errors import report_write_errors
     from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.blocks import Style
-    from bnnbench.report.method_table import method_table
-    from bnnbench.report.renderers.terminal import grid
     from bnnbench.report.report_writer import write_readable
 
     note_warnings(runs)
@@ -145,11 +139,12 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     if message:
         note(message)
         return 1
-    found = recommendation_of(runs, folders)
+    found = recommendation_of(folders)
     with report_write_errors(found.runs.path, None):
         _, report = write_readable(found.runs, Style(), None, available_cores())
     print(f"report: {report.html}")
-    stdout().print(grid([method_table(found.table)]))
+    print(found.table.to_string(float_format="{:.3g}".format))
+    print("Scores are means over splits; seconds, with the search, are per split.")
     for sentence in found.sentences:
         print(sentence)
     print(

@@ -43,7 +43,7 @@ def determining_columns(
         enough = len(used) >= max(MIN_ROWS, MAX_GAPS * len(rows))
         if enough and len(chosen) and np.ptp(targets[used]) > 0:
             values, target = inputs[np.ix_(used, chosen)], targets[used]
-            found = _fewest(values, target, [columns[k] for k in chosen], in_logs)
+            found = _fewest(values, target, [columns[k] for k in chosen.tolist()], in_logs)
             if found:
                 return found
     return ()
@@ -62,7 +62,7 @@ def _fewest(
     terms = terms - terms.mean(0)
     terms = terms / np.maximum(terms.std(0), 1e-12 * np.abs(values).max(0) + 1e-300)
     related = np.abs((response - response.mean()) @ terms)
-    most = np.sort(np.argsort(-related, kind="stable")[: min(MAX_FEATURES, len(target) // 3)])
+    most = sorted(np.argsort(-related)[: min(MAX_FEATURES, len(target) // 3)].tolist())
     error = _held_out_error(terms, response, target, in_logs)
     middle = float(np.subtract(*np.quantile(target, (0.75, 0.25)))) / 1.349
     # Values far outside the others must not make errors look small.

@@ -24,14 +24,17 @@ MIN_GROUPS, MIN_NAMED_GROUPS = 20, 10
 MIN_SHARING = 0.5
 """Fraction of the rows that share their group with another row."""
 
+MIN_ROWS_OF_GROUP = 3
+"""On average, of groups that are recognised by an effect."""
+
 MAX_COMPARED = 10
 """Inputs, besides the target, that may depend on the group."""
 
 YEARS = 1800, 2100
 
 MIN_F, MIN_ROUGHNESS = 10.0, 0.5
-"""Variance between groups in units of what chance causes, and that between neighbouring groups as a
-fraction of what it is for groups in random order."""
+"""F statistic of an effect, and the variance between neighbouring groups as a fraction of what it
+is for groups in random order."""
 
 
 def numbers_rows(name: str, values: np.ndarray, rows: int) -> bool:
@@ -89,11 +92,11 @@ def _names_groups(name: str, values: np.ndarray, ranks: np.ndarray) -> bool:
     if named:
         return bool(density > 0.9 or density < 0.1)  # consecutive, or long codes
     is_year = YEARS[0] <= distinct[0] and distinct[-1] <= YEARS[1]
-    if is_year or density < 0.5:
+    if is_year or density < 0.5 or len(values) < MIN_ROWS_OF_GROUP * len(distinct):
         return False
     starts, rows = np.cumsum(counts) - counts, np.argsort(index, kind="stable")
     means = np.add.reduceat(ranks[rows], starts) / counts[:, None]
-    within = ((ranks - means[index]) ** 2).sum(0) / max(len(ranks) - len(counts), 1)
-    between = means.var(0, ddof=1)
-    rough = (np.diff(means, axis=0) ** 2).mean(0) > MIN_ROUGHNESS * 2 * between
-    return bool(np.any(rough & (between > MIN_F * within * np.mean(1 / counts))))
+    within = ((ranks - means[index]) ** 2).sum(0) / (len(ranks) - len(counts))
+    between = counts @ (means - ranks.mean(0)) ** 2 / (len(counts) - 1)
+    is_rough = (np.diff(means, axis=0) ** 2).mean(0) > MIN_ROUGHNESS * 2 * means.var(0)
+    return bool(np.any(is_rough & (between > MIN_F * within)))

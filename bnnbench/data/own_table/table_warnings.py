@@ -164,11 +164,11 @@ def _split_warnings(
         )
     others = {name: values for name, values in columns.items() if name not in time}
     if found := group_column(others, targets):
-        name, count = found
+        (name, count), instead = found, " instead of dataset.time" if time else ""
         warnings.append(
             f"{name} repeats ({count} values in {len(targets)} rows): if the rows of one value "
-            f"belong together, add {override('group', name)}{' instead of dataset.time' * bool(time)}"
-            f"; the RMSE may then rise, since it is that of rows with a new {name}"
+            f"belong together, add {override('group', name)}{instead}; the RMSE may then rise, "
+            f"since it is that of rows with a new {name}"
         )
     return warnings
 
