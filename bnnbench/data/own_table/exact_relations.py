@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,6 +22,9 @@ MAX_ROUNDING, MAX_COARSENESS = 0.4, 0.1
 """Error of a relation whose result was rounded: in units of the last digit, where rounding alone
 causes 0.29, and in units of the spread, above which it hides whether the relation is exact."""
 
+MIN_ERRORS, MIN_EFFECT = 4.0, 1e-3
+"""Coefficient of a column that takes part: in standard errors, and in units of the spread."""
+
 
 def determining_columns(
     inputs: np.ndarray, targets: np.ndarray, columns: Sequence[str]
@@ -40,71 +43,44 @@ def determining_columns(
     nonzero = rows[targets[rows] != 0]
     factors = features[(inputs[np.ix_(nonzero, features)] != 0).all(0)]
     for used, chosen, in_logs in ((rows, features, False), (nonzero, factors, True)):
-        enough = len(used) >= max(MIN_ROWS, MAX_GAPS * len(rows))
-        if enough and len(chosen) and np.ptp(targets[used]) > 0:
-            values, target = inputs[np.ix_(used, chosen)], targets[used]
-            found = _fewest(values, target, [columns[k] for k in chosen.tolist()], in_logs)
-            if found:
-                return found
+        if len(chosen) and len(used) >= max(MIN_ROWS, MAX_GAPS * len(rows)):
+            found = chosen[_taking_part(inputs[np.ix_(used, chosen)], targets[used], in_logs)]
+            if len(found):
+                return tuple(dict.fromkeys(columns[k] for k in found.tolist()))
     return ()
 
 
-def _fewest(
-    values: np.ndarray, target: np.ndarray, columns: Sequence[str], in_logs: bool
-) -> tuple[str, ...]:
-    """Return columns that determine the target and of which none is superfluous, if there are any.
+def _taking_part(values: np.ndarray, target: np.ndarray, in_logs: bool) -> np.ndarray:
+    """Return the indices of the features that take part in an exact relation, if there is one.
 
-    The others are removed one by one.
+    Coefficients are fitted to two thirds of the rows by least squares, with weights by which a fit
+    of logarithms minimises the error of the target.
     """
-    terms, response = values, target
+    weight, terms, response = np.ones(len(target)), values, target
     if in_logs:
-        terms, response = np.log(np.abs(values)), np.log(np.abs(target))
+        weight, terms, response = np.abs(target), np.log(np.abs(values)), np.log(np.abs(target))
     terms = terms - terms.mean(0)
-    terms = terms / np.maximum(terms.std(0), 1e-12 * np.abs(values).max(0) + 1e-300)
+    scale = terms.std(0)
+    terms = terms / np.where(scale > 1e-12 * np.abs(values).max(0), scale, np.inf)
     related = np.abs((response - response.mean()) @ terms)
-    most = sorted(np.argsort(-related)[: min(MAX_FEATURES, len(target) // 3)].tolist())
-    error = _held_out_error(terms, response, target, in_logs)
-    middle = float(np.subtract(*np.quantile(target, (0.75, 0.25)))) / 1.349
+    most = np.argsort(-related, kind="stable")[: min(MAX_FEATURES, len(target) // 3)]
+    terms, held_out = np.column_stack([terms[:, most], np.ones(len(target))]), len(target) // 3
+    weighted = terms[held_out:] * weight[held_out:, None]
+    inverse = np.linalg.pinv(weighted.T @ weighted, rcond=1e-12, hermitian=True)
+    found = inverse @ (weighted.T @ (weight * response)[held_out:])
+    truth, predicted = target[:held_out], terms[:held_out] @ found
+    if in_logs:
+        truth, predicted = np.abs(truth), np.exp(np.minimum(predicted, 700.0))
+    error = np.sqrt(np.mean((truth - predicted) ** 2))
     # Values far outside the others must not make errors look small.
-    spread = min(float(target.std()), middle or np.inf)
+    middle = np.subtract(*np.quantile(target, (0.75, 0.25))) / 1.349
+    spread = min(target.std(), middle or np.inf)
     by_rounding = min(MAX_ROUNDING * _last_digit(target), MAX_COARSENESS * spread)
-    of_all, largest = error(most), max(MAX_ERROR * spread, by_rounding)
-    if of_all > largest:
-        return ()
-    largest = min(largest, 2 * of_all + 1e-7 * spread)
-    found = list(dict.fromkeys(columns[k] for k in most))
-    for name in reversed(found):
-        rest = [k for k in most if columns[k] in found and columns[k] != name]
-        if rest and error(rest) <= largest:
-            found.remove(name)
-    return tuple(found)
-
-
-def _held_out_error(
-    terms: np.ndarray, response: np.ndarray, target: np.ndarray, in_logs: bool
-) -> Callable[[Sequence[int]], float]:
-    """Return the RMSE of the first third of the rows, of least squares with chosen terms.
-
-    A fit of logarithms is weighted so that it minimises the error of the target.
-    """
-    held_out = len(target) // 3
-    terms = np.column_stack([terms, np.ones(len(target))])
-    weight = (target / np.abs(target).max() if in_logs else np.ones(len(target)))[held_out:]
-    fitted = terms[held_out:] * weight[:, None]
-    matrix, moments = fitted.T @ fitted, fitted.T @ (response[held_out:] * weight)
-    matrix += 1e-12 * np.trace(matrix) / len(matrix) * np.eye(len(matrix))
-
-    def error(chosen: Sequence[int]) -> float:
-        kept = [*chosen, len(matrix) - 1]
-        predicted = terms[:held_out, kept] @ np.linalg.solve(
-            matrix[np.ix_(kept, kept)], moments[kept]
-        )
-        truth = target[:held_out]
-        if in_logs:
-            truth, predicted = np.abs(truth), np.exp(np.minimum(predicted, 700.0))
-        return float(np.sqrt(np.mean((truth - predicted) ** 2)))
-
-    return error
+    if not 0 < spread or error > max(MAX_ERROR * spread, by_rounding):
+        return np.array([], int)
+    least = MIN_ERRORS * error * np.sqrt(np.diag(inverse))
+    least += MIN_EFFECT * spread / np.sqrt(np.mean(weight**2))
+    return np.sort(most[np.abs(found[:-1]) > least[:-1]])
 
 
 def _last_digit(values: np.ndarray) -> float:
