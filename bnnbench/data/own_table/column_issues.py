@@ -46,11 +46,11 @@ MAX_CATEGORIES = 100
 MAX_CLASSES = 20
 """Different texts of a target up to which they are taken for classes, if they repeat."""
 
+MIN_CODES = 10
+"""Texts of a pattern, such as `S-0012`, from which they are codes that may name groups."""
+
 MAX_CODES = 3
 """Different texts in a column of numbers up to which they are taken for codes of missing values."""
-
-DIGITS, LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
-"""Parts of codes such as `S-0012`, which have one pattern."""
 
 TIME_OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[ap]m)?", re.I)
 
@@ -247,17 +247,18 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
         return [_unusable(name, dates, policy, "write them as 2024-12-31")]
     if kind:
         return [_code_issue(name, problem, strings[odd], kind, policy, hint)]
-    may_group = _may_group(strings[odd]) and not hint and not policy.split_by
+    patterns = strings[odd].str.replace(r"\d+", "0", regex=True).nunique()
+    few_or_codes = count <= odd.sum() / 2 or patterns <= count / MIN_CODES
+    repeats = strings[odd].duplicated(keep=False).mean() >= MIN_SHARING and few_or_codes
+    may_group = count >= MIN_GROUPS and repeats and not hint and not policy.split_by
     group = override("group", name)
     in_one_part = (
         f"with {group}, the rows with the same {name} stay in one part of every split, and the "
         f"RMSE, which may then be higher, is that of rows with a new {name}"
     )
     split_hint = in_one_part if may_group else ""
-    too_many = count > MAX_CATEGORIES
-    if too_many or (may_group and count > odd.sum() / 2):
-        limit = f", more than the {MAX_CATEGORIES} that can be one-hot encoded" * too_many
-        problem += f" ({count} values{limit})"
+    if count > MAX_CATEGORIES or (may_group and count > odd.sum() / 2):
+        problem += f" ({count} values, and at most {MAX_CATEGORIES} can be one-hot encoded)"
         exclude: Settings = {"drop": (name,)}
         settings: Settings = {"group": name} if may_group else exclude
         keep = (f"keep the rows of each value together with {group}",) if may_group else ()
@@ -276,15 +277,6 @@ def _mixture(cells: pd.Series) -> str:
     """Describe the units of a column that has several; else return an empty text."""
     mixed = None if is_typed_text(cells) else mixed_units(strings := as_strings(cells))
     return f"holds numbers in {mixed[0]!r}, but {_first_text(strings, mixed[1])}" if mixed else ""
-
-
-def _may_group(texts: pd.Series) -> bool:
-    """Whether most texts occur again, and are few, or codes of one pattern."""
-    count = texts.nunique()
-    if count < MIN_GROUPS or texts.duplicated(keep=False).mean() < MIN_SHARING:
-        return False
-    patterns = {LETTERS.sub("A", DIGITS.sub("0", text)) for text in texts.unique()}
-    return count <= len(texts) / 2 or (len(patterns) == 1 and "0" in patterns.pop())
 
 
 def _first_text(strings: pd.Series, odd: pd.Series) -> str:

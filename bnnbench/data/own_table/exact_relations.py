@@ -76,7 +76,7 @@ def _taking_part(values: np.ndarray, target: np.ndarray, in_logs: bool) -> np.nd
     middle = np.subtract(*np.quantile(target, (0.75, 0.25))) / 1.349
     spread = min(target.std(), middle or np.inf)
     by_rounding = min(MAX_ROUNDING * _last_digit(target), MAX_COARSENESS * spread)
-    if not 0 < spread or error > max(MAX_ERROR * spread, by_rounding):
+    if not spread > 0 or error > max(MAX_ERROR * spread, by_rounding):
         return np.array([], int)
     least = MIN_ERRORS * error * np.sqrt(np.diag(inverse))
     least += MIN_EFFECT * spread / np.sqrt(np.mean(weight**2))

@@ -58,22 +58,15 @@ def _leaks(
     inputs: Mapping[str, np.ndarray], sources: Mapping[str, str], targets: np.ndarray
 ) -> dict[tuple[str, ...], str]:
     """Return the columns that determine the target: one with the same order, or several exactly."""
+    import pandas as pd
+
     leaks = {}
     for name, values in inputs.items():
-        agreement = _rank_correlation(values, targets)
+        ranks = pd.DataFrame({"input": values, "target": targets}).dropna().rank()
+        agreement = ranks["input"].corr(ranks["target"], min_periods=3)  # NaN of constants
         if abs(agreement) > MAX_TARGET_CORRELATION:
             leaks[(sources[name],)] = f"(rank correlation {agreement:.4f})"
     rest = [name for name in inputs if (sources[name],) not in leaks]
     matrix = np.column_stack([np.empty((len(targets), 0)), *(inputs[name] for name in rest)])
     found = determining_columns(matrix, targets, [sources[name] for name in rest])
     return leaks | ({found: "exactly"} if found else {})
-
-
-def _rank_correlation(values: np.ndarray, targets: np.ndarray) -> float:
-    """Return Spearman's correlation of the rows with a value; 0 if one of them is constant."""
-    import pandas as pd
-
-    ranks = pd.DataFrame({"values": values, "targets": targets}).dropna().rank().to_numpy()
-    if len(ranks) < 3 or not np.ptp(ranks, axis=0).all():
-        return 0.0
-    return float(np.corrcoef(ranks.T)[0, 1])

@@ -24,7 +24,7 @@ MIN_GROUPS, MIN_NAMED_GROUPS = 20, 10
 MIN_SHARING = 0.5
 """Fraction of the rows that share their group with another row."""
 
-MIN_ROWS_OF_GROUP = 3
+MIN_ROWS_OF_GROUP = 5
 """On average, of groups that are recognised by an effect."""
 
 MAX_COMPARED = 10
@@ -32,7 +32,7 @@ MAX_COMPARED = 10
 
 YEARS = 1800, 2100
 
-MIN_F, MIN_ROUGHNESS = 10.0, 0.5
+MIN_F, MIN_ROUGHNESS = 10.0, 0.6
 """F statistic of an effect, and the variance between neighbouring groups as a fraction of what it
 is for groups in random order."""
 
