@@ -48,8 +48,8 @@ def exclusion_advice(
     advice = "use other inputs" if nothing_left else f"add {policy.without(*names)}"
     if leaks:
         advice += (
-            f", but keep {join_words(leaking)} if known before {target}; without what is not "
-            "known, the RMSE may rise, since it is now too low"
+            f", but keep {join_words(leaking)} if known before {target}; otherwise the RMSE is now "
+            f"too low, and rises without {'them' if len(leaking) > 1 else 'it'}"
         )
     return [f"{'; '.join(reasons)}: {advice}"]
 

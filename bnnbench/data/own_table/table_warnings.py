@@ -139,7 +139,7 @@ def about_columns(
         target: the name of the target.
         targets: `[N]`.
         rows: the number of rows of the file.
-        policy: the decisions made so far; `time` orders the rows.
+        policy: the decisions made so far.
     """
     order = {*dates, *policy.time}
     numbers = {name: values for name, values in columns.items() if name not in order}
