@@ -25,7 +25,7 @@ MIN_SHARING = 0.5
 """Fraction of the rows that share their group with another row."""
 
 MIN_ROWS_OF_GROUP = 5
-"""On average, of groups that are recognised by an effect."""
+"""Rows of each of `MIN_GROUPS` groups that are recognised by an effect."""
 
 MAX_COMPARED = 10
 """Inputs, besides the target, that may depend on the group."""
@@ -92,11 +92,14 @@ def _names_groups(name: str, values: np.ndarray, ranks: np.ndarray) -> bool:
     if named:
         return bool(density > 0.9 or density < 0.1)  # consecutive, or long codes
     is_year = YEARS[0] <= distinct[0] and distinct[-1] <= YEARS[1]
-    if is_year or density < 0.5 or len(values) < MIN_ROWS_OF_GROUP * len(distinct):
+    large = counts >= MIN_ROWS_OF_GROUP  # the means of others are noisy
+    if is_year or density < 0.5 or large.sum() < MIN_GROUPS:
         return False
     starts, rows = np.cumsum(counts) - counts, np.argsort(index, kind="stable")
     means = np.add.reduceat(ranks[rows], starts) / counts[:, None]
     within = ((ranks - means[index]) ** 2).sum(0) / (len(ranks) - len(counts))
     between = counts @ (means - ranks.mean(0)) ** 2 / (len(counts) - 1)
-    is_rough = (np.diff(means, axis=0) ** 2).mean(0) > MIN_ROUGHNESS * 2 * means.var(0)
+    is_rough = (np.diff(means[large], axis=0) ** 2).mean(0) > MIN_ROUGHNESS * 2 * means[large].var(
+        0
+    )
     return bool(np.any(is_rough & (between > MIN_F * within)))

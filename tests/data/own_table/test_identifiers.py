@@ -51,6 +51,7 @@ AGE = RNG.integers(20, 80, N // 5)[PERSON]
 YEARS = RNG.integers(18, 80, N)
 HOUR = np.arange(N) % 24
 PEAKS = 2 * np.exp(-((HOUR - 8) ** 2) / 8) + 3 * np.exp(-((HOUR - 18) ** 2) / 8)
+COUNTS = RNG.geometric(0.08, N)
 CODES = RNG.permutation(90_000)[: N // 5] + 10_000
 
 
@@ -73,6 +74,7 @@ CODES = RNG.permutation(90_000)[: N // 5] + 10_000
         ({"customer_rating": 1 + PLACE % 10}, NOISE, {}),
         ({"visits": RNG.poisson(15, N)}, NOISE, {}),
         ({"age": YEARS}, RNG.pareto(1, N), {}),
+        ({"nodes": COUNTS}, 0.3 * COUNTS + NOISE, {}),  # many values are in one row
         ({"station": PLACE + 0.5}, OF_PLACE, {}),
         ({"user_id": np.arange(N) + 1000}, NOISE, {}),
     ],

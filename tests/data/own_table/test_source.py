@@ -392,6 +392,7 @@ WORDS = ["".join(letters) for letters in product("abcdef", repeat=3)]
     [
         ([f"S-{k:04d}" for k in DRAWN], True),
         ([f"p{k}" for k in DRAWN], True),
+        ([f"{'NESW'[k % 4]}-{k}" for k in DRAWN], True),
         ([f"Lot 7/{k}b" for k in DRAWN], True),
         ([f"2024_{k:03d}_X" for k in DRAWN // 2], True),
         ([f"{k // 20}A:{k % 20}" for k in DRAWN % 90], True),
