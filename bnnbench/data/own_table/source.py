@@ -44,7 +44,7 @@ from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSI
 from bnnbench.data.own_table.footer import check_last_rows
 from bnnbench.data.own_table.identifiers import numbers_rows
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
+from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
@@ -248,8 +248,8 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        policy, workbook = self._policy(), path.suffix.lower() in EXCEL
-        time = () if self.split_by else chronological_columns(columns, dates, workbook)
+        policy = self._policy()
+        time = () if self.split_by else chronological_columns(columns, dates)
         policy = replace(policy, time=policy.time or time)
         ordering = {*dates, *policy.time}
         numbers = {name: values for name, values in columns.items() if name not in ordering}
