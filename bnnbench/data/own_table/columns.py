@@ -119,23 +119,20 @@ def times_of_rows(path: Path, columns: Sequence[pd.Series]) -> np.ndarray:
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    numbers = [_ordering(path, column) for column in columns]
+    numbers = []
+    for column in columns:
+        cells = column.astype(object) if is_typed_text(column) else column
+        encoding = infer_encoding(cells)
+        if encoding.kind == CATEGORIES or cells.isna().any():
+            reason = f" ({UNDECIDED})" if len(date_formats(cells)) > 1 else ""
+            raise invalid(
+                "time",
+                "not_ordered",
+                f"column {column.name!r} of {path} must hold a number or a date such as "
+                f"2024-12-31 in every row{reason}.",
+            )
+        numbers += encoding.apply(cells)
     return np.unique(np.column_stack(numbers), axis=0, return_inverse=True)[1].ravel()
-
-
-def _ordering(path: Path, column: pd.Series) -> np.ndarray:
-    column = column.astype(object) if is_typed_text(column) else column
-    encoding = infer_encoding(column)
-    values = None if encoding.kind == CATEGORIES else encoding.apply(column)[0]
-    if values is None or np.isnan(values).any():
-        reason = f" ({UNDECIDED})" if len(date_formats(column)) > 1 else ""
-        raise invalid(
-            "time",
-            "not_ordered",
-            f"column {column.name!r} of {path} must hold a number or a date such as 2024-12-31 "
-            f"in every row{reason}.",
-        )
-    return values
 
 
 def _is_numeric(column: pd.Series) -> bool:

@@ -28,8 +28,8 @@ STEPS_PER_YEAR = np.array([1.0, 4.0, 12.0, 52.18, 365.25])
 """Of years and decimal years."""
 
 EPOCH_SECONDS = (3e8, 4e9)
-"""Seconds since 1970 that numbers may mean: those of the years 1979 to 2096. Their steps are parts
-or multiples of a day, which is rare for other numbers."""
+"""Seconds since 1970 that numbers may mean: those of the years 1979 to 2096. Their steps have a
+common divisor that is a part or multiple of a day, which is rare for other numbers."""
 
 
 def chronological_columns(
@@ -77,15 +77,13 @@ def _counts_years(values: np.ndarray) -> bool:
 
 def _counts_seconds(values: np.ndarray) -> bool:
     """Whether rising numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
-    steps = np.diff(np.unique(values))
-    step = np.median(steps)
-    equal = np.mean(steps == step) >= MIN_EQUAL_STEPS and step > 1
-    return any(
-        unit * EPOCH_SECONDS[0] <= values[0]
-        and values[-1] <= unit * EPOCH_SECONDS[1]
-        and (np.all(steps % (unit * 86_400) == 0) or (equal and unit * 86_400 % step == 0))
-        for unit in (1.0, 1e3, 1e6, 1e9)
-    )
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if EPOCH_SECONDS[0] <= values[0] / unit and values[-1] / unit <= EPOCH_SECONDS[1]:
+            steps = np.diff(np.unique(values)) / unit
+            step = np.gcd.reduce(np.ceil(steps).astype(np.int64))
+            in_day = step > 1 and (86_400 % step == 0 or step % 86_400 == 0)
+            return bool(in_day and (step % 60 == 0 or np.ptp(steps) == 0))
+    return False
 
 
 def _has_equal_counts(values: np.ndarray) -> bool:

@@ -42,6 +42,7 @@ ROWS = np.arange(N)
         ([np.round(1958.208 + ROWS / 12, 3)], "a"),
         ([np.round(2001 + ROWS / 365.25, 4)], "a"),
         ([1546300800 + 900 * ROWS], "a"),
+        ([1546300800 + 30 * ROWS], "a"),
         ([1000 * (1262304000 + 3600 * ROWS[ROWS % 50 > 0])], "a"),
         ([1.2e9 + 86400 * ROWS[::-1]], "a"),
         ([(MONTHS - pd.Timestamp(0)) // pd.Timedelta("1us")], "a"),
@@ -65,6 +66,8 @@ def test_times_are_found_by_their_values(columns: list[Any], found: str) -> None
         [ROWS + 1],
         [ROWS + 1001],
         [1_000_000_001 + ROWS],
+        [1_000_000 * np.sort(RNG.integers(500, 900, N))],  # populations in millions
+        [np.sort(RNG.integers(5_000_000, 9_000_000, N)) * 100],
         [1e9 + 5e6 * ROWS],  # frequencies
         [400e9 + 1e9 * ROWS],
         [0.1 * ROWS],  # a grid
