@@ -119,7 +119,7 @@ def times_of_rows(path: Path, columns: Sequence[pd.Series]) -> np.ndarray:
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    numbers = []
+    numbers: list[np.ndarray] = []
     for column in columns:
         cells = column.astype(object) if is_typed_text(column) else column
         encoding = infer_encoding(cells)
