@@ -187,7 +187,7 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
         )
         if not all(isinstance(text, str) for text in texts) or np.isnan(scores).any():
             raise ValueError
-        known = all(e.kind in KINDS and e.order in FORMATS for e in encodings)
+        known = all(e.kind in KINDS and e.form in FORMATS for e in encodings)
         if not known or scores.ndim != 1:
             raise ValueError
         groups = np.asarray(about["held_out_groups"], dtype=np.int64)

@@ -21,7 +21,7 @@ from bnnbench.data.own_table.columns import (
     is_typed_text,
     odd_cells,
 )
-from bnnbench.data.own_table.dates import possible_orders
+from bnnbench.data.own_table.dates import date_formats
 from bnnbench.data.own_table.identifiers import MIN_GROUPS, MIN_SHARING
 from bnnbench.data.own_table.units import mixed_units
 from bnnbench.near_names import MAX_LISTED, list_names
@@ -238,7 +238,7 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     count = len(encoding.values)
     first = strings[odd].iloc[0]
     hint = "write a time of day as a number of hours" if TIME_OF_DAY.fullmatch(first) else ""
-    undecided = len(possible_orders(strings)) > 1
+    undecided = len(date_formats(strings)) > 1
     if is_typed_text(cells) and (undecided or infer_encoding(strings).kind != CATEGORIES):
         hint = TYPED_TEXT
     problem = f"holds {_first_text(strings, odd)}"

@@ -12,14 +12,7 @@ import numpy as np
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MARKS
-from bnnbench.data.own_table.dates import (
-    FORMATS,
-    ONE_DAY,
-    are_compact_dates,
-    possible_orders,
-    read_compact_dates,
-    read_dates,
-)
+from bnnbench.data.own_table.dates import compact_format, date_formats, read_dates, readings
 from bnnbench.data.own_table.units import read_quantities, with_usual_unit
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
@@ -47,14 +40,14 @@ class Encoding:
         kind: `number`, `dates` or `categories`.
         values: the categories, each encoded as a column of zeros and ones.
         unit: that of the numbers, if cells have one: km in `12.5 km`.
-        order: of day, month and year in dates, a key of `dates.FORMATS`.
+        form: of dates, one of `dates.FORMATS`.
     """
 
     column: str
     kind: str
     values: tuple[str, ...] = ()
     unit: str = ""
-    order: str = ""
+    form: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -75,7 +68,7 @@ class Encoding:
             strings = as_strings(cells, self.values)
             return tuple((strings == value).to_numpy(np.float64) for value in self.values)
         numbers = (
-            _as_numbers(cells, self.unit) if self.kind == NUMBER else _as_days(cells, self.order)
+            _as_numbers(cells, self.unit) if self.kind == NUMBER else _as_days(cells, self.form)
         )
         if numbers is None and cells.isna().all():
             numbers = np.full(len(cells), np.nan)
@@ -83,7 +76,7 @@ class Encoding:
             unit = f" in {self.unit!r}" if self.unit else ""
             what = f"a number{unit}" if self.kind == NUMBER else "a date"
             texts = as_strings(cells).reset_index(drop=True)
-            read = _parsed(texts) if self.kind == NUMBER else read_dates(texts, self.order)
+            read = _parsed(texts) if self.kind == NUMBER else read_dates(texts, self.form)
             odd = texts[texts.notna() & read.isna()].drop_duplicates()
             wrong = [k for k in odd.index if read_quantities(odd.loc[[k]], self.unit) is None]
             row, text = next(iter(odd[wrong].items()), (0, texts[0]))
@@ -103,10 +96,11 @@ def infer_encoding(column: pd.Series) -> Encoding:
     name, text = str(column.name), is_typed_text(column)
     if not text and (numbers := _as_numbers(column)) is not None:
         found = None if _is_numeric(column) else read_quantities(column)
-        kind = DATES if are_compact_dates(numbers) else NUMBER
-        return Encoding(name, kind, unit=found.unit if found else "")
-    if not text and len(orders := possible_orders(column)) == 1:
-        return Encoding(name, DATES, order=orders[0])
+        if form := compact_format(numbers):
+            return Encoding(name, DATES, form=form)
+        return Encoding(name, NUMBER, unit=found.unit if found else "")
+    if not text and len(forms := date_formats(column)) == 1:
+        return Encoding(name, DATES, form=forms[0])
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
 
 
@@ -125,23 +119,20 @@ def times_of_rows(path: Path, columns: Sequence[pd.Series]) -> np.ndarray:
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    numbers = [_ordering(path, column) for column in columns]
+    numbers: list[np.ndarray] = []
+    for column in columns:
+        cells = column.astype(object) if is_typed_text(column) else column
+        encoding = infer_encoding(cells)
+        if encoding.kind == CATEGORIES or cells.isna().any():
+            reason = f" ({UNDECIDED})" if len(date_formats(cells)) > 1 else ""
+            raise invalid(
+                "time",
+                "not_ordered",
+                f"column {column.name!r} of {path} must hold a number or a date such as "
+                f"2024-12-31 in every row{reason}.",
+            )
+        numbers += encoding.apply(cells)
     return np.unique(np.column_stack(numbers), axis=0, return_inverse=True)[1].ravel()
-
-
-def _ordering(path: Path, column: pd.Series) -> np.ndarray:
-    column = column.astype(object) if is_typed_text(column) else column
-    encoding = infer_encoding(column)
-    values = None if encoding.kind == CATEGORIES else encoding.apply(column)[0]
-    if values is None or np.isnan(values).any():
-        reason = f" ({UNDECIDED})" if len(possible_orders(column)) > 1 else ""
-        raise invalid(
-            "time",
-            "not_ordered",
-            f"column {column.name!r} of {path} must hold a number or a date such as 2024-12-31 "
-            f"in every row{reason}.",
-        )
-    return values
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -187,18 +178,15 @@ def _truth(cell: object) -> float:
     return float(str(cell).lower() == "true")
 
 
-def _as_days(column: pd.Series, order: str) -> np.ndarray | None:
+def _as_days(column: pd.Series, form: str) -> np.ndarray | None:
     """Return days since 1970; None if any cell is not a date."""
-    numbers = _as_numbers(column)
-    if numbers is not None:
-        times = read_compact_dates(numbers)
-    else:
-        moments = read_dates(column, order)
-        complete = column.notna().any() and moments.isna().equals(column.isna())
-        times = moments.dt.tz_localize(None).to_numpy() if complete else None
-    if times is None:
+    moments = read_dates(column, form)
+    if not moments.isna().equals(column.isna()):
         return None
-    return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / ONE_DAY)
+    times = moments.dt.tz_localize(None).to_numpy()  # nanoseconds would end in 2262
+    return np.where(
+        np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    )
 
 
 def as_strings(column: pd.Series, known: Sequence[str] = ()) -> pd.Series:
@@ -233,8 +221,8 @@ def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
     present, plain = strings.notna(), _parsed(strings).notna()
     number = strings.map(lambda text: isinstance(text, str) and bool(ANY_NUMBER.fullmatch(text)))
     number |= with_usual_unit(strings)
-    dates = max((read_dates(strings, order).notna() for order in FORMATS), key=sum)
-    kinds = (number, "number"), (plain, "number"), (dates, "date")
+    dates = [(times.notna(), "date") for times in readings(strings).values()]
+    kinds = (number, "number"), (plain, "number"), *dates
     for of_kind, kind in kinds:
         odd = present & ~of_kind
         if 0 < odd.sum() < present.sum() / 2:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,24 +12,23 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-COMMON = (
-    "%Y-%m-%d", "%Y.%m.%d", "%d.%m.%Y", "%Y-%m", "%m-%Y", "%G-W%V-%u",
-    "%Y-M%m-%d", "%d-M%m-%Y", "M%m-%d-%Y", "%Y-M%m", "M%m-%Y", "%YM%m",
-)  # fmt: skip
-"""Formats with one order, as `_normal` writes them: M is followed by the number of a month that the
-cell names. Dates with dots and a year of four digits always start with the day or the year."""
-
-FORMATS = {
-    "": (),
-    "dmy": ("%d-%m-%Y", "%d-%m-%y", "%d.%m.%y", "%d-M%m-%y"),
-    "mdy": ("%m-%d-%Y", "%m-%d-%y", "M%m-%d-%y"),
-    "ymd": ("%y-%m-%d", "%y.%m.%d", "%y-M%m-%d"),
-    "my": ("M%m-%y",),
-}
-"""Formats of each order of day, month and year, besides `COMMON`."""
-
 COMPACT = {6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 """Formats of dates that are written as whole numbers, by their number of digits."""
+
+DAYS = (
+    "%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d",
+    "%Y-m-%m-%d", "%d-m-%m-%Y", "m-%m-%d-%Y", "%d-m-%m-%y", "m-%m-%d-%y", "%G-w-%V-%u",
+)  # fmt: skip
+"""Formats of days, as `_normal` writes them: m is followed by the number of a named month."""
+
+MONTHS = ("%Y-%m", "%m-%Y", "%Y-m-%m", "m-%m-%Y", "m-%m-%y", "m-%m-%d")
+"""Formats of months, and of days without a year, which are never read as dates."""
+
+CLOCKS = ("", "-%H-%M", "-%H-%M-%S", "-%I-%M-%p", "-%I-%M-%S-%p")
+CLOCK = re.compile("-%[HI].*")
+
+FORMATS = ("", *COMPACT.values(), *MONTHS, *(day + clock for day in DAYS for clock in CLOCKS))
+"""Formats of dates; the empty one stands for ISO 8601."""
 
 MIN_COMPACT_DATES = 10
 """Different whole numbers, all of which must be dates; one in eight is a year and a month by
@@ -39,182 +37,136 @@ chance."""
 FIRST_YEAR, LAST_YEAR = 1500, 2100
 """Years that numbers may mean."""
 
+LAST_SHORT_YEAR = 2029
+"""The last year with two digits, as in workbooks."""
+
 MIN_SPAN_RATIO = 3.0
 """The year comes first, or does not, if dates then span a period that is shorter by this factor."""
 
-LANGUAGES = "en de fr es it pt nl da nb sv fi pl cs hu ro tr id"
+LANGUAGES = "en de fr es it pt nl da nb sv fi pl cs hu ro tr id ru uk el"
 """Of names of months; no name is that of another month in another of these languages."""
 
-CLOCK = re.compile(
-    r"[T,\s]+(?P<hour>\d{1,2})[:.](?P<minute>\d{2})([:.](?P<second>\d{2}([.,]\d+)?))?"
-    r"\s*(?P<half>[ap]\.?m\.?)?\s*(uhr|h|z|utc|gmt)?$",
-    re.IGNORECASE | re.ASCII,
-)
-"""A time of day after a date."""
-
-ONE_DAY = np.timedelta64(1, "D")
+DATE = re.compile(r"(?!\d+:)\w([\w\s./:'-]|,\s)*")
+"""What a date may consist of: it starts with no time of day, and 1,2024 is a number."""
 
 
-def possible_orders(column: pd.Series) -> tuple[str, ...]:
-    """Return the orders of day, month and year in which all cells are dates.
+def date_formats(column: pd.Series) -> tuple[str, ...]:
+    """Return the formats in which all cells are dates: several if no cell decides between them.
 
     Args:
         column: of texts or dates.
-
-    Returns:
-        Keys of `FORMATS`: none if the cells are not dates, several if no cell decides, and only
-        the empty text if the notation has one order.
     """
     cells = column.dropna()
-    if cells.empty or cells.dtype.kind in "biufc":
-        return ()
-    if read_dates(cells.iloc[:1], "").isna().all() and not _normal(_day(str(cells.iloc[0]))):
-        return ()
-    some = cells.iloc[:: max(1, len(cells) // 20)]  # most orders already fail there
-    orders = [order for order in FORMATS if read_dates(some, order).notna().all()]
-    read = {order: times for order in orders if (times := read_dates(cells, order)).notna().all()}
-    if "" in read:
+    found = {form: times for form, times in readings(cells).items() if times.notna().all()}
+    if "" in found:
         return ("",)
-    if "my" in read:
-        return ("my",) if _names_years(cells, read["my"]) else ()
-    spans = {order: times.max() - times.min() for order, times in read.items()}
-    others = [span for order, span in spans.items() if order != "ymd"]
-    if "ymd" in spans and others:
-        if spans["ymd"] > MIN_SPAN_RATIO * min(others):
-            del spans["ymd"]
-        elif spans["ymd"] * MIN_SPAN_RATIO < min(others):
-            return ("ymd",)
-    return tuple(spans)
+    if "m-%m-%d" in found:  # Sep-19 is a month only if the rows are in its order
+        years = found["m-%m-%y"]
+        ordered = years.is_monotonic_increasing or years.is_monotonic_decreasing
+        if ordered and years.dt.month.nunique() > 1:
+            del found["m-%m-%d"]
+    if re.match(r"\d+\.\s*\d+\.", str(cells.iloc[0]) if len(cells) else ""):  # the day is first
+        found = {form: times for form, times in found.items() if not form.startswith("%m-%d")}
+    spans = {form: times.max() - times.min() for form, times in found.items()}
+    return tuple(
+        form
+        for form, span in spans.items()
+        if all(
+            span <= MIN_SPAN_RATIO * other
+            for rival, other in spans.items()
+            if form.startswith("%y") != rival.startswith("%y")
+        )
+    )
 
 
-def _names_years(cells: pd.Series, times: pd.Series) -> bool:
-    """Whether the numbers after names of months are years (Sep-19) rather than days."""
-    numbers = cells.astype(str).str.extract(r"(\d+)\D*$")[0].astype(int)
-    in_order = times.is_monotonic_increasing or times.is_monotonic_decreasing
-    return not numbers.between(1, 31).all() or (in_order and times.dt.month.nunique() > 1)
+def readings(column: pd.Series) -> dict[str, pd.Series]:
+    """Return the cells as moments in each format in which most of some cells are dates."""
+    cells = column.dropna()
+    some = cells.sample(min(len(cells), 20), random_state=0)  # most formats already fail there
+    lengths = {_normal(cell).count("-") for cell in some.astype(str)}
+    forms = [form for form in FORMATS if not form or form.count("-") in lengths]
+    fitting = [form for form in forms if read_dates(some, form).notna().mean() > 0.5]
+    return {form: read_dates(column, form) for form in fitting}
 
 
-def read_dates(column: pd.Series, order: str) -> pd.Series:
+def read_dates(column: pd.Series, form: str) -> pd.Series:
     """Return cells as moments, UTC if they have a time zone: NaT for those that are not dates.
 
     Args:
-        column: of texts or dates.
-        order: of day, month and year, a key of `FORMATS`.
+        column: of texts, dates or numbers.
+        form: one of `FORMATS`.
     """
     import pandas as pd
 
-    cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    times = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True).dt.as_unit("us")
-    is_text = times.isna() & cells.notna()
-    if not is_text.any():
-        return times
-    texts = cells[is_text].astype(str)
-    days = texts.map(_day)
-    unique = pd.Series(days.unique(), days.unique(), dtype=object)
-    dates = _parsed(unique.map(_normal), (*COMMON, *FORMATS[order]))
-    found = days.map(dates)
-    if not days.equals(texts):
-        found += _clock(texts)
-    times[is_text] = found.array
+    if not form:
+        texts = column.astype(object).map(lambda cell: str(cell).strip(), na_action="ignore")
+        return pd.to_datetime(texts, errors="coerce", format="ISO8601", utc=True)
+    if form in COMPACT.values():
+        numbers = pd.to_numeric(column, errors="coerce")
+        texts = numbers.map("{:.0f}".format, na_action="ignore")
+    else:
+        texts = column.astype(object).map(lambda cell: _normal(str(cell)), na_action="ignore")
+    times = pd.to_datetime(texts, errors="coerce", format=form, utc=True)
+    if times.isna().any() and (
+        clock := CLOCK.search(form)
+    ):  # some programs write midnight as a day
+        days = pd.to_datetime(texts, errors="coerce", format=form[: clock.start()], utc=True)
+        times = times.fillna(days)
+    if "%y" in form:
+        past = times - pd.DateOffset(years=100)
+        times = times.where(times.dt.year <= LAST_SHORT_YEAR, past)
     return times
 
 
-def _parsed(texts: pd.Series, formats: Sequence[str]) -> pd.Series:
-    """Return texts as moments by the first format of each."""
-    import pandas as pd
-
-    found = pd.Series(pd.NaT, texts.index, "datetime64[us, UTC]")  # nanoseconds would end in 2262
-    shapes = texts.map(partial(re.sub, r"\d+", "%"))
-    occurring = {*shapes}
-    for form in formats:
-        if (shape := re.sub("%.", "%", form)) in occurring:
-            alike = texts[found.isna() & (shapes == shape)]
-            times = pd.to_datetime(alike, errors="coerce", format=form, utc=True)
-            found = found.fillna(times.dt.as_unit("us"))
-    return found
-
-
-def _clock(texts: pd.Series) -> pd.Series:
-    """Return the times of day at the ends of texts as durations, NaT if they are impossible."""
-    import pandas as pd
-
-    parts = texts.str.extract(CLOCK)
-    hours, minutes, seconds = (
-        pd.to_numeric(parts[name].str.replace(",", ".")).fillna(0)
-        for name in ("hour", "minute", "second")
-    )
-    half = parts["half"].str.lower().str[0]
-    wrong = (hours > half.notna().map({True: 12, False: 24})) | (minutes > 59) | (seconds > 60)
-    hours = hours.where(half.isna(), hours % 12 + 12 * (half == "p"))
-    return pd.to_timedelta(
-        (3600 * hours + 60 * minutes + seconds).mask(wrong), unit="s"
-    ).dt.as_unit("us")
-
-
-def _day(text: str) -> str:
-    """Return a date without its time of day."""
-    return CLOCK.sub("", text.strip())
-
-
 def _normal(text: str) -> str:
-    """Write a date with hyphens, M and the number of a named month; empty if another word occurs.
+    """Write a date as numbers, joined by hyphens; empty if an unknown word occurs.
 
-    `2. Feb. 1999` becomes `2-M02-1999`, and `2020Q3` becomes `2020M07`. Dots between numbers stay.
+    `2. Feb. 1999` becomes `2-m-02-1999`, and `2020Q3` becomes `2020-m-7`.
     """
-    text = _fold(re.sub("[年月日]", "-", text))
-    text = re.sub(r"(?<=\d)([snr][td]|th|er|o)\b", "", text)
-    text = re.sub(r"q([1-4])(?!\d)", lambda match: f"m{3 * int(match[1]) - 2:02}", text)
-    text = re.sub(r"^(\d{4})-?w(\d{1,2})(-\d)?$", lambda m: f"{m[1]}-w{m[2]}{m[3] or '-1'}", text)
-    words = {word: _month_words().get(word) for word in re.findall("[a-z]+", text)}
-    if None in words.values():
+    text = text.strip()
+    if not DATE.fullmatch(text):
         return ""
-    text = re.sub("[a-z]+", lambda match: words[match[0]] or "", text)
-    if re.fullmatch(r"\d+\.\d+\.\d+\.?", text):
-        return text.strip(".")
-    return re.sub(r"([\s./'-]|,\s)+", "-", text).strip("-")  # 1,2024 is a number
+    text = re.sub(r"q([1-4])(?!\d)", lambda match: f"m{3 * int(match[1]) - 2}", _fold(text))
+    text = re.sub(r"^(\d{4})-?(w\d{1,2})$", r"\1\2-1", text)
+    parts = re.findall(r"\d+|[^\W\d_]+", text)
+    words = [part if part.isdigit() else _words().get(part) for part in parts]
+    return "" if None in words else "-".join(filter(None, words))
 
 
 def _fold(text: str) -> str:
     """Return a text in small letters without accents."""
-    return unicodedata.normalize("NFKD", text.casefold()).encode("ascii", "ignore").decode()
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 @lru_cache(maxsize=1)
-def _month_words() -> dict[str, str]:
+def _words() -> dict[str, str]:
     """Return what to write for each word that may occur in a date."""
     from babel import Locale
 
-    words = dict.fromkeys(("de", "del", "of", "the", "den", "le"), "")
-    locales = [Locale(language) for language in LANGUAGES.split()]
-    forms = [(c, w) for c in ("format", "stand-alone") for w in ("wide", "abbreviated")]
-    for names in (locale.days[c][w] for locale in locales for c, w in forms):
-        words |= {_fold(name).strip("."): "" for name in names.values()}
-    for names in (locale.months[c][w] for locale in locales for c, w in forms):
-        words |= {_fold(name).strip("."): f"M{month:02}" for month, name in names.items()}
-    words = {word: code for word, code in words.items() if len(word) > 1}
-    return words | {"mrz": "M03", "maerz": "M03", "m": "M", "w": "W"}
+    ignored = "de del of the den le st nd rd th uhr 年 月 日"
+    words = dict.fromkeys(ignored.split(), "")
+    months = {"mrz": "m-03", "maerz": "m-03", "m": "m", "w": "w", "am": "am", "pm": "pm"}
+    for locale in map(Locale, LANGUAGES.split()):
+        for context, width in [(c, w) for c in locale.days for w in ("wide", "abbreviated")]:
+            words |= {_fold(name).strip("."): "" for name in locale.days[context][width].values()}
+            for month, name in locale.months[context][width].items():
+                months[_fold(name).strip(".")] = f"m-{month:02}"
+    return words | months  # a month rather than a day of the week in another language
 
 
-def read_compact_dates(numbers: np.ndarray) -> np.ndarray | None:
-    """Return whole numbers such as 20241231 or 2024123108 as times `[N]`; None if they are others.
+def compact_format(numbers: np.ndarray) -> str:
+    """Return the format of whole numbers `[N]` such as 20241231 or 2024123108.
 
-    Args:
-        numbers: `[N]`, NaN where there is no value.
+    It is empty unless many different numbers are dates, and not only successive numbers.
     """
     import pandas as pd
 
-    texts = pd.Series(numbers).map("{:.0f}".format, na_action="ignore")
-    digits = texts.dropna().str.len().unique()
-    if len(digits) != 1 or digits[0] not in COMPACT or np.any(numbers % 1 > 0):
-        return None
-    times = pd.to_datetime(texts, format=COMPACT[digits[0]], errors="coerce")
-    known = times.dt.year.between(FIRST_YEAR, LAST_YEAR) | texts.isna()
-    return times.to_numpy("datetime64[s]") if known.all() else None
-
-
-def are_compact_dates(numbers: np.ndarray) -> bool:
-    """Whether all of many different numbers `[N]` are dates, and not only successive numbers."""
     values = np.unique(numbers[~np.isnan(numbers)])
     if len(values) < MIN_COMPACT_DATES or values[0] < 1e5 or values[-1] >= 1e14:
-        return False
-    return len(np.unique(values // 100)) > 1 and read_compact_dates(values) is not None
+        return ""
+    form = COMPACT.get(len(f"{values[0]:.0f}"))
+    if form is None or np.any(values % 1) or len(np.unique(values // 100)) == 1:
+        return ""
+    years = read_dates(pd.Series(values), form).dt.year
+    return form if years.between(FIRST_YEAR, LAST_YEAR).all() else ""

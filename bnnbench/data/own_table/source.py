@@ -42,7 +42,7 @@ from bnnbench.data.own_table.columns import (
 from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.footer import check_last_rows
 from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import EXCEL, ReadingSettings, encoding_hint, read_frame
+from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
 from bnnbench.data.own_table.sizes import NUMBER_BYTES
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
@@ -246,9 +246,9 @@ class OwnTable(Checked):
         dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
-        policy, workbook = self._policy(), path.suffix.lower() in EXCEL
+        policy = self._policy()
         if not self.split_by:
-            policy = replace(policy, time=chronological_columns(columns, dates, workbook))
+            policy = replace(policy, time=chronological_columns(columns, dates))
         read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
         notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)

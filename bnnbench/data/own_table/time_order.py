@@ -15,32 +15,25 @@ PARTS = (
 """Smallest and possible largest values of parts of a time: month, quarter, week, day of the year,
 day, hour, minute and second."""
 
-MONTH_LENGTHS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
-
 MIN_PERIODS = 5
-"""Different times from which numbers may be times."""
+"""Different times from which numbers may be times if several rows have the same."""
 
 MIN_EQUAL_STEPS = 0.9
 """Fraction of the steps between successive times that are equal."""
 
 MAX_COUNT_RATIO = 2.0
-"""Rows of a year relative to the median, if several rows of a year have no order."""
+"""Rows of a time relative to the median, if several rows of a time have no order."""
 
-STEPS_PER_YEAR = (4.0, 12.0, 52.18, 365.25)
-"""Of decimal years."""
+STEPS_PER_YEAR = np.array([1.0, 4.0, 12.0, 52.18, 365.25])
+"""Of years and decimal years."""
 
 EPOCH_SECONDS = (3e8, 4e9)
-"""Seconds since 1970 that numbers may mean: those of the years 1979 to 2096."""
-
-DAY_SECONDS = 86_400.0
-"""Steps of seconds since 1970 are parts or multiples of a day, which is rare for other numbers."""
-
-WORKBOOK_DAYS = (25_569, 62_091)
-"""Days since 1900, the numbers of dates in workbooks: those of the years 1970 to 2069."""
+"""Seconds since 1970 that numbers may mean: those of the years 1979 to 2096. Their steps have a
+common divisor that is a part or multiple of a day, which is rare for other numbers."""
 
 
 def chronological_columns(
-    columns: Mapping[str, np.ndarray], dates: Collection[str], workbook: bool = False
+    columns: Mapping[str, np.ndarray], dates: Collection[str]
 ) -> tuple[str, ...]:
     """Return the columns by which the rows are in chronological order, forwards or backwards.
 
@@ -51,7 +44,6 @@ def chronological_columns(
     Args:
         columns: `[N]` values of each input.
         dates: the inputs that were dates.
-        workbook: whether numbers may be days since 1900.
 
     Returns:
         Their names, the longest part of the time first; empty if there are none.
@@ -61,47 +53,37 @@ def chronological_columns(
         ordered = {name: values[::step] for name, values in complete.items()}
         rising = {name: v for name, v in ordered.items() if np.all(np.diff(v) >= 0) and np.ptp(v)}
         for name in sorted(rising, key=lambda name: name not in dates):
-            is_time = name in dates or _is_year(rising[name])
-            if is_time or _has_equal_steps_of_time(rising[name], workbook):
-                chain, new = _refined(name, ordered)
-                if new.all() or name in dates or _has_equal_counts(rising[name]):
-                    return chain
-        for name, values in rising.items():
+            values = rising[name]
             chain, new = _refined(name, ordered)
+            is_time = _counts_years(values) or _counts_seconds(values)
+            if name in dates or (is_time and (new.all() or _has_equal_counts(values))):
+                return chain
             if len(chain) > 1 and new.all() and _counts_days(values, ordered[chain[1]]):
                 return chain
     return ()
 
 
-def _is_year(values: np.ndarray) -> bool:
-    """Whether rising numbers are successive years, of which a few may be missing."""
-    if np.any(values % 1) or values[0] < FIRST_YEAR or values[-1] > LAST_YEAR:
-        return False
+def _counts_years(values: np.ndarray) -> bool:
+    """Whether rising numbers are years or decimal years, of which a few may be missing."""
     steps = np.diff(np.unique(values))
-    return len(steps) > 0 and bool(np.mean(steps == 1) >= MIN_EQUAL_STEPS)
-
-
-def _has_equal_steps_of_time(values: np.ndarray, workbook: bool) -> bool:
-    """Whether rising numbers are decimal years, times since 1970, or days of a workbook."""
-    steps = np.diff(np.unique(values))
-    if len(steps) < MIN_PERIODS - 1:
-        return False
-    step, low, high = float(np.median(steps)), values[0], values[-1]
-    mean = float(np.mean(steps))
-    if low >= FIRST_YEAR and high <= LAST_YEAR:  # rounded to two digits or more
-        per_year = min(STEPS_PER_YEAR, key=lambda count: abs(count * mean - 1))
-        near = abs(steps - step) < 0.011
-        return abs(per_year * mean - 1) < 0.05 and bool(np.mean(near) >= MIN_EQUAL_STEPS)
-    equal = float(np.mean(np.isclose(steps, step, rtol=1e-3)))
-    if workbook and WORKBOOK_DAYS[0] <= low and high <= WORKBOOK_DAYS[1]:
-        return equal >= 0.5 or bool(np.isin(steps, (28, 29, 30, 31)).all())
-    return any(
-        unit * EPOCH_SECONDS[0] <= low
-        and high <= unit * EPOCH_SECONDS[1]
-        and (np.all(steps % (unit * DAY_SECONDS) == 0) or (equal >= MIN_EQUAL_STEPS and step > 1))
-        and min(step / unit % DAY_SECONDS, DAY_SECONDS % (step / unit)) == 0
-        for unit in (1.0, 1e3, 1e6, 1e9)
+    equal = abs(steps - np.median(steps)) < 0.011  # rounded to two digits or more
+    steps_per_year = STEPS_PER_YEAR * np.mean(steps[equal])
+    return (
+        bool(values[0] >= FIRST_YEAR and values[-1] <= LAST_YEAR)
+        and np.mean(equal) >= MIN_EQUAL_STEPS
+        and bool(np.any(abs(steps_per_year - 1) < 0.05))
     )
+
+
+def _counts_seconds(values: np.ndarray) -> bool:
+    """Whether rising numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if EPOCH_SECONDS[0] <= values[0] / unit and values[-1] / unit <= EPOCH_SECONDS[1]:
+            steps = np.diff(np.unique(values)) / unit
+            step = np.gcd.reduce(np.ceil(steps).astype(np.int64))
+            in_day = step > 1 and (86_400 % step == 0 or step % 86_400 == 0)
+            return bool(in_day and (step % 60 == 0 or np.ptp(steps) == 0))
+    return False
 
 
 def _has_equal_counts(values: np.ndarray) -> bool:
@@ -119,25 +101,19 @@ def _refined(head: str, columns: Mapping[str, np.ndarray]) -> tuple[tuple[str, .
     chain, new = [head], np.diff(columns[head]) > 0
     for low, highs in PARTS:
         for name, values in columns.items():
-            if name in chain or values.min() != low or values.max() not in highs:
-                continue
             steps = np.diff(values)
-            if np.any(values % 1) or np.any(steps[~new] < 0) or not np.any(steps[~new] > 0):
-                continue
-            chain, new = [*chain, name], new | (steps > 0)
+            in_range = values.min() == low and values.max() in highs
+            rises = np.all(steps[~new] >= 0) and np.any(steps[~new] > 0)
+            if name not in chain and in_range and rises and not np.any(values % 1):
+                chain, new = [*chain, name], new | (steps > 0)
     return tuple(chain), new
 
 
-def _counts_days(periods: np.ndarray, parts: np.ndarray) -> bool:
-    """Whether days are counted within months, or 24 hours within days, of an unknown year."""
-    values, starts = np.unique(periods, return_index=True)
-    if np.any(values % 1) or np.any(np.diff(values) != 1) or values[0] < 0 or values[-1] > 366:
+def _counts_days(months: np.ndarray, days: np.ndarray) -> bool:
+    """Whether all days from the first to the last are counted by month, of an unknown year."""
+    if np.any(months % 1) or months[0] < 1 or months[-1] > 12:
         return False
-    ends = np.maximum.reduceat(parts, starts)[:-1]  # the last one may be incomplete
-    if values[-1] <= 12 and values[0] >= 1 and parts.min() == 1:
-        lengths = MONTH_LENGTHS[values[:-1].astype(int)]
-        leap = (values[:-1] == 2) & (ends == 29)
-        if np.all((ends == lengths) | leap):
-            return True
-    complete = np.all(np.diff(starts)[1:] == 24) and np.all(ends == parts.max())
-    return len(np.unique(parts)) == 24 and bool(complete)
+    changes = np.diff(32 * months + days) != 0
+    first_days = [np.datetime64(year, "M") + months.astype(int) - 1 for year in ("2001", "2004")]
+    dates = [first.astype("M8[D]") + days.astype(int) for first in first_days]
+    return any(np.all(np.diff(one)[changes] == np.timedelta64(1, "D")) for one in dates)

@@ -18,8 +18,9 @@ from bnnbench.data.own_table.source import OwnTable
 def test_dates_of_every_year_are_days_since_1970(day: str) -> None:
     days = date.fromisoformat(day).toordinal() - date(1970, 1, 1).toordinal()
     year, month, number = day.split("-")
-    for cell in (day, f"{number}.{month}.{year}", date.fromisoformat(day)):
-        column = pd.Series([cell, "2024-01-01"], name="day")
+    dotted = (f"{number}.{month}.{year}", "1.1.2024")
+    for cells in ((day, "2024-01-01"), dotted, (date.fromisoformat(day), date(2024, 1, 1))):
+        column = pd.Series(cells, name="day")
         encoding = infer_encoding(column)
         assert encoding.kind == DATES
         assert encoding.apply(column)[0].tolist() == [days, 19723]

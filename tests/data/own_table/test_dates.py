@@ -90,6 +90,9 @@ def test_dates_are_read_in_their_notation(texts: object, times: pd.Series, order
         ([1e300, *range(40)], NUMBER),
         ([np.inf, *range(40)], NUMBER),
         (["1,2024", "2,1999"] * 20, CATEGORIES),
+        (["5 \u05de\u05d0\u05d9 2020"] * 40, CATEGORIES),  # a name in no language, not 5/2020
+        (["10:11:12", "10:12:01"] * 20, CATEGORIES),
+        (["31/12/2019", pd.Timestamp("2020-02-01")] * 20, CATEGORIES),  # may be 2 January
     ],
 )
 def test_other_columns_are_not_dates(cells: object, kind: str) -> None:
@@ -100,23 +103,28 @@ def test_other_columns_are_not_dates(cells: object, kind: str) -> None:
 def test_names_of_months_mean_one_month_in_all_languages(language: str) -> None:
     from babel.dates import format_date
 
-    for pattern in ("d MMM yyyy", "LLLL yyyy"):
+    for pattern, form in (("d MMM yyyy", "%d-m-%m-%Y"), ("LLLL yyyy", "m-%m-%Y")):
         texts = pd.Series([format_date(day, pattern, language) for day in MONTHS[:12]])
-        found = read_dates(texts, "").dt.tz_localize(None)
+        found = read_dates(texts, form).dt.tz_localize(None)
         assert found.equals(MONTHS[:12].astype("datetime64[us]"))
 
 
 @pytest.mark.parametrize(
-    ("clock", "hours"),
-    [("24:00", 24), ("12:30 am", 0.5), ("12:30 PM", 12.5), ("7:05:30,5", 7 + 330.5 / 3600)],
+    ("clocks", "hours"),
+    [
+        (["12:30 am", "1:05 pm"], [0.5, 13 + 1 / 12]),
+        (["12:30:00 PM", "11:00:36 AM"], [12.5, 11.01]),
+        (["7.45 Uhr", "19.00 Uhr"], [7.75, 19]),
+        (["", "23:59:24"], [0, 23.99]),
+    ],
 )
-def test_times_of_day(clock: str, hours: float) -> None:
-    found = read_dates(pd.Series([f"31.12.2019 {clock}"]), "")[0]
-    assert (found - pd.Timestamp("2019-12-31", tz="UTC")) / pd.Timedelta(hours=1) == pytest.approx(
-        hours
-    )
+def test_times_of_day(clocks: list[str], hours: list[float]) -> None:
+    column = pd.Series([f"31.12.1969 {clock}" for clock in clocks])
+    days = infer_encoding(column).apply(column)[0]
+    assert 24 * (days + 1) == pytest.approx(hours)
 
 
 @pytest.mark.parametrize("clock", ["25:00", "13:00 pm", "08:61"])
 def test_impossible_times_of_day_are_not_read(clock: str) -> None:
-    assert read_dates(pd.Series([f"31.12.2019 {clock}"]), "").isna().all()
+    column = pd.Series([f"31.12.2019 {clock}", "31.12.2019 08:00"])
+    assert infer_encoding(column).kind == CATEGORIES
