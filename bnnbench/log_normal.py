@@ -37,12 +37,15 @@ class LogPrediction(Prediction):
     def noise_variance(self) -> Tensor:
         return self._moments()[2]
 
-    def on_fit_scale(self) -> Prediction:
-        return Prediction(self.loc, self.epistemic, self.noise)
-
     def _moments(self) -> tuple[Tensor, ...]:
         parts = (part.double().cpu().numpy() for part in (self.loc, self.epistemic, self.noise))
         return tuple(torch.from_numpy(one).to(self.loc.device) for one in moments(*parts))
+
+
+def fitted_moments(prediction: Prediction) -> tuple[Tensor, Tensor]:
+    """Return mean and variance `[R, M]` of what was fitted: the target or its logarithm."""
+    fitted = Prediction(prediction.loc, prediction.epistemic, prediction.noise)
+    return fitted.mean(), fitted.epistemic_variance() + fitted.noise_variance()
 
 
 def moments(loc: Array, epistemic: Array, noise: Array) -> tuple[Array, Array, Array]:
@@ -83,23 +86,20 @@ def crps(loc: Array, variance: Array, logs: Array) -> Array:
         variance: their variances, `[S, M]`.
         logs: logarithms of the targets, `[M]`.
     """
-    samples, targets = len(loc), exp(logs)
     with np.errstate(all="ignore"):
-        means = exp(loc + 0.5 * variance)
-        near, pairs = np.zeros(len(logs)), np.zeros(len(logs))
-        for i in range(samples):
-            own = loc[i], variance[i], means[i]
-            near += _mean_minimum(*own, logs, np.zeros_like(logs), targets)
-            both = _mean_minimum(*own, loc[i:], variance[i:], means[i:])
-            pairs += 2 * np.add.reduce(both, axis=0) - both[0]
-        return targets - 2 * near / samples + pairs / (float(samples) * samples)
+        near = _mean_minimum(loc, variance, logs, np.zeros_like(logs))
+        pairs = _mean(
+            np.stack(
+                [_mean_minimum(loc, variance, *one) for one in zip(loc, variance, strict=True)]
+            )
+        )
+        return exp(logs) - 2 * near + pairs
 
 
-def _mean_minimum(
-    loc: Array, variance: Array, mean: Array, loc_2: Array, variance_2: Array, mean_2: Array
-) -> Array:
-    """Return `E min(X, Y)` of independent log-normals, given both moments of logs, and means."""
-    distance, total = loc_2 - loc, variance + variance_2
-    scale = np.sqrt(total)
-    first, second = ((distance - variance) / scale, (-distance - variance_2) / scale)
-    return mean * normal_cdf(first) + mean_2 * normal_cdf(second)
+def _mean_minimum(loc: Array, variance: Array, loc_2: Array, variance_2: Array) -> Array:
+    """Return `E min(X, Y)` of a mixture and another log-normal, given moments of the logarithms."""
+    distance, scale = loc_2 - loc, np.sqrt(variance + variance_2)
+    return _mean(
+        exp(loc + 0.5 * variance) * normal_cdf((distance - variance) / scale)
+        + exp(loc_2 + 0.5 * variance_2) * normal_cdf((-distance - variance_2) / scale)
+    )

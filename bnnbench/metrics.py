@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bnnbench import log_normal, portable_math
-from bnnbench.log_normal import LogPrediction
+from bnnbench.log_normal import LogPrediction, fitted_moments
 from bnnbench.portable_math import log_density
 from bnnbench.types import Prediction
 
@@ -69,14 +69,11 @@ def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tenso
     """Mean log density of the Gaussian with the mean and variance of the mixture, `[R]`.
 
     The predictive distribution of PBP (Hernández-Lobato & Adams 2015); moment matching for others.
-    If the logarithm of the target was fitted, these are its mean and variance, and the density is
-    that of the log-normal.
+    If the logarithm of the target was fitted, these are its moments.
     """
-    fitted = prediction.on_fit_scale()
-    variance = fitted.epistemic_variance() + fitted.noise_variance()
-    mean = fitted.mean()
+    mean, variance = fitted_moments(prediction)
     gaussian = replace(
-        prediction, loc=mean[None], epistemic=variance[None], noise=torch.zeros_like(mean)[None]
+        prediction, loc=mean[None], epistemic=variance[None], noise=torch.tensor(0.0)
     )
     return log_likelihood(gaussian, targets, real)
 
@@ -101,36 +98,31 @@ def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     return _per_replica(
         [
             float(of_points(loc[::step], variance[::step], y).mean())
-            for loc, variance, y, _ in _replicas(prediction, targets, real)
+            for loc, variance, y in _replicas(prediction, targets, real)
         ]
     )
 
 
 def _replicas(
     prediction: Prediction, targets: Tensor, real: Tensor
-) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Yield `loc [S, M_r]`, `variance [S, M_r]` and `targets [M_r]` of each replica.
-
-    They are those of what was fitted. The last array, `[M_r]`, is the logarithm of its derivative
-    by the target, which is to be added to log densities.
-    """
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield `loc [S, M_r]`, `variance [S, M_r]` and targets `[M_r]`, as fitted, of each replica."""
     loc, y, keep = _numpy(prediction.loc), _numpy(targets), real.cpu().numpy()
     variance = _numpy(prediction.variance.expand(prediction.loc.shape))
     for r, kept in enumerate(keep):
-        own, slope = y[r, kept], np.zeros(int(kept.sum()))
-        if isinstance(prediction, LogPrediction):
-            own = portable_math.log(own)
-            slope = -own
-        yield loc[:, r, kept], variance[:, r, kept], own, slope
+        own = y[r, kept]
+        is_log = isinstance(prediction, LogPrediction)
+        yield loc[:, r, kept], variance[:, r, kept], portable_math.log(own) if is_log else own
 
 
 def _densities(prediction: Prediction, targets: Tensor, real: Tensor) -> Iterator[Iterator[Array]]:
     """Yield, per replica, the log densities of a few rows at a time, `[S, rows]`."""
     size = max(1, MAX_DENSITIES // len(prediction.loc))
-    for loc, variance, y, slope in _replicas(prediction, targets, real):
+    for loc, variance, y in _replicas(prediction, targets, real):
+        jacobian = y if isinstance(prediction, LogPrediction) else np.zeros_like(y)
         yield (
             log_density(loc[:, k : k + size], variance[:, k : k + size], y[k : k + size])
-            + slope[k : k + size]
+            - jacobian[k : k + size]
             for k in range(0, len(y), size)
         )
 

@@ -127,8 +127,8 @@ class Scaler:
     def original_units(self, standardised: Prediction) -> Prediction:
         """Return a prediction of standardised targets in original units."""
         kind = LogPrediction if self.log else Prediction
-        one = kind(standardised.loc, standardised.epistemic, standardised.noise)
-        return one.rescaled(*self.target_units())
+        parts = (standardised.loc, standardised.epistemic, standardised.noise)
+        return kind(*parts).rescaled(*self.target_units())
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         # Always copied: the alignment of NumPy's memory varies, which changes the last bits.

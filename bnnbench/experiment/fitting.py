@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction
+from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction, fitted_moments
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import METRICS
 from bnnbench.preprocessing import Scaler
@@ -150,13 +150,8 @@ def objective_arrays(posterior: Posterior, split: Split, replica: int) -> dict[s
 def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
     """Select one replica, without padding; its axis is kept."""
     shape = prediction.loc.shape
-    whole = {
-        "loc": prediction.loc,
-        "epistemic": prediction.epistemic.expand(shape),
-        "noise": prediction.noise.expand(shape),
-    }
-    own = {name: part[:, replica : replica + 1, :rows] for name, part in whole.items()}
-    return replace(prediction, **own)
+    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
+    return type(prediction)(*(part[:, replica : replica + 1, :rows] for part in whole))
 
 
 def prediction_arrays(
@@ -247,7 +242,5 @@ def moments(prediction: Prediction) -> dict[str, np.ndarray]:
         "noise_variance": prediction.noise_variance(),
     }
     if isinstance(prediction, LogPrediction):
-        fitted = prediction.on_fit_scale()
-        tensors[LOG_MEAN] = fitted.mean()
-        tensors[LOG_VARIANCE] = fitted.epistemic_variance() + fitted.noise_variance()
+        tensors[LOG_MEAN], tensors[LOG_VARIANCE] = fitted_moments(prediction)
     return {name: tensor[0].cpu().numpy() for name, tensor in tensors.items()}
