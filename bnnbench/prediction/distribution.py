@@ -35,7 +35,7 @@ class PredictiveDistribution:
     @property
     def mean(self) -> np.ndarray:
         """Predictive means, `[M]`."""
-        return self.mixture.mean()
+        return self.mixture.moments()[0]
 
     @property
     def std(self) -> np.ndarray:
@@ -50,7 +50,7 @@ class PredictiveDistribution:
     @property
     def noise_std(self) -> np.ndarray:
         """Standard deviations of the noise, `[M]`."""
-        return self.mixture.noise_deviation()
+        return np.sqrt(self.mixture.moments()[2])
 
     @numpy_defaults()
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
@@ -64,8 +64,7 @@ class PredictiveDistribution:
         logs = -0.5 * scores**2 - np.log(self.mixture.deviation)[:, None]
         found = logsumexp(logs, axis=2, b=1 / self.mixture.components) - 0.5 * np.log(2 * np.pi)
         if self.mixture.log:  # the density of the target is that of its logarithm over the target
-            slope = np.log(columns, where=columns > 0, out=np.zeros_like(columns))
-            found = found - slope
+            found = found - np.log(np.where(columns > 0, columns, 1))
         return _shaped(found, np.ndim(values) == 2)
 
     def pdf(self, values: np.ndarray | float) -> np.ndarray:
@@ -98,11 +97,7 @@ class PredictiveDistribution:
         return _shaped(exact_quantiles(self.mixture, wanted), given.ndim > 0)
 
     def _columns(self, name: str, given: np.ndarray | float) -> np.ndarray:
-        """Return a number for all rows as `[1, 1]`, one for each row as `[M, 1]`, and `[., K]`.
-
-        Raises:
-            UserError: for any other shape.
-        """
+        """Return a number for all rows as `[1, 1]`, one for each row as `[M, 1]`, and `[., K]`."""
         array, rows = np.asarray(given, dtype=float), len(self.mixture.loc)
         columns = array if array.ndim == 2 else array.reshape(-1, 1)
         allowed = {0: (1,), 1: (rows,), 2: (1, rows)}.get(array.ndim, ())

@@ -189,11 +189,8 @@ def mean_widths(
 ) -> np.ndarray:
     """Return the mean width of the central interval of each level, in the target's unit."""
     low, high = (ndtri(recalibrated.inverse((1 + sign * levels) / 2)) for sign in (-1, 1))
-    widths = [
-        (ends_from_mean(points, b) - ends_from_mean(points, a)).mean()
-        for a, b in zip(low, high, strict=True)
-    ]
-    return np.array(widths)
+    ends = (ends_from_mean(points, scores[:, None]) for scores in (high, low))
+    return np.subtract(*ends).mean(1)
 
 
 def recalibrated_splits(

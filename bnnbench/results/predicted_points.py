@@ -28,10 +28,13 @@ def standard_scores(points: Points, targets: np.ndarray | pd.Series) -> np.ndarr
     return np.asarray((targets - points["mean"]) / total_deviation(points))
 
 
-def ends_from_mean(points: Points, score: float) -> np.ndarray:
-    """Return the value with a standard normal score, less the predictive mean, `[M]`."""
-    if LOG_MEAN in points:
-        value = exp(np.asarray(points[LOG_MEAN] + score * np.sqrt(points[LOG_VARIANCE])))
-        with np.errstate(invalid="ignore"):  # both may be infinite
-            return np.asarray(value - points["mean"])
-    return score * total_deviation(points)
+def ends_from_mean(points: Points, score: float | np.ndarray) -> np.ndarray:
+    """Return the value with a standard normal score, less the predictive mean, `[M]`.
+
+    Scores `[K, 1]` give `[K, M]`.
+    """
+    if LOG_MEAN not in points:
+        return score * total_deviation(points)
+    loc, variance, mean = (np.asarray(points[name]) for name in (LOG_MEAN, LOG_VARIANCE, "mean"))
+    with np.errstate(invalid="ignore"):  # both may be infinite
+        return exp(loc + score * np.sqrt(variance)) - mean
