@@ -4,8 +4,7 @@ The literature reports three different log-likelihoods under one name. All are a
 test points; `log_likelihood` is the per-point one. Scores are computed on the CPU, with the same
 bits on every processor.
 
-If the logarithm of the target was fitted, the scores are those of the target: the density of `y` is
-that of `log y` divided by `y`.
+If the logarithm of the target was fitted, the density of `y` is that of `log y` divided by `y`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Array = NDArray[np.float64]
 
 MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
 MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
-MAX_LOG_CRPS_COMPONENTS = 200  # of a mixture of log-normals, which is not computed in native code
+MAX_LOG_CRPS_COMPONENTS = 100  # of a mixture of log-normals, which is not computed in native code
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction, fitted_moments
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import METRICS
-from bnnbench.preprocessing import Scaler
+from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import BATCH_SIZE, Network, Training
 from bnnbench.types import Prediction, Split, Table, TrainingSet
@@ -209,8 +209,7 @@ def saved_prediction(table: Table, split: Split, mixture: Mapping[str, np.ndarra
 
 def training_scaler(table: Table, split: Split) -> Scaler:
     """Return the scaler of the training part of a split, float64."""
-    parts = [table.inputs[split.train]], [table.targets[split.train]]
-    return Scaler.of(*parts, torch.device("cpu"), torch.float64, table.log_target)
+    return standardise(table, [split.train], [0], torch.device("cpu"), torch.float64)[1]
 
 
 def standardised_inputs(table: Table, split: Split) -> tuple[np.ndarray, np.ndarray]:

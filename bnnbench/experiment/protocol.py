@@ -217,15 +217,9 @@ def training_parts(
     fitting: FitSettings, table: Table, splits: Sequence[Split]
 ) -> tuple[TrainingSet, Scaler]:
     """Standardise the training part of each split with its own statistics."""
-    numbers = _numbers(splits)
-    return standardise(
-        [table.inputs[split.train] for split in splits],
-        [table.targets[split.train] for split in splits],
-        [numbers.index(split.index) for split in splits],
-        torch.device(fitting.device),
-        fitting.dtype,
-        table.log_target,
-    )
+    numbers, rows = _numbers(splits), [split.train for split in splits]
+    groups = [numbers.index(split.index) for split in splits]
+    return standardise(table, rows, groups, torch.device(fitting.device), fitting.dtype)
 
 
 def _add_mixtures(

@@ -22,7 +22,7 @@ class PredictiveDistribution:
     """The predictive distributions of M rows, in units of the target.
 
     `log_pdf`, `pdf` and `cdf` take a number for all rows or one for each row, `[M]`, and return
-    `[M]`. From `[M, K]`, or `[1, K]` for all rows, they return `[M, K]`.
+    `[M]`. From `[M, K]`, or `[1, K]` for all rows, they return `[M, K]`. Other shapes are refused.
 
     Attributes:
         mixture: the distributions: one Gaussian (or log-normal) for each sampled network.
@@ -54,11 +54,7 @@ class PredictiveDistribution:
 
     @numpy_defaults()
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return log-densities at some targets.
-
-        Raises:
-            UserError: if the values have another shape than those above.
-        """
+        """Return log-densities at some targets."""
         columns = self._columns("values", values)
         scores = self.mixture.scores(columns)
         logs = -0.5 * scores**2 - np.log(self.mixture.deviation)[:, None]
@@ -68,12 +64,12 @@ class PredictiveDistribution:
         return _shaped(found, np.ndim(values) == 2)
 
     def pdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return densities at some targets, like `log_pdf`."""
+        """Return densities at some targets."""
         return np.exp(self.log_pdf(values))
 
     @numpy_defaults()
     def cdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return the probabilities of a smaller target, like `log_pdf`."""
+        """Return the probabilities of a smaller target."""
         columns = self._columns("values", values)
         return _shaped(mixture_cdf(self.mixture, columns), np.ndim(values) == 2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +10,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.calibration import ends_from_mean
 from bnnbench.results.conformal import LEVEL
-from bnnbench.results.predicted_points import ends_from_mean
 from bnnbench.results.run_files import read_test_points
 from bnnbench.types import UserError
 
@@ -25,7 +24,7 @@ def impossible_intervals(
 ) -> list[str]:
     """Return `below_zero_note` on the test points of a run; none if they cannot be read."""
     try:
-        points = read_test_points(folder, splits) if _smallest_target(run) >= 0 else None
+        points = read_test_points(folder, splits) if _is_bounded(run) else None
     except UserError:
         return []
     if points is None:
@@ -45,15 +44,12 @@ def below_zero_note(
         run: its metadata.
         level: of the intervals.
         rows: which rows these are, for the message.
-
-    Returns:
-        A sentence without a full stop; none if at most `MAX_BELOW_ZERO` of the intervals do.
     """
-    smallest, below = _smallest_target(run), np.count_nonzero(lower < 0)
-    if not smallest >= 0 or below <= MAX_BELOW_ZERO * len(lower):
+    below = np.count_nonzero(lower < 0)
+    if not _is_bounded(run) or below <= MAX_BELOW_ZERO * len(lower):
         return []
     bound = "the predicted distribution does not know this bound"
-    if smallest > 0:
+    if run["smallest_target"] > 0:
         bound = "with dataset.log_target=true, all predictions are positive"
     return [
         f"the {100 * level:.3g} % intervals of {below / len(lower):.0%} of {rows} reach below 0, "
@@ -61,7 +57,6 @@ def below_zero_note(
     ]
 
 
-def _smallest_target(run: Mapping[str, Any]) -> float:
-    """Return the smallest target of the user's own table; NaN for other data sets."""
-    found = run.get("smallest_target")
-    return math.nan if found is None else found
+def _is_bounded(run: Mapping[str, Any]) -> bool:
+    smallest = run.get("smallest_target")  # missing for data sets that are not the user's
+    return smallest is not None and bool(smallest >= 0)
