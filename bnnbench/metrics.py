@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -43,7 +42,7 @@ def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Ten
     samples = len(prediction.loc)
     return _per_replica(
         [
-            _mean([_log_sum_exp(densities) - math.log(samples) for densities in pieces])
+            float(np.concatenate([_log_sum_exp(d) - math.log(samples) for d in pieces]).mean())
             for pieces in _densities(prediction, targets, real)
         ]
     )
@@ -71,16 +70,15 @@ def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tenso
     If the logarithm of the target was fitted, these are its moments.
     """
     mean, variance = fitted_moments(prediction)
-    gaussian = replace(
-        prediction, loc=mean[None], epistemic=variance[None], noise=torch.tensor(0.0)
-    )
+    gaussian = type(prediction)(mean[None], variance[None], torch.tensor(0.0))
     return log_likelihood(gaussian, targets, real)
 
 
 def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Root mean squared error of the predictive mean (book, eq. 4.64), `[R]`."""
-    error = _numpy(targets) - _numpy(prediction.mean())
-    return _mean_over(error * error, real).sqrt()
+    error, keep = _numpy(targets) - _numpy(prediction.mean()), real.cpu().numpy()
+    pairs = zip(error * error, keep, strict=True)
+    return _per_replica([float(squares[kept].mean()) for squares, kept in pairs]).sqrt()
 
 
 def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -131,16 +129,6 @@ def _log_sum_exp(values: Array) -> Array:
     top = values.max(0)
     top = np.where(np.isfinite(top), top, 0.0)
     return top + portable_math.log(portable_math.exp(values - top).sum(0))
-
-
-def _mean(pieces: list[Array]) -> float:
-    return float(np.concatenate(pieces).mean())
-
-
-def _mean_over(values: Array, real: Tensor) -> Tensor:
-    """Average `[R, M]` over the real rows to `[R]`."""
-    keep = real.cpu().numpy()
-    return _per_replica([float(row[kept].mean()) for row, kept in zip(values, keep, strict=True)])
 
 
 def _per_replica(values: list[float]) -> Tensor:

@@ -35,6 +35,7 @@ from bnnbench.results.run_files import (
 from bnnbench.results.run_tables import Runs
 
 Points: TypeAlias = pd.DataFrame | Mapping[str, np.ndarray]
+"""Predictive moments of M points, see `bnnbench.experiment.fitting.moments`."""
 
 MIN_PIT = 1e-6
 """PIT values are clipped to `[MIN_PIT, 1 - MIN_PIT]`, where the logit is finite."""
@@ -169,12 +170,7 @@ def run_coverage_note(calibration: pd.DataFrame | None, settings: Mapping[str, A
 
 
 def standard_scores(points: Points, targets: np.ndarray | pd.Series) -> np.ndarray:
-    """Return the standard normal scores of targets, `[M]`.
-
-    Args:
-        points: the predictive moments of each point, see `bnnbench.experiment.fitting.moments`.
-        targets: `[M]`.
-    """
+    """Return the standard normal scores of targets of the points, `[M]`."""
     if LOG_MEAN in points:
         error = log(np.asarray(targets)) - points[LOG_MEAN]
         return np.asarray(error / np.sqrt(points[LOG_VARIANCE]))
