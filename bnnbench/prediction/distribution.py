@@ -174,7 +174,8 @@ def predictive_distribution(
     wrong = np.flatnonzero(~np.isfinite(found.mean + found.std))
     if wrong.size:
         raise UserError(
-            f"the prediction of row {wrong[0] + 1} is not finite; inputs or variance are too large.",
+            f"the prediction of row {wrong[0] + 1} is not finite; its inputs or its variance may "
+            "be too large.",
             "X",
             "not_finite",
         )
