@@ -1,13 +1,11 @@
 """Predictions of a positive target by Gaussian mixtures of its logarithm: mixtures of log-normals.
 
 If `log y` has the component `Normal(m, e + n)`, where `f ~ Normal(m, e)` is the output of the
-network and `n` the variance of the noise, then `y` is log-normal with the mean `exp(m + (e + n) /
-2)`. All functions give the same bits on every processor.
+network and `n` the variance of the noise, then `y` has the mean `exp(m + (e + n) / 2)`. All
+functions give the same bits on every processor.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,33 +18,35 @@ LOG_MEAN, LOG_VARIANCE = "log_mean", "log_variance"
 """Mean and variance of the logarithm of the target, among the stored predictions of a point."""
 
 
-@dataclass(frozen=True)
 class LogPrediction(Prediction):
     """A mixture of log-normals for each test point.
 
-    `loc`, `epistemic` and `noise` are those of the logarithm; `mean`, `epistemic_variance` and
-    `noise_variance` are those of the target, infinite or NaN where they exceed float64.
+    The attributes are those of the logarithm; the methods return moments of the target, infinite or
+    NaN where they exceed float64.
     """
 
     def mean(self) -> Tensor:
-        return self._moments()[0]
+        return self._moment(0)
 
     def epistemic_variance(self) -> Tensor:
-        return self._moments()[1]
+        return self._moment(1)
 
     def noise_variance(self) -> Tensor:
-        return self._moments()[2]
+        return self._moment(2)
 
-    def on_fit_scale(self) -> Prediction:
-        return Prediction(self.loc, self.epistemic, self.noise)
-
-    def _moments(self) -> tuple[Tensor, ...]:
+    def _moment(self, which: int) -> Tensor:
         parts = (part.double().cpu().numpy() for part in (self.loc, self.epistemic, self.noise))
-        return tuple(torch.from_numpy(one).to(self.loc.device) for one in moments(*parts))
+        return torch.from_numpy(moments(*parts)[which]).to(self.loc.device)
+
+
+def fitted_moments(prediction: Prediction) -> tuple[Tensor, Tensor]:
+    """Return mean and variance `[R, M]` of what was fitted: the target or its logarithm."""
+    fitted = Prediction(prediction.loc, prediction.epistemic, prediction.noise)
+    return fitted.mean(), fitted.epistemic_variance() + fitted.noise_variance()
 
 
 def moments(loc: Array, epistemic: Array, noise: Array) -> tuple[Array, Array, Array]:
-    """Return mean, epistemic and noise variance of mixtures of log-normals.
+    """Return mean, epistemic and noise variance of mixtures of log-normals, `[...]` each.
 
     The law of total variance: the epistemic variance is that of `E[y | f] = exp(f + n / 2)`, the
     noise variance the mean of `Var[y | f] = exp(2 f + n) (exp(n) - 1)`.
@@ -55,9 +55,6 @@ def moments(loc: Array, epistemic: Array, noise: Array) -> tuple[Array, Array, A
         loc: means of the logarithms, `[S, ...]`.
         epistemic: variances inside the components, broadcastable to `loc`.
         noise: variances of the noise, broadcastable to `loc`.
-
-    Returns:
-        Three arrays without the first axis of `loc`.
     """
     with np.errstate(all="ignore"):  # an overflow is reported as a score that is not finite
         of_components = exp(loc + 0.5 * (epistemic + noise))
@@ -83,23 +80,16 @@ def crps(loc: Array, variance: Array, logs: Array) -> Array:
         variance: their variances, `[S, M]`.
         logs: logarithms of the targets, `[M]`.
     """
-    samples, targets = len(loc), exp(logs)
     with np.errstate(all="ignore"):
-        means = exp(loc + 0.5 * variance)
-        near, pairs = np.zeros(len(logs)), np.zeros(len(logs))
-        for i in range(samples):
-            own = loc[i], variance[i], means[i]
-            near += _mean_minimum(*own, logs, np.zeros_like(logs), targets)
-            both = _mean_minimum(*own, loc[i:], variance[i:], means[i:])
-            pairs += 2 * np.add.reduce(both, axis=0) - both[0]
-        return targets - 2 * near / samples + pairs / (float(samples) * samples)
+        near = _mean_minimum(loc, variance, logs, np.zeros_like(logs))
+        pairs = sum(_mean_minimum(loc, variance, *one) for one in zip(loc, variance, strict=True))
+        return exp(logs) - 2 * near + pairs / len(loc)
 
 
-def _mean_minimum(
-    loc: Array, variance: Array, mean: Array, loc_2: Array, variance_2: Array, mean_2: Array
-) -> Array:
-    """Return `E min(X, Y)` of independent log-normals, given both moments of logs, and means."""
-    distance, total = loc_2 - loc, variance + variance_2
-    scale = np.sqrt(total)
-    first, second = ((distance - variance) / scale, (-distance - variance_2) / scale)
-    return mean * normal_cdf(first) + mean_2 * normal_cdf(second)
+def _mean_minimum(loc: Array, variance: Array, loc_2: Array, variance_2: Array) -> Array:
+    """Return `E min(X, Y)` of a mixture and another log-normal, given moments of the logarithms."""
+    distance, scale = loc_2 - loc, np.sqrt(variance + variance_2)
+    return _mean(
+        exp(loc + 0.5 * variance) * normal_cdf((distance - variance) / scale)
+        + exp(loc_2 + 0.5 * variance_2) * normal_cdf((-distance - variance_2) / scale)
+    )

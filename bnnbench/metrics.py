@@ -4,15 +4,13 @@ The literature reports three different log-likelihoods under one name. All are a
 test points; `log_likelihood` is the per-point one. Scores are computed on the CPU, with the same
 bits on every processor.
 
-If the logarithm of the target was fitted, the scores are those of the target: the density of `y` is
-that of `log y` divided by `y`.
+If the logarithm of the target was fitted, the density of `y` is that of `log y` divided by `y`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bnnbench import log_normal, portable_math
-from bnnbench.log_normal import LogPrediction
+from bnnbench.log_normal import LogPrediction, fitted_moments
 from bnnbench.portable_math import log_density
 from bnnbench.types import Prediction
 
@@ -28,7 +26,7 @@ Array = NDArray[np.float64]
 
 MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
 MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
-MAX_LOG_CRPS_COMPONENTS = 200  # of a mixture of log-normals, which is not computed in native code
+MAX_LOG_CRPS_COMPONENTS = 100  # of a mixture of log-normals, which is not computed in native code
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -44,7 +42,7 @@ def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Ten
     samples = len(prediction.loc)
     return _per_replica(
         [
-            _mean([_log_sum_exp(densities) - math.log(samples) for densities in pieces])
+            float(np.concatenate([_log_sum_exp(d) - math.log(samples) for d in pieces]).mean())
             for pieces in _densities(prediction, targets, real)
         ]
     )
@@ -69,22 +67,18 @@ def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tenso
     """Mean log density of the Gaussian with the mean and variance of the mixture, `[R]`.
 
     The predictive distribution of PBP (Hernández-Lobato & Adams 2015); moment matching for others.
-    If the logarithm of the target was fitted, these are its mean and variance, and the density is
-    that of the log-normal.
+    If the logarithm of the target was fitted, these are its moments.
     """
-    fitted = prediction.on_fit_scale()
-    variance = fitted.epistemic_variance() + fitted.noise_variance()
-    mean = fitted.mean()
-    gaussian = replace(
-        prediction, loc=mean[None], epistemic=variance[None], noise=torch.zeros_like(mean)[None]
-    )
+    mean, variance = fitted_moments(prediction)
+    gaussian = type(prediction)(mean[None], variance[None], torch.tensor(0.0))
     return log_likelihood(gaussian, targets, real)
 
 
 def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Root mean squared error of the predictive mean (book, eq. 4.64), `[R]`."""
-    error = _numpy(targets) - _numpy(prediction.mean())
-    return _mean_over(error * error, real).sqrt()
+    error, keep = _numpy(targets) - _numpy(prediction.mean()), real.cpu().numpy()
+    pairs = zip(error * error, keep, strict=True)
+    return _per_replica([float(squares[kept].mean()) for squares, kept in pairs]).sqrt()
 
 
 def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -101,36 +95,31 @@ def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     return _per_replica(
         [
             float(of_points(loc[::step], variance[::step], y).mean())
-            for loc, variance, y, _ in _replicas(prediction, targets, real)
+            for loc, variance, y in _replicas(prediction, targets, real)
         ]
     )
 
 
 def _replicas(
     prediction: Prediction, targets: Tensor, real: Tensor
-) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Yield `loc [S, M_r]`, `variance [S, M_r]` and `targets [M_r]` of each replica.
-
-    They are those of what was fitted. The last array, `[M_r]`, is the logarithm of its derivative
-    by the target, which is to be added to log densities.
-    """
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield `loc [S, M_r]`, `variance [S, M_r]` and targets `[M_r]`, as fitted, of each replica."""
     loc, y, keep = _numpy(prediction.loc), _numpy(targets), real.cpu().numpy()
     variance = _numpy(prediction.variance.expand(prediction.loc.shape))
     for r, kept in enumerate(keep):
-        own, slope = y[r, kept], np.zeros(int(kept.sum()))
-        if isinstance(prediction, LogPrediction):
-            own = portable_math.log(own)
-            slope = -own
-        yield loc[:, r, kept], variance[:, r, kept], own, slope
+        own = y[r, kept]
+        is_log = isinstance(prediction, LogPrediction)
+        yield loc[:, r, kept], variance[:, r, kept], portable_math.log(own) if is_log else own
 
 
 def _densities(prediction: Prediction, targets: Tensor, real: Tensor) -> Iterator[Iterator[Array]]:
     """Yield, per replica, the log densities of a few rows at a time, `[S, rows]`."""
     size = max(1, MAX_DENSITIES // len(prediction.loc))
-    for loc, variance, y, slope in _replicas(prediction, targets, real):
+    for loc, variance, y in _replicas(prediction, targets, real):
+        jacobian = y if isinstance(prediction, LogPrediction) else np.zeros_like(y)
         yield (
             log_density(loc[:, k : k + size], variance[:, k : k + size], y[k : k + size])
-            + slope[k : k + size]
+            - jacobian[k : k + size]
             for k in range(0, len(y), size)
         )
 
@@ -140,16 +129,6 @@ def _log_sum_exp(values: Array) -> Array:
     top = values.max(0)
     top = np.where(np.isfinite(top), top, 0.0)
     return top + portable_math.log(portable_math.exp(values - top).sum(0))
-
-
-def _mean(pieces: list[Array]) -> float:
-    return float(np.concatenate(pieces).mean())
-
-
-def _mean_over(values: Array, real: Tensor) -> Tensor:
-    """Average `[R, M]` over the real rows to `[R]`."""
-    keep = real.cpu().numpy()
-    return _per_replica([float(row[kept].mean()) for row, kept in zip(values, keep, strict=True)])
 
 
 def _per_replica(values: list[float]) -> Tensor:

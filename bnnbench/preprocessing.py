@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from bnnbench import portable_math
 from bnnbench.data.checks import deviation
 from bnnbench.log_normal import LogPrediction
-from bnnbench.types import Prediction, TrainingSet
+from bnnbench.types import Prediction, Table, TrainingSet
 
 Arrays = Sequence[np.ndarray]
 
@@ -75,15 +75,10 @@ class Scaler:
 
     @classmethod
     def of(
-        cls,
-        inputs: Arrays,
-        targets: Arrays,
-        device: torch.device,
-        dtype: torch.dtype,
-        log: bool = False,
+        cls, inputs: Arrays, targets: Arrays, device: torch.device, dtype: torch.dtype
     ) -> Scaler:
         of_inputs = [_input_moments(x) for x in inputs]
-        of_targets = [_target_moments(portable_math.log(y) if log else y) for y in targets]
+        of_targets = [_target_moments(y) for y in targets]
         return cls(
             np.stack([loc for loc, _ in of_inputs]),
             np.stack([scale for _, scale in of_inputs]),
@@ -91,7 +86,6 @@ class Scaler:
             np.stack([scale for _, scale in of_targets]),
             device,
             dtype,
-            log,
         )
 
     def inputs(self, arrays: Arrays) -> Tensor:
@@ -107,18 +101,15 @@ class Scaler:
         return self._tensor(pad(scaled))
 
     def targets(self, arrays: Arrays) -> Tensor:
-        """Return standardised targets `[R, M]`, zero for padding."""
+        """Return standardised targets `[R, M]`, zero for padding; with `log`, given logarithms."""
         scaled = [
-            ((portable_math.log(y) if self.log else y) - loc) / scale
+            (y - loc) / scale
             for y, loc, scale in zip(arrays, self.target_loc, self.target_scale, strict=True)
         ]
         return self._tensor(pad(scaled))
 
     def target_units(self) -> tuple[Tensor, Tensor]:
-        """Return `(shift, scale)`, `[R, 1]` each, from standardised to original units, float64.
-
-        With `log`, they are those of the logarithm.
-        """
+        """Return `(shift, scale)`, `[R, 1]` each, from standardised to `target_loc`'s, float64."""
         return tuple(  # type: ignore[return-value]
             torch.from_numpy(a[:, None]).to(self.device)
             for a in (self.target_loc, self.target_scale)
@@ -127,8 +118,8 @@ class Scaler:
     def original_units(self, standardised: Prediction) -> Prediction:
         """Return a prediction of standardised targets in original units."""
         kind = LogPrediction if self.log else Prediction
-        one = kind(standardised.loc, standardised.epistemic, standardised.noise)
-        return one.rescaled(*self.target_units())
+        parts = (standardised.loc, standardised.epistemic, standardised.noise)
+        return kind(*parts).rescaled(*self.target_units())
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         # Always copied: the alignment of NumPy's memory varies, which changes the last bits.
@@ -136,24 +127,25 @@ class Scaler:
 
 
 def standardise(
-    inputs: Arrays,
-    targets: Arrays,
+    table: Table,
+    rows: Sequence[np.ndarray | Sequence[int]],
     groups: Sequence[int],
     device: torch.device,
     dtype: torch.dtype,
-    log: bool = False,
 ) -> tuple[TrainingSet, Scaler]:
     """Stack R training parts, each standardised with its own statistics.
 
     Args:
-        inputs: R arrays `[N_r, D]`, original units.
-        targets: R arrays `[N_r]`, original units.
+        table: the data set.
+        rows: the rows of each part, R arrays `[N_r]`.
         groups: index of each part's random stream.
         device: of the result.
         dtype: of the result.
-        log: whether to standardise the logarithm of the targets.
     """
-    scaler = Scaler.of(inputs, targets, device, dtype, log)
+    inputs, targets = ([values[own] for own in rows] for values in (table.inputs, table.targets))
+    if table.log_target:
+        targets = [portable_math.log(y) for y in targets]
+    scaler = replace(Scaler.of(inputs, targets, device, dtype), log=table.log_target)
     counts = tuple(len(y) for y in targets)
     stacked = TrainingSet(scaler.inputs(inputs), scaler.targets(targets), counts, tuple(groups))
     return stacked, scaler

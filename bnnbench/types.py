@@ -156,10 +156,6 @@ class Prediction:
             noise=scale**2 * self.noise,
         )
 
-    def on_fit_scale(self) -> Prediction:
-        """Return the Gaussian mixture: of the target, or of what was fitted instead of it."""
-        return self
-
     def mean(self) -> Tensor:
         """Return the predictive mean `[R, M]`."""
         return _mean_over_samples(self.loc)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support.tables import standardised
 
-from bnnbench.preprocessing import pad, real_rows, standardise
+from bnnbench.preprocessing import pad, real_rows
 
 CPU = torch.device("cpu")
 RNG = np.random.default_rng(0)
@@ -15,7 +16,7 @@ RNG = np.random.default_rng(0)
 def test_each_part_is_scaled_by_its_own_statistics() -> None:
     inputs = [RNG.normal(3, 2, size=(n, 2)) for n in (5, 8)]
     targets = [RNG.normal(-1, 4, size=n) for n in (5, 8)]
-    data, scaler = standardise(inputs, targets, (0, 0), CPU, torch.float64)
+    data, scaler = standardised(inputs, targets, (0, 0))
     assert data.inputs.shape == (2, 8, 2) and data.counts == (5, 8)
     for r, n in enumerate((5, 8)):
         expected = (inputs[r] - inputs[r].mean(0)) / inputs[r].std(0)
@@ -32,7 +33,7 @@ UNITS = (1e-90, 1e-30, 1e-13, 1.0, 1e13, 1e30, 1e90)
 def test_units_do_not_matter(unit: float) -> None:
     inputs, targets = RNG.normal(3, 2, size=(20, 2)), RNG.normal(-1, 4, size=20)
     inputs[3, 0] = np.nan
-    parts = [standardise([inputs * u], [targets * u], (0,), CPU, torch.float64) for u in (1, unit)]
+    parts = [standardised([inputs * u], [targets * u], (0,)) for u in (1, unit)]
     for one, other in zip(*([data.inputs, data.targets] for data, _ in parts), strict=True):
         torch.testing.assert_close(one, other)
     loc, scale = (float(part) for part in parts[1][1].target_units())
@@ -50,15 +51,13 @@ def test_units_do_not_matter(unit: float) -> None:
     ],
 )
 def test_constant_columns_are_ignored(constant: np.ndarray, unit: float) -> None:
-    data, scaler = standardise([constant * unit], [np.arange(50.0)], (0,), CPU, torch.float64)
+    data, scaler = standardised([constant * unit], [np.arange(50.0)], (0,))
     assert not data.inputs.any() and not scaler.inputs([constant * unit + 5 * unit]).any()
 
 
 @pytest.mark.parametrize(("value", "scale"), [(0.0, 1.0), (-3e-20, 3e-20), (5e20, 5e20)])
 def test_constant_targets_have_the_scale_of_their_size(value: float, scale: float) -> None:
-    _, scaler = standardise(
-        [np.arange(9.0)[:, None]], [np.full(9, value)], (0,), CPU, torch.float64
-    )
+    _, scaler = standardised([np.arange(9.0)[:, None]], [np.full(9, value)], (0,))
     assert scaler.target_scale[0] == pytest.approx(scale)
 
 
@@ -69,7 +68,7 @@ def test_missing_values_are_imputed_like_scikit_learn() -> None:
 
     inputs = np.where(RNG.random((40, 5)) < 0.3, np.nan, RNG.normal(3, 2, size=(40, 5)))
     inputs[:, 4] = np.nan  # a column without any value
-    data, scaler = standardise([inputs], [RNG.normal(size=40)], (0,), CPU, torch.float64)
+    data, scaler = standardised([inputs], [RNG.normal(size=40)], (0,))
     theirs = make_pipeline(StandardScaler(), SimpleImputer()).fit(inputs[:, :4])
     np.testing.assert_allclose(data.inputs[0, :, :4], theirs.transform(inputs[:, :4]), atol=1e-12)
     assert not data.inputs[0, :, 4].any()

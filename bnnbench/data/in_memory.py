@@ -7,13 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnnbench.data.checks import (
-    check_not_almost_constant,
-    check_numbers,
-    check_positive,
-    describe_constant,
-    is_constant,
-)
+from bnnbench.data import checks
 from bnnbench.types import Split, Table, UserError
 
 NAME = "rows"
@@ -35,11 +29,7 @@ class InMemory:
 
     @classmethod
     def of(
-        cls,
-        inputs: np.ndarray,
-        targets: np.ndarray,
-        features: Sequence[str],
-        log_target: bool = False,
+        cls, inputs: np.ndarray, targets: np.ndarray, features: Sequence[str], log_target: bool
     ) -> InMemory:
         """Make a source.
 
@@ -55,14 +45,14 @@ class InMemory:
         """
         for name, column in zip(features, inputs.T, strict=True):
             if not np.isnan(column).all():
-                check_numbers(f"column {name!r} of X", column, "X")
-                check_not_almost_constant(f"column {name!r} of X", column, "X")
-        check_numbers("y", targets, "y")
-        if is_constant(targets):
-            constant = describe_constant(targets)
+                checks.check_numbers(f"column {name!r} of X", column, "X")
+                checks.check_not_almost_constant(f"column {name!r} of X", column, "X")
+        checks.check_numbers("y", targets, "y")
+        if checks.is_constant(targets):
+            constant = checks.describe_constant(targets)
             raise UserError(f"y is {constant}; there is nothing to learn.", "y", "constant")
         if log_target:
-            check_positive("y", targets, 1 + np.arange(len(targets)), "log_target")
+            checks.check_positive("y", targets, 1 + np.arange(len(targets)), "log_target")
         table = _one_split(inputs, targets, features)
         return cls(len(targets), table=replace(table, log_target=log_target))
 

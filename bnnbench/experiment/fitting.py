@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction
+from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction, fitted_moments
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import METRICS
-from bnnbench.preprocessing import Scaler
+from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import BATCH_SIZE, Network, Training
 from bnnbench.types import Prediction, Split, Table, TrainingSet
@@ -150,13 +150,8 @@ def objective_arrays(posterior: Posterior, split: Split, replica: int) -> dict[s
 def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
     """Select one replica, without padding; its axis is kept."""
     shape = prediction.loc.shape
-    whole = {
-        "loc": prediction.loc,
-        "epistemic": prediction.epistemic.expand(shape),
-        "noise": prediction.noise.expand(shape),
-    }
-    own = {name: part[:, replica : replica + 1, :rows] for name, part in whole.items()}
-    return replace(prediction, **own)
+    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
+    return type(prediction)(*(part[:, replica : replica + 1, :rows] for part in whole))
 
 
 def prediction_arrays(
@@ -214,8 +209,7 @@ def saved_prediction(table: Table, split: Split, mixture: Mapping[str, np.ndarra
 
 def training_scaler(table: Table, split: Split) -> Scaler:
     """Return the scaler of the training part of a split, float64."""
-    parts = [table.inputs[split.train]], [table.targets[split.train]]
-    return Scaler.of(*parts, torch.device("cpu"), torch.float64, table.log_target)
+    return standardise(table, [split.train], [0], torch.device("cpu"), torch.float64)[1]
 
 
 def standardised_inputs(table: Table, split: Split) -> tuple[np.ndarray, np.ndarray]:
@@ -247,7 +241,5 @@ def moments(prediction: Prediction) -> dict[str, np.ndarray]:
         "noise_variance": prediction.noise_variance(),
     }
     if isinstance(prediction, LogPrediction):
-        fitted = prediction.on_fit_scale()
-        tensors[LOG_MEAN] = fitted.mean()
-        tensors[LOG_VARIANCE] = fitted.epistemic_variance() + fitted.noise_variance()
+        tensors[LOG_MEAN], tensors[LOG_VARIANCE] = fitted_moments(prediction)
     return {name: tensor[0].cpu().numpy() for name, tensor in tensors.items()}

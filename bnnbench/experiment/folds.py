@@ -106,17 +106,13 @@ def _held_out(
             fits.append(split.train[~out])
             checks.append(split.train[out])
             groups.append(g)
-    x, y = table.inputs, table.targets
     device = torch.device(fitting.device)
-    data, scaler = standardise(
-        [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype,
-        table.log_target,
-    )  # fmt: skip
-    checked = [y[i] for i in checks]
+    data, scaler = standardise(table, fits, groups, device, fitting.dtype)
+    checked = [table.targets[i] for i in checks]
     return Folds(
         data,
         scaler,
-        scaler.inputs([x[i] for i in checks]),
+        scaler.inputs([table.inputs[i] for i in checks]),
         torch.from_numpy(pad(checked)).to(device),
         torch.from_numpy(real_rows(checked)).to(device),
         tuple(checks),

@@ -132,8 +132,7 @@ def fit_model(
     fitting = fitting.with_batch_size(values)
     rows = np.arange(len(table.targets)) if rows is None else rows
     device = torch.device(fitting.device)
-    inputs, targets = [table.inputs[rows]], [table.targets[rows]]
-    data, scaler = standardise(inputs, targets, [0], device, fitting.dtype, table.log_target)
+    data, scaler = standardise(table, [rows], [0], device, fitting.dtype)
     streams = Streams([derive_seed(fitting.seed, "model")], (0,), fitting.device, fitting.dtype)
     task = fit_task(fitting, data, scaler, [values], fitting.training.final_epochs, streams)
     posterior = fitting.method.fit(task)

@@ -113,9 +113,7 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
             {name: value.cpu().numpy() for name, value in _part(tensors, prefix).items()}
             for prefix in (SCALER, ARRAY)
         )
-        device, log = torch.device(fitting.device), about["log_target"]
-        if type(log) is not bool:
-            raise ValueError
+        device, log = torch.device(fitting.device), bool(about["log_target"])
         scaler = Scaler(**scales, device=device, dtype=fitting.dtype, log=log)
         model = Model(fitting, posterior, scaler, about["values"], about["rows"])
         return SavedModel(model, arrays, about)

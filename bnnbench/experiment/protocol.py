@@ -167,7 +167,9 @@ def final_fit(
     A split that occurs several times is fitted as often, with the same random numbers.
     """
     started = time.perf_counter()
-    data, scaler = training_parts(fitting, table, splits)
+    numbers, rows = _numbers(splits), [split.train for split in splits]
+    groups = [numbers.index(split.index) for split in splits]
+    data, scaler = standardise(table, rows, groups, torch.device(fitting.device), fitting.dtype)
     streams = split_streams(fitting, splits, data, "final")
     task = fit_task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
     if evaluation.save_objective:
@@ -211,21 +213,6 @@ def final_fit(
         prediction = predict(fitting, posterior, scaler, data.inputs, streams)
         _add_training_scores(results, table, splits, prediction)
     return results
-
-
-def training_parts(
-    fitting: FitSettings, table: Table, splits: Sequence[Split]
-) -> tuple[TrainingSet, Scaler]:
-    """Standardise the training part of each split with its own statistics."""
-    numbers = _numbers(splits)
-    return standardise(
-        [table.inputs[split.train] for split in splits],
-        [table.targets[split.train] for split in splits],
-        [numbers.index(split.index) for split in splits],
-        torch.device(fitting.device),
-        fitting.dtype,
-        table.log_target,
-    )
 
 
 def _add_mixtures(

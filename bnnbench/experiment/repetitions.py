@@ -112,11 +112,8 @@ def refit(
         asked: the rows to predict, for each replica.
         path: seeds the random numbers, which all replicas share.
     """
-    inputs, targets = [table.inputs[own] for own in rows], [table.targets[own] for own in rows]
     device = torch.device(fitting.device)
-    data, scaler = standardise(
-        inputs, targets, [0] * len(rows), device, fitting.dtype, table.log_target
-    )
+    data, scaler = standardise(table, rows, [0] * len(rows), device, fitting.dtype)
     streams = Streams(
         [derive_seed(fitting.seed, *path)], data.groups, fitting.device, fitting.dtype
     )

@@ -274,7 +274,7 @@ class SplitPlan(HasSteps, HasPlan):
         divergence = getattr(self.method, "divergence", None)
         return {
             "dataset": self.table.name,
-            "data": self._data,
+            "data": data_fingerprint(self.table),
             "file": self.table.file,
             "method": self.method.label,
             "family": self.method.family,
@@ -296,10 +296,6 @@ class SplitPlan(HasSteps, HasPlan):
             "score_training_rows": self.evaluation.score_training_rows,
             "initial_points": min(self.search.random_points, self.search.iterations),
         }
-
-    @cached_property
-    def _data(self) -> str:
-        return data_fingerprint(self.table)
 
     def path_parts(self) -> tuple[str, ...]:
         metadata = self.metadata()

@@ -22,7 +22,7 @@ class PredictiveDistribution:
     """The predictive distributions of M rows, in units of the target.
 
     `log_pdf`, `pdf` and `cdf` take a number for all rows or one for each row, `[M]`, and return
-    `[M]`. From `[M, K]`, or `[1, K]` for all rows, they return `[M, K]`.
+    `[M]`. From `[M, K]`, or `[1, K]` for all rows, they return `[M, K]`. Other shapes are refused.
 
     Attributes:
         mixture: the distributions: one Gaussian (or log-normal) for each sampled network.
@@ -35,7 +35,7 @@ class PredictiveDistribution:
     @property
     def mean(self) -> np.ndarray:
         """Predictive means, `[M]`."""
-        return self.mixture.mean()
+        return self.mixture.moments()[0]
 
     @property
     def std(self) -> np.ndarray:
@@ -50,31 +50,26 @@ class PredictiveDistribution:
     @property
     def noise_std(self) -> np.ndarray:
         """Standard deviations of the noise, `[M]`."""
-        return self.mixture.noise_deviation()
+        return np.sqrt(self.mixture.moments()[2])
 
     @numpy_defaults()
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return log-densities at some targets.
-
-        Raises:
-            UserError: if the values have another shape than those above.
-        """
+        """Return log-densities at some targets."""
         columns = self._columns("values", values)
         scores = self.mixture.scores(columns)
         logs = -0.5 * scores**2 - np.log(self.mixture.deviation)[:, None]
         found = logsumexp(logs, axis=2, b=1 / self.mixture.components) - 0.5 * np.log(2 * np.pi)
         if self.mixture.log:  # the density of the target is that of its logarithm over the target
-            slope = np.log(columns, where=columns > 0, out=np.zeros_like(columns))
-            found = found - slope
+            found = found - np.log(np.where(columns > 0, columns, 1))
         return _shaped(found, np.ndim(values) == 2)
 
     def pdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return densities at some targets, like `log_pdf`."""
+        """Return densities at some targets."""
         return np.exp(self.log_pdf(values))
 
     @numpy_defaults()
     def cdf(self, values: np.ndarray | float) -> np.ndarray:
-        """Return the probabilities of a smaller target, like `log_pdf`."""
+        """Return the probabilities of a smaller target."""
         columns = self._columns("values", values)
         return _shaped(mixture_cdf(self.mixture, columns), np.ndim(values) == 2)
 
@@ -98,11 +93,7 @@ class PredictiveDistribution:
         return _shaped(exact_quantiles(self.mixture, wanted), given.ndim > 0)
 
     def _columns(self, name: str, given: np.ndarray | float) -> np.ndarray:
-        """Return a number for all rows as `[1, 1]`, one for each row as `[M, 1]`, and `[., K]`.
-
-        Raises:
-            UserError: for any other shape.
-        """
+        """Return a number for all rows as `[1, 1]`, one for each row as `[M, 1]`, and `[., K]`."""
         array, rows = np.asarray(given, dtype=float), len(self.mixture.loc)
         columns = array if array.ndim == 2 else array.reshape(-1, 1)
         allowed = {0: (1,), 1: (rows,), 2: (1, rows)}.get(array.ndim, ())
@@ -183,7 +174,8 @@ def predictive_distribution(
     wrong = np.flatnonzero(~np.isfinite(found.mean + found.std))
     if wrong.size:
         raise UserError(
-            f"the prediction of row {wrong[0] + 1} is not finite; its inputs may be too large.",
+            f"the prediction of row {wrong[0] + 1} is not finite; its inputs or its variance may "
+            "be too large.",
             "X",
             "not_finite",
         )

@@ -53,11 +53,10 @@ def predict_frame(
     from bnnbench.experiment.record import read_record
     from bnnbench.portable_math import total_deviation
     from bnnbench.prediction.training_region import describe_outside
+    from bnnbench.results.calibration import ends_from_mean
     from bnnbench.results.impossible_intervals import below_zero_note
-    from bnnbench.results.predicted_points import ends_from_mean
 
-    codes = fitted.missing_values
-    inputs, unknown, warnings = encode_rows(frame, fitted.encodings, name, codes)
+    inputs, unknown, warnings = encode_rows(frame, fitted.encodings, name, fitted.missing_values)
     found = fitted.saved.model.predict(inputs)
     low, high, notes = _interval_ends(fitted, folder, level, calibrate)
     columns = {
@@ -71,9 +70,8 @@ def predict_frame(
     }
     check_all_finite(columns, name)
     reasons = fitted.region.reasons(fitted.saved.model.scaler, inputs)
-    notes += below_zero_note(
-        columns["lower"], read_record(folder).metadata, level, f"the rows of {name}"
-    )
+    run = read_record(folder).metadata
+    notes += below_zero_note(columns["lower"], run, level, f"the rows of {name}")
     notes += describe_outside(reasons, unknown, fitted.features, name)
     columns["outside_training_region"] = reasons.any(1) | unknown
     if fitted.other_code:
@@ -99,7 +97,7 @@ def check_all_finite(columns: Mapping[str, np.ndarray], name: str) -> None:
 def _interval_ends(
     fitted: FinalModel, folder: RunFolder, level: float, calibrate: str
 ) -> tuple[float, float, list[str]]:
-    """Return the ends of the interval as standard normal scores (see `predicted_points`).
+    """Return the ends of the interval as standard normal scores (see `calibration`).
 
     Returns:
         Both ends, and notes on what the calibration does not promise.

@@ -26,7 +26,7 @@ def fit_rows(
     targets: np.ndarray,
     features: Sequence[str],
     settings: Sequence[str],
-    log_target: bool = False,
+    log_target: bool,
 ) -> Model:
     """Choose the hyper-parameters by cross-validation on the rows, and fit the method to them.
 

@@ -276,8 +276,7 @@ CAPTIONS = {
     "splits": "Scores of each split (dots). Diamond and line: mean ± standard error over splits; "
     "crosses: diverged splits",
     "predictions": "Predicted against observed targets. Error bars: ± 1 epistemic (dark) and total "
-    "(light) standard deviation, or the 68 % interval if the logarithm was fitted, on a subset of "
-    "points; line: perfect prediction",
+    "(light) standard deviation, on a subset of points; line: perfect prediction",
     "calibration": "Coverage of credible intervals over all test points; band: quartiles over "
     "splits; dashed line: perfect calibration",
     "curve": curves.CAPTION,

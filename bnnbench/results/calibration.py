@@ -1,9 +1,10 @@
 """Calibration of credible intervals (book, section 4.2.2), and recalibration.
 
 Everything is computed from predictions of test points and out-of-fold predictions of training
-points, in original units; nothing is retrained. The predictive density is that of
-`predicted_points`: a Gaussian with the total variance (epistemic + noise), or a log-normal. A run's
-own page computes its table; reports over many runs read these tables.
+points, in original units; nothing is retrained. The predictive density is taken as a Gaussian with
+the total variance (epistemic + noise), or as the log-normal with the mean and variance of the
+logarithm if that was fitted. A run's own page computes its table; reports over many runs read these
+tables.
 
 Recalibration maps predicted to observed probabilities; the maps are fitted to held-out PIT values.
 Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", ICML
@@ -17,13 +18,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.results.predicted_points import ends_from_mean, standard_scores
+from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE
+from bnnbench.portable_math import exp, log, total_deviation
 from bnnbench.results.run_files import (
     CALIBRATION_METRICS,
     REPORTED_LEVELS,
@@ -31,6 +33,9 @@ from bnnbench.results.run_files import (
     read_test_points,
 )
 from bnnbench.results.run_tables import Runs
+
+Points: TypeAlias = pd.DataFrame | Mapping[str, np.ndarray]
+"""Predictive moments of M points, see `bnnbench.experiment.fitting.moments`."""
 
 MIN_PIT = 1e-6
 """PIT values are clipped to `[MIN_PIT, 1 - MIN_PIT]`, where the logit is finite."""
@@ -164,11 +169,28 @@ def run_coverage_note(calibration: pd.DataFrame | None, settings: Mapping[str, A
     return coverage_note(calibration.loc[as_predicted, "coverage_90"].mean(), settings)
 
 
+def standard_scores(points: Points, targets: np.ndarray | pd.Series) -> np.ndarray:
+    """Return the standard normal scores of targets of the points, `[M]`."""
+    if LOG_MEAN in points:
+        error = log(np.asarray(targets)) - points[LOG_MEAN]
+        return np.asarray(error / np.sqrt(points[LOG_VARIANCE]))
+    return np.asarray((targets - points["mean"]) / total_deviation(points))
+
+
+def ends_from_mean(points: Points, score: float | np.ndarray) -> np.ndarray:
+    """Return values with a standard normal score, less the means, `[M]`; `[K, M]` for `[K, 1]`."""
+    if LOG_MEAN not in points:
+        return score * total_deviation(points)
+    loc, variance, mean = (np.asarray(points[name]) for name in (LOG_MEAN, LOG_VARIANCE, "mean"))
+    with np.errstate(invalid="ignore"):  # both may be infinite
+        return exp(loc + score * np.sqrt(variance)) - mean
+
+
 def pit_values(points: pd.DataFrame) -> np.ndarray:
     """Return the predictive CDF at each target (PIT values), uniform if calibrated.
 
     Args:
-        points: `target` and the prediction of each point, see `predicted_points.Points`.
+        points: `target` and the prediction of each point, see `standard_scores`.
     """
     return np.asarray(ndtr(standard_scores(points, points["target"])))
 
@@ -189,11 +211,8 @@ def mean_widths(
 ) -> np.ndarray:
     """Return the mean width of the central interval of each level, in the target's unit."""
     low, high = (ndtri(recalibrated.inverse((1 + sign * levels) / 2)) for sign in (-1, 1))
-    widths = [
-        (ends_from_mean(points, b) - ends_from_mean(points, a)).mean()
-        for a, b in zip(low, high, strict=True)
-    ]
-    return np.array(widths)
+    ends = (ends_from_mean(points, scores[:, None]) for scores in (high, low))
+    return np.subtract(*ends).mean(1)
 
 
 def recalibrated_splits(

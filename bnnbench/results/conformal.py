@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bnnbench.results.predicted_points import ends_from_mean
+from bnnbench.results.calibration import ends_from_mean
 from bnnbench.results.split_predictions import SplitPredictions
 
 LEVEL = 0.9
@@ -94,7 +94,7 @@ def cv_plus(
 def interval_ends(predictions: SplitPredictions) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield the name and both ends, relative to the predictive means, of every kind of interval.
 
-    `raw` is the central interval of the predictive distribution (see `predicted_points`). Then, if
+    `raw` is the central interval of the predictive distribution (see `calibration`). Then, if
     there are out-of-fold predictions: `constant`, the split conformal interval; `cqr`, `raw`
     widened by the same amount at both ends everywhere (conformalised quantile regression; Romano,
     Patterson & Candès, NeurIPS 2019, section 4); and, if predictions of the folds' networks were

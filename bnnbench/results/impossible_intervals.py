@@ -10,12 +10,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.predicted_points import ends_from_mean
+from bnnbench.results.calibration import ends_from_mean
+from bnnbench.results.conformal import LEVEL
 from bnnbench.results.run_files import read_test_points
 from bnnbench.types import UserError
-
-LEVEL = 0.9
-"""Of the intervals of test points."""
 
 MAX_BELOW_ZERO = 0.05
 """Fraction of intervals that may reach below 0 without a note, although no target does."""
@@ -24,20 +22,14 @@ MAX_BELOW_ZERO = 0.05
 def impossible_intervals(
     run: Mapping[str, Any], splits: pd.DataFrame, folder: RunFolder
 ) -> list[str]:
-    """Return the note on the intervals of the test points of a run, if there is one.
-
-    Args:
-        run: its metadata.
-        splits: its splits.
-        folder: of its files; nothing is said about a damaged file.
-    """
+    """Return `below_zero_note` on the test points of a run; none if they cannot be read."""
     try:
-        points = read_test_points(folder, splits) if _is_never_negative(run) else None
+        points = read_test_points(folder, splits) if _is_bounded(run) else None
     except UserError:
         return []
     if points is None:
         return []
-    lower = points["mean"] + ends_from_mean(points, float(ndtri((1 - LEVEL) / 2)))
+    lower = points["mean"] + ends_from_mean(points, ndtri((1 - LEVEL) / 2))
     found = below_zero_note(lower.to_numpy(), run, LEVEL, "the test rows")
     return [f"{note[0].upper()}{note[1:]}." for note in found]
 
@@ -52,23 +44,19 @@ def below_zero_note(
         run: its metadata.
         level: of the intervals.
         rows: which rows these are, for the message.
-
-    Returns:
-        A sentence without a full stop; none if at most `MAX_BELOW_ZERO` of the intervals do.
     """
-    if not (_is_never_negative(run) and (lower < 0).mean() > MAX_BELOW_ZERO):
+    below = np.count_nonzero(lower < 0)
+    if not _is_bounded(run) or below <= MAX_BELOW_ZERO * len(lower):
         return []
-    bound = (
-        "with dataset.log_target=true, all predictions are positive"
-        if run["smallest_target"] > 0
-        else "the predicted distribution does not know this bound"
-    )
+    bound = "the predicted distribution does not know this bound"
+    if run["smallest_target"] > 0:
+        bound = "with dataset.log_target=true, all predictions are positive"
     return [
-        f"the {100 * level:.3g} % intervals of {(lower < 0).mean():.0%} of {rows} reach below 0, "
+        f"the {100 * level:.3g} % intervals of {below / len(lower):.0%} of {rows} reach below 0, "
         f"but no target of the table does: {bound}"
     ]
 
 
-def _is_never_negative(run: Mapping[str, Any]) -> bool:
+def _is_bounded(run: Mapping[str, Any]) -> bool:
     smallest = run.get("smallest_target")  # missing for data sets that are not the user's
-    return isinstance(smallest, int | float) and smallest >= 0
+    return smallest is not None and bool(smallest >= 0)

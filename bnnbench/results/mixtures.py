@@ -7,23 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
+from bnnbench import log_normal
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE
 from bnnbench.experiment.stored_files import check_numeric, read_arrays, reading
-from bnnbench.log_normal import moments
 
 
 @dataclass(frozen=True)
 class Mixture:
     """Equally weighted components `Normal(loc[m, s], epistemic[m, s] + noise[m, s])` of M points.
 
-    With `log`, these are the components of the logarithm of the target, which is log-normal.
-
     Attributes:
         loc: `[M, S]`.
         epistemic: variance inside a component, `[M, S]`, or `[M, 1]` where all share it.
         noise: variance of the observation noise, same shape.
-        log: whether they are those of the logarithm.
+        log: whether these are of the logarithm of the target, which is then log-normal.
     """
 
     loc: np.ndarray
@@ -41,44 +39,30 @@ class Mixture:
         """The standard deviation of each component, `[M, S]` or `[M, 1]`."""
         return np.sqrt(self.epistemic + self.noise)
 
-    @cached_property
-    def _moments(self) -> tuple[np.ndarray, ...]:
-        """Mean, epistemic variance and noise variance of the target, `[M]`."""
+    def moments(self) -> tuple[np.ndarray, ...]:
+        """Return means, epistemic variances and noise variances of the target, `[M]` each."""
         if self.log:
-            return moments(self.loc.T, self.epistemic.T, self.noise.T)
+            return log_normal.moments(self.loc.T, self.epistemic.T, self.noise.T)
         noise = np.broadcast_to(self.noise.mean(1), len(self.loc))
         return self.loc.mean(1), self.loc.var(1) + self.epistemic.mean(1), noise
 
-    def mean(self) -> np.ndarray:
-        """Return the means, `[M]`."""
-        return self._moments[0]
-
     def epistemic_deviation(self) -> np.ndarray:
         """Return the epistemic standard deviation, `[M]`: spread of `loc` plus mean `epistemic`."""
-        deviation: np.ndarray = np.sqrt(self._moments[1])
-        return deviation
-
-    def noise_deviation(self) -> np.ndarray:
-        """Return the standard deviation of the noise, `[M]`."""
-        deviation: np.ndarray = np.sqrt(self._moments[2])
+        deviation: np.ndarray = np.sqrt(self.moments()[1])
         return deviation
 
     def without_noise(self) -> Mixture:
         """Return the distributions of the network's outputs, without observation noise."""
         return replace(self, noise=np.zeros_like(self.noise))
 
-    def on_fit_scale(self) -> Mixture:
-        """Return the Gaussians: of the target, or of its logarithm."""
-        return replace(self, log=False)
-
     def fitted(self, values: np.ndarray) -> np.ndarray:
-        """Return targets as they were fitted: their logarithms, -inf for those not above 0."""
-        with np.errstate(all="ignore"):
+        """Return targets as they were fitted; a logarithm is -inf for those not above 0."""
+        with np.errstate(divide="ignore"):
             return np.log(np.maximum(values, 0)) if self.log else values
 
     def targets(self, fitted: np.ndarray) -> np.ndarray:
         """Return the targets that were fitted as these values."""
-        with np.errstate(all="ignore"):
+        with np.errstate(over="ignore"):
             return np.exp(fitted) if self.log else fitted
 
     def scores(self, values: np.ndarray) -> np.ndarray:
@@ -93,15 +77,13 @@ class Mixture:
 
     def select_points(self, index: np.ndarray | slice) -> Mixture:
         """Return the mixtures of the selected points."""
-        parts = (self.loc, self.epistemic, self.noise)
-        loc, epistemic, noise = (part[index] for part in parts)
-        return Mixture(loc, epistemic, noise, self.log)
+        return Mixture(self.loc[index], self.epistemic[index], self.noise[index], self.log)
 
     def select_components(self, index: slice) -> Mixture:
         """Return the selected components of every point."""
         parts = (self.epistemic, self.noise)
         epistemic, noise = (p[:, index] if p.shape[1] > 1 else p for p in parts)
-        return Mixture(self.loc[:, index], epistemic, noise, self.log)
+        return replace(self, loc=self.loc[:, index], epistemic=epistemic, noise=noise)
 
 
 @dataclass(frozen=True)

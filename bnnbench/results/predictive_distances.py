@@ -16,6 +16,8 @@ smoothing it depends on the smoothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bnnbench.results.mixtures import Mixture
@@ -52,8 +54,6 @@ N_DRAWS = 1000
 
 def quantiles(mixture: Mixture) -> np.ndarray:
     """Return the quantile function of every point, averaged over each cell, `[M, K]`."""
-    if mixture.log:  # of the averaged logarithm: cells are narrow
-        return mixture.targets(quantiles(mixture.on_fit_scale()))
     if mixture.components == 1:
         return mixture.loc + mixture.deviation * NORMAL_SCORES
     if not mixture.deviation.any():
@@ -97,7 +97,7 @@ def exact_quantiles(mixture: Mixture, levels: np.ndarray) -> np.ndarray:
     from scipy.special import ndtr, ndtri
 
     if mixture.log:
-        return mixture.targets(exact_quantiles(mixture.on_fit_scale(), levels))
+        return mixture.targets(exact_quantiles(replace(mixture, log=False), levels))
     deviation = mixture.deviation[:, None]
     ends = mixture.loc[:, None] + deviation * ndtri(levels)[..., None]
     low, high = ends.min(2), ends.max(2)  # a quantile is between those of the components

@@ -9,6 +9,7 @@ unit; lower is better.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,10 +111,9 @@ def tail_crps(mixture: Mixture, targets: np.ndarray, low: float, high: float) ->
         low: upper end of the lower tail.
         high: lower end of the upper tail.
     """
-    units, is_log = mixture.targets, mixture.log
-    targets, tails = mixture.fitted(targets), mixture.fitted(np.array([low, high]))
-    low, high = map(float, tails)
-    mixture, margin = mixture.on_fit_scale(), SUPPORT * mixture.deviation
+    units, is_log, margin = mixture.targets, mixture.log, SUPPORT * mixture.deviation
+    low, high = map(float, mixture.fitted(np.array([low, high])))
+    targets, mixture = mixture.fitted(targets), replace(mixture, log=False)
     first, last = (mixture.loc - margin).min(1), (mixture.loc + margin).max(1)
     panels = np.ceil((last - first) / (PANEL * mixture.deviation.min(1))).max(initial=1)
     even = np.linspace(first, last, int(min(panels, MAX_PANELS)) + 1, axis=1)

@@ -52,8 +52,8 @@ def measure(data: Table, split: Split) -> dict[str, float]:
         `other_rows`, NaN if there are none. Also the `coverage` of the 90 % interval and the
         `log_likelihood` [nats] of test rows, and `noise_variance` in standardised units.
     """
-    parts = [data.inputs[split.train]], [data.targets[split.train]]
-    training, scaler = standardise(*parts, (0,), torch.device("cpu"), torch.float64)
+    cpu = torch.device("cpu")
+    training, scaler = standardise(data, [split.train], (0,), cpu, torch.float64)
     streams = Streams([0], (0,), "cpu", torch.float64)
     method = gp.GP(label="gp")
     posterior = method.fit(FitTask(training, {}, Network(depth=0), Training(), 1, streams))

@@ -11,6 +11,7 @@ from sklearn.linear_model import BayesianRidge
 from support.linear_model import ADAM_TO_CONVERGENCE, exact_posterior, fit
 from support.methods import METHODS, Case, build_method
 from support.quick import slow_except
+from support.tables import standardised
 from torch import Tensor
 
 from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
@@ -18,7 +19,6 @@ from bnnbench.methods.gp import GP
 from bnnbench.methods.laplace import Laplace
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Prediction, TrainingSet
@@ -38,7 +38,7 @@ NOT_DRAWS = {
 
 def fitted(method: Method, depth: int = 0) -> tuple[Posterior, TrainingSet, Streams]:
     """Fit two replicas of different size, in float64."""
-    data, _ = standardise(INPUTS, TARGETS, (0, 1), torch.device("cpu"), torch.float64)
+    data, _ = standardised(INPUTS, TARGETS, (0, 1))
     streams = Streams([1, 2], (0, 1), "cpu", torch.float64)
     values = {"noise_precision": 5.0, "prior_precision": 0.5, "dropout": 0.1}
     hyper = {name: torch.full((2, 1), values[name]).double() for name in method.hyper_names}

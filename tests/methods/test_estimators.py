@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import BayesianRidge, Ridge
 from support.methods import OF_LIBRARIES, Case, build_method, yaml_settings
+from support.tables import standardised
 from support.tiny_runs import finished
 from support.user_errors import raises_user_error
 
@@ -26,7 +27,6 @@ from bnnbench.methods.gp import GP
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.sklearn import Sklearn, _fitted, _moments
-from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Prediction
@@ -40,7 +40,7 @@ NEW = RNG.normal(size=(20, 3))
 
 def predicted(method: Method) -> tuple[Prediction, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
     """Return predictions for two replicas, with inputs, targets and new inputs of each."""
-    data, scaler = standardise(INPUTS, TARGETS, (0, 1), torch.device("cpu"), torch.float64)
+    data, scaler = standardised(INPUTS, TARGETS, (0, 1))
     streams = Streams([1, 2], (0, 1), "cpu", torch.float64)
     task = FitTask(data, {}, Network(depth=0), Training(), 1, streams)
     new = scaler.inputs([NEW, NEW])
@@ -332,7 +332,7 @@ def test_any_regressor_is_accepted(estimator: str) -> None:
 
 def test_a_saved_model_of_another_version_is_refused() -> None:
     method = Sklearn(label="s", estimator="sklearn.linear_model.Ridge")
-    data, _ = standardise(INPUTS, TARGETS, (0, 1), torch.device("cpu"), torch.float64)
+    data, _ = standardised(INPUTS, TARGETS, (0, 1))
     streams = Streams([1, 2], (0, 1), "cpu", torch.float64)
     posterior = method.fit(FitTask(data, {}, Network(depth=0), Training(), 1, streams))
     posterior.state["first"][1, 0] += 1e-3

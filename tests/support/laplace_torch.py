@@ -35,9 +35,8 @@ def training_part(dataset: str) -> TrainingSet:
     """Return the standardised training rows of split 0, float64."""
     words = (f"dataset={dataset}", "splits=1")
     table = build(compose(*words)).experiment.table  # type: ignore[attr-defined]
-    rows = table.splits[0].train
-    x, y = [table.inputs[rows]], [table.targets[rows]]
-    return standardise(x, y, (0,), torch.device("cpu"), torch.float64)[0]
+    rows = [table.splits[0].train]
+    return standardise(table, rows, (0,), torch.device("cpu"), torch.float64)[0]
 
 
 def fit(dataset: str, curvature: str) -> tuple[Posterior, TrainingSet]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from bnnbench.config.instantiate import instantiate
 from bnnbench.data import Source
-from bnnbench.types import Table
+from bnnbench.preprocessing import Scaler, standardise
+from bnnbench.types import Table, TrainingSet
 from support.config import compose_only
 
 SHAPES = {
@@ -37,3 +40,15 @@ def assert_valid_splits(table: Table, n_splits: int) -> None:
     for split in table.splits:
         rows = np.concatenate([split.train, split.test])
         assert np.array_equal(np.sort(rows), np.arange(len(table.targets)))
+
+
+def standardised(
+    inputs: Sequence[np.ndarray], targets: Sequence[np.ndarray], groups: Sequence[int]
+) -> tuple[TrainingSet, Scaler]:
+    """Return `standardise` of R training parts, float64, from `[N_r, D]` and `[N_r]` of each."""
+    names = tuple(f"x{k}" for k in range(inputs[0].shape[1]))
+    parts = np.concatenate(inputs), np.concatenate(targets)
+    table = Table("made", *parts, (), names, "y")
+    ends = np.cumsum([len(part) for part in targets])[:-1]
+    rows = np.split(np.arange(len(table.targets)), ends)
+    return standardise(table, rows, groups, torch.device("cpu"), torch.float64)

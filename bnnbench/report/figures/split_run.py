@@ -13,6 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from bnnbench.log_normal import LOG_MEAN
+from bnnbench.portable_math import total_deviation
 from bnnbench.report.blocks import unit_suffix
 from bnnbench.report.figures import plotting
 from bnnbench.report.figures.plotting import (
@@ -28,7 +29,6 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.predicted_points import ends_from_mean
 
 
 def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
@@ -184,8 +184,6 @@ PALE = "#8FC1E3"
 def predictions_figure(points: pd.DataFrame, target: str, name: str = "") -> Figure:
     """Draw predicted against observed targets, some with error bars of ± 1 standard deviation.
 
-    If the logarithm of the target was fitted, the bars are the central 68 % intervals instead.
-
     Args:
         points: columns `target`, `mean`, `epistemic_variance` and `noise_variance`, original
             units; rows with values that are not finite (diverged splits) are excluded.
@@ -201,18 +199,15 @@ def predictions_figure(points: pd.DataFrame, target: str, name: str = "") -> Fig
     (_density if dense else _dots)(axes, points)
     barred = evenly_by_target(points, MAX_ERROR_BARS)
     bars: PlotOptions = {"fmt": "none", "rasterized": True, "zorder": 3}
-    total = "68 % interval" if LOG_MEAN in points else "± total standard deviation"
-    pale: PlotOptions = {"ecolor": PALE, "elinewidth": 1.2, "label": total}
+    pale: PlotOptions = {"ecolor": PALE, "elinewidth": 1.2, "label": "± total standard deviation"}
     dark: PlotOptions = {
         "ecolor": BLUE,
         "elinewidth": 2.4,
         "label": "± epistemic standard deviation",
     }
     x, y = barred["target"], barred["mean"]
-    lengths = [np.maximum(sign * ends_from_mean(barred, sign), 0) for sign in (-1, 1)]
-    axes.errorbar(x, y, lengths, **bars, **pale)
-    if LOG_MEAN not in points:
-        axes.errorbar(x, y, np.sqrt(barred["epistemic_variance"]), **bars, **dark)
+    axes.errorbar(x, y, total_deviation(barred), **bars, **pale)
+    axes.errorbar(x, y, np.sqrt(barred["epistemic_variance"]), **bars, **dark)
     if dense:  # grey dots would be invisible on the grey density
         axes.plot(x, y, "o", color="black", markersize=2.5, zorder=4, label="predictive mean")
     axes.axline((0, 0), slope=1, color=ORANGE, linewidth=1, zorder=2, label="perfect prediction")
@@ -300,8 +295,8 @@ def reliability_figure(
     """Draw the coverage of credible intervals against their nominal level.
 
     The predictive density is approximated by a Gaussian with the total variance (epistemic +
-    noise), or by a log-normal (see `predicted_points`). With out-of-fold predictions, curves after
-    recalibration are added, as in the book's Fig. 4.2.
+    noise), or by a log-normal. With out-of-fold predictions, curves after recalibration are added,
+    as in the book's Fig. 4.2.
 
     Args:
         points: as for `predictions_figure`, with an additional column `split`.

@@ -43,7 +43,7 @@ PRIOR_SETTING, GAUSSIAN = "method.divergence.prior", "gaussian"
 """The setting that selects the prior, and its value for methods without this setting."""
 
 LOG_TARGET = "dataset.log_target"
-"""The setting that changes the scale on which mixtures are stored."""
+"""The setting that stores mixtures of the logarithm of the target, which are not compared."""
 
 DISTANCES = (
     Metric("w1", "W1", "target"),
@@ -101,7 +101,9 @@ def build_comparisons(runs: Runs) -> list[Comparison]:
     """Build a comparison for each model with a reference, in the order of the runs."""
     if runs.scored.empty:
         return []
-    usable = [run for run in runs.scored.index if has_mixtures(runs.folders[run])]
+    own = runs.scored["settings"]
+    stored = [run for run in own.index if has_mixtures(runs.folders[run])]
+    usable = [run for run in stored if not own[run].get(LOG_TARGET)]
     comparisons: list[Comparison] = []
     for dataset, group in runs.scored.loc[usable].groupby("dataset", sort=False):
         candidates = group[group["family"] == REFERENCE]
@@ -122,8 +124,6 @@ def model_difference(runs: Runs, reference: str, run: str) -> str | None:
     prior = theirs["settings"].get(PRIOR_SETTING, GAUSSIAN)
     if prior != GAUSSIAN:
         return f"its prior is {prior}, not {GAUSSIAN}"
-    if ours["settings"].get(LOG_TARGET) != theirs["settings"].get(LOG_TARGET):
-        return "only one of them fits the logarithm of the target"
     reference_splits, run_splits = (_splits(runs, digest) for digest in (reference, run))
     common = reference_splits.index.intersection(run_splits.index)
     if not len(common):

@@ -92,6 +92,16 @@ def test_other_chains_of_the_same_model_are_compared_too(tmp_path: Path) -> None
     )
 
 
+def test_fits_of_the_logarithm_are_not_compared(tmp_path: Path) -> None:
+    """Their mixtures are in units of the logarithm, not of the target."""
+    logs = {"dataset__log_target": True}
+    make_chains(tmp_path, settings=logs)
+    make_approximation(tmp_path, "vadam", 0.1, settings=logs)
+    assert build_comparisons(read_runs(tmp_path)) == []
+    make_chains(tmp_path, variant="other")
+    assert compared(tmp_path).methods.empty
+
+
 def test_learned_precisions_are_compared_with_sampled_ones_under_the_same_prior(
     tmp_path: Path,
 ) -> None:

@@ -39,8 +39,7 @@ def scores_of(method: Method, region: str) -> dict[str, float]:
     table = regions.load()
     (split,) = table.splits
     fitting = FitSettings(method, Network(depth=0), Training(), 1, "cpu", 0)
-    parts = [table.inputs[split.train]], [table.targets[split.train]]
-    data, scaler = standardise(*parts, [0], CPU, torch.float64)
+    data, scaler = standardise(table, [split.train], [0], CPU, torch.float64)
     streams = Streams([0], (0,), "cpu", torch.float64)
     posterior = method.fit(fit_task(fitting, data, scaler, [{}], 1, streams))
     inputs = scaler.inputs([table.inputs[split.test]])
