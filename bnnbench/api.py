@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -24,10 +24,13 @@ from bnnbench.files import read_bytes
 from bnnbench.near_names import with_known
 from bnnbench.notes import note
 from bnnbench.paths import user_path
-from bnnbench.process_state import one_fit, unchanged_process
+from bnnbench.process_state import unchanged_process
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.results.split_summary import summarise
 from bnnbench.types import Table, UserError
+
+if TYPE_CHECKING:
+    from bnnbench.config.compose import Job
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -82,7 +85,6 @@ class FinishedRun:
         """A row per test point, in original units."""
         return read_predictions(self.folder)
 
-    @unchanged_process()
     def figure(self, name: str) -> Picture:
         """Return a figure of the run: `predictions`, `search`, `splits`, `calibration`, ...
 
@@ -161,7 +163,6 @@ class FinishedRun:
         return chosen.set_axis(frame.index[chosen["row"] - 1])
 
 
-@unchanged_process()
 def load_run(path: str | Path) -> FinishedRun:
     """Load the only finished run at or below a folder.
 
@@ -179,8 +180,6 @@ def load_run(path: str | Path) -> FinishedRun:
 def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) -> FinishedRun:
     """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
 
-    The process is left as it was. Fits in several threads run one after the other.
-
     A frame is used like a file (`dataset=csv`), without its index. It is saved in the folder
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
 
@@ -197,11 +196,10 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     Raises:
         UserError: if a setting or the frame is wrong, or the settings are those of several runs.
     """
-    from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
     from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frames import is_exchangeable
-    from bnnbench.run_all import run_all
+    from bnnbench.data.own_table.frame_file import write_frame
+    from bnnbench.data.own_table.frames import is_exchangeable, named_frame, naming_the_frame
 
     with_frame = is_exchangeable(data)
     texts = settings if data is None or with_frame else (data, *settings)
@@ -214,46 +212,31 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
                 "wrong_type",
             )
     words = [*texts, *(as_override(key, value) for key, value in choices.items())]
-    if with_frame:
-        return _fit_frame(data, target, words)
     words += [] if target is None else [as_override("dataset.target", target)]
-    with one_fit():
-        run = build_run(single_job(words))
-        warn_caller(run.warnings())
-        (folder,) = run_all([run], say=note)
-    return FinishedRun(folder)
-
-
-def _fit_frame(data: Any, target: Any, words: Sequence[str]) -> FinishedRun:
-    """Write a frame to a file and run an experiment with it.
-
-    Raises:
-        UserError: if there is no target, or another data set.
-    """
-    from bnnbench.config.assemble import build_run
-    from bnnbench.config.compose import single_job
-    from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frame_file import naming_the_frame, write_frame
-    from bnnbench.data.own_table.frames import index_notes, named_frame
-    from bnnbench.run_all import run_all
-
+    if not with_frame:
+        return _run(single_job(words))
     if target is None:
         raise UserError("target must name the column of the frame to predict.", "target", "missing")
     for word in words:
         if word.startswith(("dataset=", "dataset.path=")):
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
     frame, notes = named_frame(data, "frame")
-    job = single_job(["dataset=csv", as_override("dataset.target", target), *words])
+    job = single_job(["dataset=csv", *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.path = str(path)
-    try:
-        with one_fit():
-            run = build_run(job)
-            about_table = [naming_the_frame(text, path) for text in run.warnings()]
-            warn_caller([*index_notes(data, "frame"), *notes, *about_table])
-            (folder,) = run_all([run], say=note)
-    except UserError as error:
-        raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
+    with naming_the_frame(path):
+        return _run(job, path, notes)
+
+
+def _run(job: Job, path: Path = Path(), notes: Sequence[str] = ()) -> FinishedRun:
+    """Run a job; warn with these notes on the frame in a file, and about its table."""
+    from bnnbench.config.assemble import build_run
+    from bnnbench.data.own_table.frames import about_frame
+    from bnnbench.run_all import run_all
+
+    run = build_run(job)
+    warn_caller([*notes, *(about_frame(text, path) for text in run.warnings())])
+    (folder,) = run_all([run], say=note)
     return FinishedRun(folder)
 
 
@@ -267,7 +250,6 @@ def warn_caller(sentences: Iterable[str]) -> None:
         warnings.warn(f"{sentence}.", stacklevel=level)
 
 
-@unchanged_process()
 def load_table(name: str, *settings: str) -> Table:
     """Load a data set of `bnnbench list dataset` with its train/test splits.
 
@@ -297,7 +279,6 @@ def predict(
     return finished.predict(rows, interval, calibrate)
 
 
-@unchanged_process()
 def reference(folder: Path | str | None = None, track: str | None = "book") -> pd.DataFrame:
     """Return the scores of all splits of the reference results.
 

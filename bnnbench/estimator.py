@@ -22,7 +22,6 @@ from bnnbench.experiment.model import Model
 from bnnbench.notes import shorten
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
-from bnnbench.process_state import unchanged_process
 from bnnbench.types import UserError
 
 SETTINGS = {
@@ -114,7 +113,6 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         self.settings = settings
         self.random_state = random_state
 
-    @unchanged_process()
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method.
 
@@ -147,7 +145,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             warnings.warn(
                 "the book's protocol sets these, and the bounds of the search, for each data set; "
                 f"here they are {values}. Give `settings` if yours differ.",
-                stacklevel=3,  # of the caller: the decorator is between
+                stacklevel=2,
             )
         return self
 
@@ -164,7 +162,6 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         found = self.predict_distribution(X)
         return (found.mean, found.std) if return_std else found.mean
 
-    @unchanged_process()
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distributions of rows `[M, D]`, with the index of a frame.
 

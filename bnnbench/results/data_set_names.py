@@ -50,6 +50,6 @@ def renamed(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """Return a table of runs or of their splits with new names of data sets, by run."""
     if not names or "dataset" not in table:
         return table
-    runs = table["run"] if "run" in table else table.index
+    runs = table.get("run", table.index)
     new = [names.get(run, old) for run, old in zip(runs, table["dataset"], strict=True)]
     return table.assign(dataset=new)
