@@ -106,8 +106,7 @@ class FinishedRun:
     def predict(self, rows: Any, interval: float = 0.9, calibrate: str = "none") -> pd.DataFrame:
         """Predict new rows. The first call fits the method to all data of the run.
 
-        Warns about what `bnnbench predict` notes: missing values, unknown categories, rows outside
-        the training region, limits of a calibration, and results of other code.
+        Warns about what `bnnbench predict` notes, such as rows outside the training region.
 
         Args:
             rows: a frame with the input columns of the run's table, in any order.
@@ -117,7 +116,7 @@ class FinishedRun:
         Returns:
             `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and `noise`
             (standard deviations), in units of the target, and `outside_training_region`, with the
-            index of `rows`, if it is a frame of pandas.
+            index of `rows`.
 
         Raises:
             UserError: if it is no frame, a column is missing, or an option is wrong.
@@ -139,27 +138,25 @@ class FinishedRun:
     def next_rows(self, pool: Any, count: int) -> pd.DataFrame:
         """Choose the rows of a pool to label next; see `prediction.next_rows.next_rows`.
 
-        Warns about missing values and unknown categories, and if the score is not the epistemic
-        standard deviation of a row once the rows above it are labelled.
+        Warns about missing values and unknown categories, and says what the score is.
 
         Args:
             pool: a frame with the input columns of the run's table, in any order.
             count: number of rows to choose.
 
         Returns:
-            `row` (from 1) and `score`, in the order of choice, with the index of `pool`, if it is a
-            frame of pandas.
+            `row` (from 1) and `score`, in the order of choice, with the index of `pool`.
 
         Raises:
             UserError: if it is no frame, a column is missing, or the pool has too few rows.
         """
         from bnnbench.data.own_table.frames import named_frame
         from bnnbench.prediction.final_model import load_or_fit
-        from bnnbench.prediction.next_rows import VARIANCE_STATEMENT, next_rows
+        from bnnbench.prediction.next_rows import next_rows
 
         frame, _ = named_frame(pool, "pool")
         chosen, notes = next_rows(load_or_fit(self.folder), frame, "pool", count)
-        warn_caller([text for text in notes if text != VARIANCE_STATEMENT])
+        warn_caller(notes)
         return chosen.set_axis(frame.index[chosen["row"] - 1])
 
 
@@ -184,7 +181,7 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
 
     Warns about what looks wrong in the table, as `bnnbench run` does, about durations, which become
-    numbers of seconds, and about an index that holds times or has a name.
+    numbers of seconds, and about an index that holds times.
 
     Args:
         data: a frame of pandas, polars, pyarrow or another library, or the first of the settings.
@@ -198,8 +195,7 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     """
     from bnnbench.config.compose import single_job
     from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frame_file import write_frame
-    from bnnbench.data.own_table.frames import is_exchangeable, named_frame, naming_the_frame
+    from bnnbench.data.own_table.frames import is_exchangeable, named_frame
 
     with_frame = is_exchangeable(data)
     texts = settings if data is None or with_frame else (data, *settings)
@@ -220,7 +216,14 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     for word in words:
         if word.startswith(("dataset=", "dataset.path=")):
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
-    frame, notes = named_frame(data, "frame")
+    return _fit_frame(*named_frame(data, "frame"), words)
+
+
+def _fit_frame(frame: pd.DataFrame, notes: Sequence[str], words: Sequence[str]) -> FinishedRun:
+    from bnnbench.config.compose import single_job
+    from bnnbench.data.own_table.frame_file import write_frame
+    from bnnbench.data.own_table.frames import naming_the_frame
+
     job = single_job(["dataset=csv", *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.path = str(path)

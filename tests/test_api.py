@@ -176,7 +176,8 @@ def test_predictions_warn_as_the_command_notes(
         found = warnings_of(partial(predict, new))
         assert len(found) == len(expected)
         assert all(part in text for part, text in zip(expected, found, strict=True))
-    assert len(warnings_of(partial(of_frame.next_rows, new, 1))) == len(about_cells)
+    *cells, score = warnings_of(partial(of_frame.next_rows, new, 1))
+    assert len(cells) == len(about_cells) and "score is" in score
 
 
 def test_limits_of_calibrations_are_warnings(
