@@ -214,7 +214,10 @@ def many_rows(**changes: Any) -> pd.DataFrame:
         (many_rows().head(60), ["only 60 rows"]),
         (many_rows(c=1.0), ["c is constant"]),
         (many_rows(nr=range(120)), ["nr numbers the rows"]),
-        (many_rows(c=pd.to_timedelta(np.arange(120) ** 2 % 7, unit="h")), ["numbers of seconds in c"]),
+        (
+            many_rows(c=pd.to_timedelta(np.arange(120) ** 2 % 7, unit="h")),
+            ["seconds in c"],
+        ),
         (many_rows().set_axis(pd.date_range("2024", periods=120)), ["dataset.time=index"]),
         (many_rows().rename_axis("house").iloc[::-1], []),
     ],

@@ -24,6 +24,9 @@ from bnnbench.config import auto_protocol
 FOREIGN = "hydra_plugins"
 """The package in which Hydra looks for sweepers and launchers of others."""
 
+OPTIONS_OF_HYDRA = ("hydra", "_dummy_empty_config_.yaml")
+"""Entries of Hydra in its store, where those of a program would be schemas of our files."""
+
 _lock = RLock()
 
 
@@ -35,9 +38,11 @@ def own_hydra() -> Iterator[None]:
     """
     with _lock:
         before = Singleton._instances, BaseContainer._resolvers
-        Singleton._instances = {ConfigStore: ConfigStore.instance()}
+        store = ConfigStore.instance().repo
+        Singleton._instances = {}
         BaseContainer._resolvers = {**BaseContainer._resolvers}
         try:
+            ConfigStore.instance().repo = {name: store[name] for name in OPTIONS_OF_HYDRA}
             Singleton._instances |= _plugins()
             setup_globals()
             OmegaConf.register_new_resolver(
