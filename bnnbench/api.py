@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -24,10 +24,13 @@ from bnnbench.files import read_bytes
 from bnnbench.near_names import with_known
 from bnnbench.notes import note
 from bnnbench.paths import user_path
-from bnnbench.process_state import one_fit, unchanged_process
+from bnnbench.process_state import unchanged_process
 from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
 from bnnbench.results.split_summary import summarise
 from bnnbench.types import Table, UserError
+
+if TYPE_CHECKING:
+    from bnnbench.config.compose import Job
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -82,7 +85,6 @@ class FinishedRun:
         """A row per test point, in original units."""
         return read_predictions(self.folder)
 
-    @unchanged_process()
     def figure(self, name: str) -> Picture:
         """Return a figure of the run: `predictions`, `search`, `splits`, `calibration`, ...
 
@@ -104,8 +106,7 @@ class FinishedRun:
     def predict(self, rows: Any, interval: float = 0.9, calibrate: str = "none") -> pd.DataFrame:
         """Predict new rows. The first call fits the method to all data of the run.
 
-        Warns about what `bnnbench predict` notes: missing values, unknown categories, rows outside
-        the training region, limits of a calibration, and results of other code.
+        Warns about what `bnnbench predict` notes, such as rows outside the training region.
 
         Args:
             rows: a frame with the input columns of the run's table, in any order.
@@ -115,7 +116,7 @@ class FinishedRun:
         Returns:
             `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and `noise`
             (standard deviations), in units of the target, and `outside_training_region`, with the
-            index of `rows`, if it is a frame of pandas.
+            index of `rows`.
 
         Raises:
             UserError: if it is no frame, a column is missing, or an option is wrong.
@@ -137,31 +138,28 @@ class FinishedRun:
     def next_rows(self, pool: Any, count: int) -> pd.DataFrame:
         """Choose the rows of a pool to label next; see `prediction.next_rows.next_rows`.
 
-        Warns about missing values and unknown categories, and if the score is not the epistemic
-        standard deviation of a row once the rows above it are labelled.
+        Warns about missing values and unknown categories, and says what the score is.
 
         Args:
             pool: a frame with the input columns of the run's table, in any order.
             count: number of rows to choose.
 
         Returns:
-            `row` (from 1) and `score`, in the order of choice, with the index of `pool`, if it is a
-            frame of pandas.
+            `row` (from 1) and `score`, in the order of choice, with the index of `pool`.
 
         Raises:
             UserError: if it is no frame, a column is missing, or the pool has too few rows.
         """
         from bnnbench.data.own_table.frames import named_frame
         from bnnbench.prediction.final_model import load_or_fit
-        from bnnbench.prediction.next_rows import VARIANCE_STATEMENT, next_rows
+        from bnnbench.prediction.next_rows import next_rows
 
         frame, _ = named_frame(pool, "pool")
         chosen, notes = next_rows(load_or_fit(self.folder), frame, "pool", count)
-        warn_caller([text for text in notes if text != VARIANCE_STATEMENT])
+        warn_caller(notes)
         return chosen.set_axis(frame.index[chosen["row"] - 1])
 
 
-@unchanged_process()
 def load_run(path: str | Path) -> FinishedRun:
     """Load the only finished run at or below a folder.
 
@@ -179,13 +177,11 @@ def load_run(path: str | Path) -> FinishedRun:
 def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) -> FinishedRun:
     """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
 
-    The process is left as it was. Fits in several threads run one after the other.
-
     A frame is used like a file (`dataset=csv`), without its index. It is saved in the folder
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
 
     Warns about what looks wrong in the table, as `bnnbench run` does, about durations, which become
-    numbers of seconds, and about an index that holds times or has a name.
+    numbers of seconds, and about an index that holds times.
 
     Args:
         data: a frame of pandas, polars, pyarrow or another library, or the first of the settings.
@@ -197,11 +193,9 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     Raises:
         UserError: if a setting or the frame is wrong, or the settings are those of several runs.
     """
-    from bnnbench.config.assemble import build_run
     from bnnbench.config.compose import single_job
     from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frames import is_exchangeable
-    from bnnbench.run_all import run_all
+    from bnnbench.data.own_table.frames import is_exchangeable, named_frame
 
     with_frame = is_exchangeable(data)
     texts = settings if data is None or with_frame else (data, *settings)
@@ -214,46 +208,38 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
                 "wrong_type",
             )
     words = [*texts, *(as_override(key, value) for key, value in choices.items())]
-    if with_frame:
-        return _fit_frame(data, target, words)
     words += [] if target is None else [as_override("dataset.target", target)]
-    with one_fit():
-        run = build_run(single_job(words))
-        warn_caller(run.warnings())
-        (folder,) = run_all([run], say=note)
-    return FinishedRun(folder)
-
-
-def _fit_frame(data: Any, target: Any, words: Sequence[str]) -> FinishedRun:
-    """Write a frame to a file and run an experiment with it.
-
-    Raises:
-        UserError: if there is no target, or another data set.
-    """
-    from bnnbench.config.assemble import build_run
-    from bnnbench.config.compose import single_job
-    from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frame_file import naming_the_frame, write_frame
-    from bnnbench.data.own_table.frames import index_notes, named_frame
-    from bnnbench.run_all import run_all
-
+    if not with_frame:
+        return _run(single_job(words))
     if target is None:
         raise UserError("target must name the column of the frame to predict.", "target", "missing")
     for word in words:
         if word.startswith(("dataset=", "dataset.path=")):
             raise UserError(f"the frame is the data set; remove {word}.", "dataset", "two_sources")
-    frame, notes = named_frame(data, "frame")
-    job = single_job(["dataset=csv", as_override("dataset.target", target), *words])
+    return _fit_frame(*named_frame(data, "frame"), words)
+
+
+def _fit_frame(frame: pd.DataFrame, notes: Sequence[str], words: Sequence[str]) -> FinishedRun:
+    from bnnbench.config.compose import single_job
+    from bnnbench.data.own_table.frame_file import write_frame
+    from bnnbench.data.own_table.frames import naming_the_frame
+
+    job = single_job(["dataset=csv", *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")
     job.config.dataset.path = str(path)
-    try:
-        with one_fit():
-            run = build_run(job)
-            about_table = [naming_the_frame(text, path) for text in run.warnings()]
-            warn_caller([*index_notes(data, "frame"), *notes, *about_table])
-            (folder,) = run_all([run], say=note)
-    except UserError as error:
-        raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
+    with naming_the_frame(path):
+        return _run(job, path, notes)
+
+
+def _run(job: Job, path: Path = Path(), notes: Sequence[str] = ()) -> FinishedRun:
+    """Run a job; warn with these notes on the frame in a file, and about its table."""
+    from bnnbench.config.assemble import build_run
+    from bnnbench.data.own_table.frames import about_frame
+    from bnnbench.run_all import run_all
+
+    run = build_run(job)
+    warn_caller([*notes, *(about_frame(text, path) for text in run.warnings())])
+    (folder,) = run_all([run], say=note)
     return FinishedRun(folder)
 
 
@@ -267,7 +253,6 @@ def warn_caller(sentences: Iterable[str]) -> None:
         warnings.warn(f"{sentence}.", stacklevel=level)
 
 
-@unchanged_process()
 def load_table(name: str, *settings: str) -> Table:
     """Load a data set of `bnnbench list dataset` with its train/test splits.
 
@@ -297,7 +282,6 @@ def predict(
     return finished.predict(rows, interval, calibrate)
 
 
-@unchanged_process()
 def reference(folder: Path | str | None = None, track: str | None = "book") -> pd.DataFrame:
     """Return the scores of all splits of the reference results.
 

@@ -210,11 +210,6 @@ _own_folders: dict[str, None] = {}
 """The folders that `make_importable` was given."""
 
 
-def own_folders() -> tuple[str, ...]:
-    """Return the folders that `make_importable` was given."""
-    return (*_own_folders,)
-
-
 def is_own_module(module: str) -> bool:
     """Return whether a module belongs to the current project, `--config-dir` or a plug-in.
 

@@ -12,9 +12,6 @@ from bnnbench.notes import note, shorten
 
 T = TypeVar("T")
 
-JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"
-"""The environment variable that limits the processes of joblib."""
-
 
 def read_variable(name: str, parse: Callable[[str], T], default: T) -> T:
     """Return the value of a variable; the default if it is not set, is empty or cannot be used.

@@ -22,7 +22,6 @@ from bnnbench.experiment.model import Model
 from bnnbench.notes import shorten
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
 from bnnbench.prediction.single_fit import fit_rows
-from bnnbench.process_state import unchanged_process
 from bnnbench.types import UserError
 
 SETTINGS = {
@@ -114,7 +113,6 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         self.settings = settings
         self.random_state = random_state
 
-    @unchanged_process()
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method.
 
@@ -127,7 +125,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             UserError: if a parameter is wrong, the rows cannot be learned, or the fit diverges.
             ValueError: if the arrays have wrong shapes.
         """
-        X = _in_pandas(X)
+        X = as_pandas(X, "X") if is_exchangeable(X) else X
         with _explained(X, y):
             inputs, targets = validate_data(
                 self, _readable(X), _readable(y), dtype=np.float64, ensure_all_finite="allow-nan",
@@ -147,7 +145,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             warnings.warn(
                 "the book's protocol sets these, and the bounds of the search, for each data set; "
                 f"here they are {values}. Give `settings` if yours differ.",
-                stacklevel=3,  # of the caller: the decorator is between
+                stacklevel=2,
             )
         return self
 
@@ -164,7 +162,6 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         found = self.predict_distribution(X)
         return (found.mean, found.std) if return_std else found.mean
 
-    @unchanged_process()
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distributions of rows `[M, D]`, with the index of a frame.
 
@@ -173,7 +170,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
             ValueError: if the array has the wrong shape.
         """
         check_is_fitted(self)
-        X = _in_pandas(X)
+        X = as_pandas(X, "X") if is_exchangeable(X) else X
         with _explained(X):
             inputs = validate_data(
                 self, _readable(X), dtype=np.float64, ensure_all_finite="allow-nan", reset=False
@@ -214,21 +211,15 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         return tags
 
 
-def _in_pandas(X: Any) -> Any:
-    """Return a frame of another library as one of pandas, and anything else unchanged."""
-    of_pandas = isinstance(X, pd.DataFrame | pd.Series)
-    return X if of_pandas or not is_exchangeable(X) else as_pandas(X, "X")
-
-
 def _readable(cells: Any) -> Any:
     """Return cells with NaN for `pandas.NA`, and texts as objects, which scikit-learn converts."""
     if isinstance(cells, pd.DataFrame):
-        has_objects = any(map(pd.api.types.is_object_dtype, cells.dtypes))
-        return cells.where(cells.notna(), np.nan) if has_objects else cells
-    array = np.asarray(cells) if isinstance(cells, list | tuple | np.ndarray) else None
-    if array is None or array.dtype.kind not in "OUS":
-        return cells
-    return np.where(pd.isna(array), np.nan, array.astype(object))
+        return cells.where(cells.notna(), np.nan)
+    if isinstance(cells, list | tuple | np.ndarray):
+        array = np.asarray(cells)
+        if array.dtype.kind in "OUS":
+            return np.where(pd.isna(array), np.nan, array.astype(object))
+    return cells
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -21,9 +22,8 @@ from bnnbench.constraints import check_folder
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import note
-from bnnbench.process_state import one_fit, unchanged_process
+from bnnbench.process_state import unchanged_process
 from bnnbench.results.run_tables import Runs
-from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -73,23 +73,20 @@ def recommend(
         UserError: if a setting or the table is wrong, or no method can be recommended.
     """
     from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frame_file import naming_the_frame, write_frame
-    from bnnbench.data.own_table.frames import index_notes, is_exchangeable, named_frame
+    from bnnbench.data.own_table.frame_file import write_frame
+    from bnnbench.data.own_table.frames import about_frame, named_frame, naming_the_frame
 
     words = [*settings, *(as_override(key, value) for key, value in choices.items())]
     path, notes = data, list[str]()
-    if is_exchangeable(data):
+    if not isinstance(data, str | Path):
         given = dict(word.split("=", 1) for word in words if "=" in word)
         folder = check_folder("outputs_dir", given.get("outputs_dir", OUTPUTS))
         frame, notes = named_frame(data, "frame")
-        path, notes = write_frame(frame, folder / "tables"), [*index_notes(data, "frame"), *notes]
-    try:
-        with one_fit():
-            runs = comparable_runs(str(path), target, tuple(methods), words)
-            warn_caller([*notes, *(naming_the_frame(text, path) for text in runs[0].warnings())])
-            return recommendation_of(run_in_time(within_budget(runs, minutes), minutes))
-    except UserError as error:
-        raise UserError(naming_the_frame(str(error), path), error.setting, error.code) from None
+        path = write_frame(frame, folder / "tables")
+    with naming_the_frame(path := Path(path)):
+        runs = comparable_runs(str(path), target, tuple(methods), words)
+        warn_caller([*notes, *(about_frame(text, path) for text in runs[0].warnings())])
+        return recommendation_of(run_in_time(within_budget(runs, minutes), minutes))
 
 
 def recommendation_of(folders: Sequence[RunFolder]) -> Recommendation:

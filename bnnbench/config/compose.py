@@ -26,7 +26,6 @@ from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from bnnbench.config import auto_protocol
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
 from bnnbench.config.errors import (
     CONFIG_ERRORS,
@@ -34,7 +33,7 @@ from bnnbench.config.errors import (
     not_a_mapping,
     to_user_error,
 )
-from bnnbench.config.hydra_state import own_hydra, set_up
+from bnnbench.config.hydra_state import own_hydra
 from bnnbench.config.overrides import MAX_JOBS, prepare_overrides
 from bnnbench.notes import join_words
 from bnnbench.types import UserError
@@ -129,15 +128,10 @@ def to_dict(config: DictConfig) -> dict[str, Any]:
         raise to_user_error(error) from None
 
 
-def _register() -> None:
-    """Register our plug-ins of Hydra and our resolver."""
-    for source in Plugins.instance().discover(ConfigSource):
-        Plugins.instance().register(_cached(source))
+with own_hydra():
+    for _source in Plugins.instance().discover(ConfigSource):
+        Plugins.instance().register(_cached(_source))
     Plugins.instance().register(ConfigFolders)
-    OmegaConf.register_new_resolver(auto_protocol.RESOLVER, auto_protocol.resolve)
-
-
-set_up(_register)
 
 
 SWEEP, MULTIRUN = "sweep", "multirun"

@@ -1,94 +1,66 @@
-"""The global objects of Hydra and OmegaConf: bnnbench has its own, and a program keeps its own.
+"""Keeps the Hydra of bnnbench apart from that of a program which uses Hydra itself.
 
-Hydra has one instance per process of its configuration, plug-ins and stored options, and OmegaConf
-one set of resolvers. A program may use Hydra itself, in `hydra.main` or in an open context. Hydra's
-own `Singleton.get_state` would load the plug-ins of others from any folder on the module path.
+Hydra and OmegaConf have one set of plug-ins, of resolvers and of initialised objects per process.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
+from hydra.core.utils import setup_globals
 from omegaconf import OmegaConf
 from omegaconf.basecontainer import BaseContainer
+
+from bnnbench.config import auto_protocol
 
 FOREIGN = "hydra_plugins"
 """The package in which Hydra looks for sweepers and launchers of others."""
 
-PROVIDER = "hydra"
-"""The provider of Hydra's own options in its store."""
+OPTIONS_OF_HYDRA = ("hydra", "_dummy_empty_config_.yaml")
+"""Entries of Hydra in its store, where those of a program would be schemas of our files."""
 
 _lock = RLock()
-"""The objects are of the process, and several threads may use bnnbench."""
-
-_instances: dict[type, Any] = {}
-"""Our instances, by class."""
-
-_resolvers: dict[str, Any] = {}
-"""The resolvers of OmegaConf and ours, by name."""
 
 
 @contextmanager
 def own_hydra() -> Iterator[None]:
-    """Use our objects in the block, in one thread at a time; then those of the program again.
+    """Use our plug-ins and resolver in the block, in one thread at a time, and restore the others.
 
     Hydra is not initialised at the beginning of a block, also not of one in another.
     """
     with _lock:
-        if not _instances:
-            raise RuntimeError("call `set_up` first")
-        with _state(dict(_instances), BaseContainer._resolvers | _resolvers):
+        before = Singleton._instances, BaseContainer._resolvers
+        store = ConfigStore.instance().repo
+        Singleton._instances = {}
+        BaseContainer._resolvers = {**BaseContainer._resolvers}
+        try:
+            ConfigStore.instance().repo = {name: store[name] for name in OPTIONS_OF_HYDRA}
+            Singleton._instances |= _plugins()
+            setup_globals()
+            OmegaConf.register_new_resolver(
+                auto_protocol.RESOLVER, auto_protocol.resolve, replace=True
+            )
             yield
+        finally:
+            Singleton._instances, BaseContainer._resolvers = before
 
 
-def set_up(register: Callable[[], object]) -> None:
-    """Make our objects.
-
-    Args:
-        register: registers our plug-ins and resolvers.
-    """
-    store = ConfigStore()
-    with _lock, _state({}, {}):
-        OmegaConf.clear_resolvers()  # registers those of OmegaConf
-        ConfigStore().repo = _options_of_hydra(store.repo)
-        _load_plugins_of_hydra()
-        register()
-        _instances.update(Singleton._instances)
-        _resolvers.update(BaseContainer._resolvers)
-
-
-@contextmanager
-def _state(instances: dict[type, Any], resolvers: dict[str, Any]) -> Iterator[None]:
-    """Replace the global objects in the block."""
-    before = Singleton._instances, BaseContainer._resolvers
-    Singleton._instances, BaseContainer._resolvers = instances, resolvers
-    try:
-        yield
-    finally:
-        Singleton._instances, BaseContainer._resolvers = before
-
-
-def _options_of_hydra(repo: dict[str, Any]) -> dict[str, Any]:
-    """Return the options in a store without those of the program."""
-    groups = {name: _options_of_hydra(one) for name, one in repo.items() if isinstance(one, dict)}
-    return groups | {
-        name: one for name, one in repo.items() if getattr(one, "provider", "") == PROVIDER
-    }
-
-
-def _load_plugins_of_hydra() -> None:
+@cache
+def _plugins() -> dict[type, Any]:
     """Load Hydra's own plug-ins; it would import foreign ones from any folder on the path."""
     before = sys.modules.get(FOREIGN)
     sys.modules[FOREIGN] = None  # type: ignore[assignment]  # importing it raises ImportError
     try:
         Plugins.instance()
+        return {**Singleton._instances}
     finally:
         del sys.modules[FOREIGN]
         sys.modules |= {} if before is None else {FOREIGN: before}

@@ -55,41 +55,31 @@ def as_override(key: str, value: Any) -> str:
     Raises:
         UserError: if the value is of another type.
     """
-    one_column = {*COLUMN_KEYS} - {*TEXT_OR_LIST_KEYS}
-    if key in one_column and isinstance(value, Collection) and not isinstance(value, str):
+    one_column = key in COLUMN_KEYS and key not in TEXT_OR_LIST_KEYS
+    if one_column and isinstance(value, Collection) and not isinstance(value, str):
         problem = f"{key} must be the name of one column, not {shorten(repr(value))}."
         raise UserError(problem, key, "several_columns")
     if isinstance(value, Mapping):  # Hydra's grammar has no quotes around names
         entries = (as_override(*entry).replace("=", ":", 1) for entry in value.items())
         return f"{key}={{{','.join(entries)}}}"
     try:
-        in_quotes = key in COLUMN_KEYS or isinstance(value, list | tuple)
-        return f"{key}={_quoted_value(key, value) if in_quotes else _plain_value(value)}"
+        return f"{key}={_value_text(value, key in COLUMN_KEYS, key in LITERAL_KEYS)}"
     except (TypeError, ValueError, AttributeError):
         raise UserError(
             f"{key} must be a text, a number, a list or a mapping, not {value!r}.", key, "type"
         ) from None
 
 
-def _quoted_value(key: str, value: Any) -> str:
-    """Return a list, one of its elements or the name of a column, with texts in quotes."""
+def _value_text(value: Any, in_quotes: bool, literal: bool) -> str:
     if isinstance(value, list | tuple):
-        return f"[{','.join(_quoted_value(key, one) for one in value)}]"
-    is_text = isinstance(value, str) or (key in LITERAL_KEYS and value is not None)
-    return quoted(str(value)) if is_text else _plain_value(value)
-
-
-def _plain_value(value: Any) -> str:
+        return f"[{','.join(_value_text(one, True, literal) for one in value)}]"
+    if in_quotes and literal and value is not None:
+        value = str(value)
+    if isinstance(value, str | os.PathLike):
+        return quoted(os.fspath(value)) if in_quotes else os.fspath(value)
     if isinstance(value, float):  # infinite ones have other names in JSON
         return float.__repr__(value)
-    if isinstance(value, str | os.PathLike):
-        return os.fspath(value)
-    return json.dumps(value, default=_plain_number)
-
-
-def _plain_number(value: Any) -> Any:
-    """Convert a number of NumPy, such as a value of a grid."""
-    return value.item()
+    return json.dumps(value, default=lambda number: number.item())  # of NumPy
 
 
 def prepare_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
@@ -197,10 +187,10 @@ def _quote(word: str, sweep: bool) -> str:
     if not equals:
         return word
     in_brackets = value[:1] == "[" and value[-1:] == "]"
-    if name in TEXT_OR_LIST_KEYS and in_brackets:
-        return f"{key}={_quote_lists(value)}"
-    if name in TEXT_LIST_KEYS and value not in ("", "null") and (value[0] == "[" or not sweep):
-        return f"{key}={_quote_lists(value)}"
+    without_brackets = name in TEXT_LIST_KEYS and not sweep and value not in ("", "null")
+    if without_brackets or (in_brackets and name in (*TEXT_LIST_KEYS, *TEXT_OR_LIST_KEYS)):
+        lists = re.split(r"(?<=\])\s*,\s*(?=\[)", value) if sweep else [value]
+        return f"{key}={','.join(map(_quote_list, lists))}"
     if name in TEXT_KEYS or name.endswith(".label"):
         whole = not sweep or (name in PATH_KEYS and os.path.exists(os.path.expanduser(value)))
         texts = [value] if whole else split_parts(value)
@@ -213,24 +203,15 @@ def _quote(word: str, sweep: bool) -> str:
     return f"{key}={with_python_numbers(value)}"
 
 
-def _quote_lists(value: str) -> str:
-    """Quote the texts of a list, or of each list of a sweep.
+def _quote_list(value: str) -> str:
+    """Quote the texts of a list, which may contain brackets in pairs: `[day,pressure [bar]]`.
 
-    A text may contain brackets, in pairs: `[day,pressure [bar]]`. Brackets without a partner are
-    left to Hydra, whose error shows how to quote.
+    Brackets without a partner are left to Hydra, whose error shows how to quote.
     """
-    found = _quote_list(value)
-    if found is None:
-        each = [_quote_list(one) for one in re.split(r"(?<=\])\s*,\s*(?=\[)", value)]
-        return value if None in each else ",".join(map(str, each))
-    return found
-
-
-def _quote_list(value: str) -> str | None:
     inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else value
     bare = [part for part in split_parts(inner) if not is_quoted(part.strip())]
     if any(part.count("[") != part.count("]") for part in bare):
-        return None
+        return value
     return f"[{','.join(_literal(text) for text in split_texts(inner))}]"
 
 

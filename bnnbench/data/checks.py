@@ -36,9 +36,8 @@ def deviation(values: np.ndarray) -> np.ndarray:
 
 
 MAX_ROUNDING_STEPS = 16
-"""Steps of float64 between the smallest and the largest number up to which a column counts as
-constant: results of few operations. Of more, which scikit-learn's `StandardScaler` may also take
-for rounding, the user decides."""
+"""Steps of float64 between the smallest and the largest of constant numbers. Of more, which
+scikit-learn's `StandardScaler` may also take for rounding, the user decides."""
 
 
 def is_constant(numbers: np.ndarray) -> bool:
@@ -65,30 +64,6 @@ def check_positive(column: str, numbers: np.ndarray, rows: np.ndarray, setting: 
         )
 
 
-def describe_constant(numbers: np.ndarray) -> str:
-    """Say that constant numbers `[N]` are the same in every row, or almost."""
-    return f"{numbers[0]:g} in every row{', up to rounding' * bool(np.ptp(numbers))}"
-
-
-def check_not_almost_constant(column: str, numbers: np.ndarray, setting: str) -> None:
-    """Raise `UserError` for an input that varies, but so little that it counts as constant.
-
-    Args:
-        column: where the numbers are from, for the message.
-        numbers: `[N]`, NaN where there is no value.
-        setting: of the error.
-    """
-    present = numbers[~np.isnan(numbers)]
-    spread, step = np.ptp(present), np.spacing(np.abs(present).max())
-    if is_constant(numbers) and spread > MAX_ROUNDING_STEPS * step:
-        raise UserError(
-            f"{column} varies by {spread:.3g} around {np.median(present):g}, which is almost "
-            "rounding; subtract a constant from the column, or exclude it.",
-            setting,
-            "too_little_spread",
-        )
-
-
 def check_numbers(column: str, numbers: np.ndarray, setting: str) -> None:
     """Raise `UserError` for numbers that cannot be standardised, squared and averaged.
 
@@ -107,6 +82,14 @@ def check_numbers(column: str, numbers: np.ndarray, setting: str) -> None:
             f"squared (at most {MAX_ABSOLUTE_VALUE:g}); change the unit or take the logarithm.",
             setting,
             "too_large",
+        )
+    spread, step = np.ptp(present), np.spacing(np.abs(present).max())
+    if is_constant(numbers) and spread > MAX_ROUNDING_STEPS * step:
+        raise UserError(
+            f"{column} varies by {spread:.3g} around {np.median(present):g}, which is almost "
+            "rounding; subtract a constant from the column, or exclude it.",
+            setting,
+            "too_little_spread",
         )
     if 0 < deviation(numbers) < MIN_DEVIATION:
         raise UserError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnnbench.data import checks
+from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.types import Split, Table, UserError
 
 NAME = "rows"
@@ -45,14 +45,12 @@ class InMemory:
         """
         for name, column in zip(features, inputs.T, strict=True):
             if not np.isnan(column).all():
-                checks.check_numbers(f"column {name!r} of X", column, "X")
-                checks.check_not_almost_constant(f"column {name!r} of X", column, "X")
-        checks.check_numbers("y", targets, "y")
-        if checks.is_constant(targets):
-            constant = checks.describe_constant(targets)
-            raise UserError(f"y is {constant}; there is nothing to learn.", "y", "constant")
+                check_numbers(f"column {name!r} of X", column, "X")
+        check_numbers("y", targets, "y")
+        if is_constant(targets):
+            raise UserError(f"y is {targets[0]:g} in every row; nothing varies.", "y", "constant")
         if log_target:
-            checks.check_positive("y", targets, 1 + np.arange(len(targets)), "log_target")
+            check_positive("y", targets, 1 + np.arange(len(targets)), "log_target")
         table = _one_split(inputs, targets, features)
         return cls(len(targets), table=replace(table, log_target=log_target))
 

@@ -176,6 +176,8 @@ class Sklearn(EstimatorMethod):
             UserError: if it is not installed, cannot be created with the options, or predicts
                 something else, such as a class.
         """
+        from sklearn.base import BaseEstimator  # slow
+
         cls, options = self._regressor_class(), dict(self.options or {})
         if "random_state" in inspect.signature(cls).parameters:
             options.setdefault("random_state", 0)
@@ -184,7 +186,8 @@ class Sklearn(EstimatorMethod):
         except Exception as error:
             message = f"method.options: {self.estimator} refuses them: {_one_line(error)}"
             raise UserError(message, "method.options", "refused") from None
-        kind = _kind_of_estimator(estimator)
+        derived = isinstance(estimator, BaseEstimator)
+        kind = estimator.__sklearn_tags__().estimator_type if derived else None
         if kind not in (None, "regressor"):
             message = f"method.estimator must be a regressor, but {self.estimator} is a {kind}."
             raise UserError(message, "method.estimator", "not_a_regressor")
@@ -203,17 +206,6 @@ class Sklearn(EstimatorMethod):
             message = f"{key} must be a class with `fit` and `predict`, not {self.estimator}."
             raise UserError(message, key, "not_a_regressor")
         return cls
-
-
-def _kind_of_estimator(estimator: Any) -> str | None:
-    """Return `regressor`, `classifier`, `clusterer` or another type of scikit-learn, if known."""
-    from sklearn.utils import get_tags  # slow
-
-    try:
-        kind = get_tags(estimator).estimator_type
-    except AttributeError:  # not derived from BaseEstimator
-        kind = getattr(estimator, "_estimator_type", None)
-    return str(kind).replace("_", " ") if kind else None
 
 
 @lru_cache(maxsize=MAX_FITS_IN_MEMORY)

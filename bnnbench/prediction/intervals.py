@@ -74,11 +74,14 @@ def predict_frame(
     notes += below_zero_note(columns["lower"], run, level, f"the rows of {name}")
     notes += describe_outside(reasons, unknown, fitted.features, name)
     columns["outside_training_region"] = reasons.any(1) | unknown
-    if fitted.other_code:
-        warnings = [*warnings, f"the run was computed with {fitted.other_code}"]
+    return pd.DataFrame(columns), [*warnings, *_notes_on_run(fitted, calibrate), *notes]
+
+
+def _notes_on_run(fitted: FinalModel, calibrate: str) -> list[str]:
+    notes = [f"the run was computed with {fitted.other_code}"] if fitted.other_code else []
     if fitted.coverage_note and calibrate == "none":
-        warnings = [*warnings, f"test rows of the run: {fitted.coverage_note.removesuffix('.')}"]
-    return pd.DataFrame(columns), [*warnings, *notes]
+        notes.append(f"test rows of the run: {fitted.coverage_note.removesuffix('.')}")
+    return notes
 
 
 def check_all_finite(columns: Mapping[str, np.ndarray], name: str) -> None:

@@ -140,31 +140,25 @@ def read_runs(
     calibrations = {
         n: run.calibration for n, run in verified.items() if run.calibration is not None
     }
-    every = Runs(path, tables, splits, folders, calibrations, skipped)
-    (runs,) = with_distinct_data_sets([every])
-    for kind, table in runs.tables.items():
+    names = distinct_data_sets(tables.values())
+    for kind, table in tables.items():
         order = [column for column in SORT_COLUMNS if column in table]
-        tables[kind] = table.sort_values(order, kind="stable")
-    return replace(runs, tables=tables)
+        tables[kind] = renamed(table, names).sort_values(order, kind="stable")
+    return Runs(path, tables, renamed(splits, names), folders, calibrations, skipped)
 
 
 def with_distinct_data_sets(parts: Sequence[Runs]) -> list[Runs]:
-    """Return runs of one or more folders, in which different tables have different names."""
+    """Return runs of several folders, in which different tables have different names."""
     names = distinct_data_sets(table for runs in parts for table in runs.tables.values())
-    return [_with_names(runs, names) for runs in parts] if names else [*parts]
-
-
-def _with_names(runs: Runs, names: Mapping[str, str]) -> Runs:
-    tables = {
-        kind: table.assign(dataset=renamed(table, names, table.index))
-        if "dataset" in table
-        else table
-        for kind, table in runs.tables.items()
-    }
-    splits = runs.splits
-    if len(splits):
-        splits = splits.assign(dataset=renamed(splits, names, splits["run"]))
-    return replace(runs, tables=tables, splits=splits, _cache={})
+    return [
+        replace(
+            runs,
+            tables={kind: renamed(table, names) for kind, table in runs.tables.items()},
+            splits=renamed(runs.splits, names),
+            _cache={},
+        )
+        for runs in parts
+    ]
 
 
 def read_verified_runs(

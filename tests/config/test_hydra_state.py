@@ -10,6 +10,7 @@ import pytest
 
 PROGRAM = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 import hydra
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
@@ -38,7 +39,7 @@ def use_in_thread():
     config = single_job(["method=vadam", "dataset=diabetes", "protocol=auto"]).resolved()
     assert "wrong" not in config["method"] and config["training"]["epochs"] > 0
     assert compose_fit(["method=linear"], 20)["method"]
-    for wrong in ("method=nothing", "epochs=1", "training.epochs=[", "seed=${nothing:1}"):
+    for wrong in ("method=nothing", "seed=${nothing:1}"):
         try:
             single_job([wrong]).resolved()
         except ValueError:
@@ -50,54 +51,34 @@ def check():
     assert OmegaConf.create({"a": "${auto:1}"}).a == "mine"
     store = ConfigStore.instance().repo
     assert "method" in store and "launcher" in store["hydra"]
-"""
 
-USES = {
-    "in a context": """
-with initialize_config_dir(folder, version_base="1.3"):
-    use(), check(), use(), check()
-assert not GlobalHydra.instance().is_initialized()
-""",
-    "before a context": """
 use()
 with initialize_config_dir(folder, version_base="1.3"):
+    check(), use(), check()
+    with ThreadPoolExecutor(8) as threads:
+        [one.result() for one in [threads.submit(use_in_thread) for _ in range(8)]]
     check()
-""",
-    "in a program of Hydra": """
+assert not GlobalHydra.instance().is_initialized()
+OmegaConf.clear_resolvers()
+use()
+assert not OmegaConf.has_resolver("auto")
+register()
 sys.argv[1:] = ["x=5", f"hydra.run.dir={folder}/out"]
 @hydra.main(config_path=folder, config_name="mine", version_base="1.3")
 def main(config):
     before = HydraConfig.get()
-    use(), check()
+    use(), check(), use(), check()
     assert HydraConfig.get() is before and config.y == 10
     ran.append(1)
 ran = []
 main()
 assert ran
-""",
-    "with other resolvers": """
-use()
-OmegaConf.clear_resolvers()
-use()
-assert not OmegaConf.has_resolver("auto")
-register()
-with initialize_config_dir(folder, version_base="1.3"):
-    use(), check()
-""",
-    "in threads": """
-from concurrent.futures import ThreadPoolExecutor
-with initialize_config_dir(folder, version_base="1.3"):
-    with ThreadPoolExecutor(8) as threads:
-        [one.result() for one in [threads.submit(use_in_thread) for _ in range(16)]]
-    check()
-""",
-}
+"""
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("how", USES)
-def test_a_program_keeps_its_hydra(how: str, tmp_path: Path) -> None:
+def test_a_program_keeps_its_hydra(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("x: 3\ny: ${double:${x}}\n")
-    command = [sys.executable, "-c", PROGRAM + USES[how], str(tmp_path)]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr

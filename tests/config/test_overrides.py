@@ -129,7 +129,7 @@ def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
         ("dataset.drop=p [bar]", "dataset.drop=['p [bar]']"),
         ("dataset.group=Kunde Nr.", "dataset.group='Kunde Nr.'"),
         ("dataset.time=[Jahr,Monat [1-12]]", "dataset.time=['Jahr','Monat [1-12]']"),
-        ('dataset.time=["Jahr", "Monat"]', 'dataset.time=["Jahr", "Monat"]'),
+        ('dataset.time=["Jahr", "Monat"]', "dataset.time=['Jahr','Monat']"),
         ("dataset.time=t [s]", "dataset.time='t [s]'"),
         ("dataset.time='[s]'", "dataset.time='[s]'"),
         ("dataset.time=null", "dataset.time=null"),

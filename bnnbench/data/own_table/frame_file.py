@@ -54,12 +54,6 @@ def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
     return path
 
 
-def naming_the_frame(text: str, path: Path) -> str:
-    """Return a message in which the frame of the user takes the place of its file."""
-    text = text.removeprefix("dataset.path: ")
-    return text.replace(str(path), "the frame").replace(path.name, "the frame")
-
-
 def read_frame_file(path: Path) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns of such a file, and their names, which need not be unique.
 

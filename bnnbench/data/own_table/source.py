@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
-from bnnbench.data.checks import (
-    check_not_almost_constant,
-    check_numbers,
-    check_positive,
-    describe_constant,
-    is_constant,
-)
+from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -232,13 +226,6 @@ class OwnTable(Checked):
         check_size(NUMBER_BYTES * len(frame) * features, path)
         columns = self._numbers(path, frame, encodings)
         targets = columns.pop(target)
-        if is_constant(targets):
-            raise invalid(
-                "target",
-                "constant",
-                f"column {target!r} of {path} is {describe_constant(targets)}; "
-                "choose a column that varies.",
-            )
         if self.log_target:
             where = f"column {target!r} of {path}"
             check_positive(where, targets, rows_in_file, "dataset.log_target")
@@ -349,10 +336,11 @@ class OwnTable(Checked):
         for one in encodings:
             columns |= zip(one.features, one.apply(frame[one.column]), strict=True)
         for name, numbers in columns.items():
+            if name == self.target and is_constant(numbers):
+                problem = f"column {name!r} is {numbers[0]:g} in every row of {path}; "
+                raise invalid("target", "constant", f"{problem}choose a column that varies.")
             where = f"dataset.path: column {name!r} of {path}"
             check_numbers(where, numbers, "dataset.path")
-            if name != self.target:
-                check_not_almost_constant(where, numbers, "dataset.path")
         return columns
 
     def _splits(

@@ -18,10 +18,13 @@ from typing import Any
 
 import torch
 
-from bnnbench.environment import JOBLIB_CORES, read_variable, whole_number
+from bnnbench.environment import read_variable, whole_number
 from bnnbench.experiment.base import HasGroups, Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 from bnnbench.system import START_METHOD
+
+JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"
+"""The environment variable that limits the processes of joblib."""
 
 CRASHES = tuple(
     signal.Signals[name]

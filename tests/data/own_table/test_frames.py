@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,7 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.frames import index_notes, named_frame
-
-
-class Exchanged:
-    """A frame of a library that only has the older protocol."""
-
-    def __init__(self, table: Any) -> None:
-        self.table = table
-
-    def __dataframe__(self, **settings: Any) -> Any:
-        return self.table.__dataframe__(**settings)
+from bnnbench.data.own_table.frames import about_frame, named_frame
 
 
 @pytest.fixture
@@ -36,21 +27,15 @@ def frame() -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@pytest.mark.parametrize(
-    "library", ["polars", "table", "batch", "reader", "older protocol", "pandas"]
-)
+@pytest.mark.parametrize("library", ["polars", "table", "batch", "reader", "pandas"])
 def test_frames_of_other_libraries_have_the_same_cells(frame: pd.DataFrame, library: str) -> None:
     pa = pytest.importorskip("pyarrow")
     table = pa.Table.from_pandas(frame)
-    if library == "older protocol":
-        frame = frame.drop(columns="kind")
-        table = table.drop_columns("kind")
     data = {
         "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
         "table": lambda: table,
         "batch": lambda: table.to_batches()[0],
         "reader": table.to_reader,
-        "older protocol": lambda: Exchanged(table),
         "pandas": lambda: frame,
     }[library]()
     found, notes = named_frame(data, "rows")
@@ -76,12 +61,6 @@ def test_a_series_of_another_library_is_no_frame() -> None:
     pa = pytest.importorskip("pyarrow")
     with raises_user_error("rows", "wrong_type"):
         named_frame(pa.chunked_array([[1.0, 2.0]]), "rows")
-
-
-def test_columns_of_several_levels_are_refused() -> None:
-    columns = pd.MultiIndex.from_product([["a", "b"], [1, 2]])
-    with raises_user_error("rows", "several_levels"):
-        named_frame(pd.DataFrame(np.ones((3, 4)), columns=columns), "rows")
 
 
 HOURS = pd.to_timedelta([1, 2, 30], unit="h")
@@ -141,22 +120,8 @@ THREE = range(3)
 )
 def test_an_index_of_times_is_offered(index: pd.Index, time: str) -> None:
     frame = pd.DataFrame({"x": THREE}, index=index)
-    (note,) = index_notes(frame, "frame")
+    _, (note,) = named_frame(frame, "frame")
     assert "dataset.time=" in note and time in note and time in frame.reset_index()
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        pd.Index(["a", "b", "c"], name="house"),
-        pd.Index([30, 10, 20], name="patient"),
-        pd.Index([0.5, 1.5, 2.5], name="depth"),
-        pd.MultiIndex.from_arrays([["a", "b", "c"], THREE], names=["site", "plot"]),
-    ],
-)
-def test_an_index_with_a_name_is_mentioned(index: pd.Index) -> None:
-    (note,) = index_notes(pd.DataFrame({"x": THREE}, index=index), "frame")
-    assert all(str(name) in note for name in index.names) and "dataset.time" not in note
 
 
 @pytest.mark.parametrize(
@@ -164,11 +129,19 @@ def test_an_index_with_a_name_is_mentioned(index: pd.Index) -> None:
     [
         None,
         pd.Index([2, 0, 1]),
+        pd.Index(["a", "b", "c"], name="house"),
+        pd.Index([0.5, 1.5, 2.5], name="depth"),
         pd.RangeIndex(3, name="row"),
         pd.Index([1, 2, 3], name="row"),
         pd.Index(["row 1", "row 2", "row 3"]),
         pd.Index(["2024", "2025", "2026"]),
     ],
 )
-def test_an_index_that_says_nothing_is_not_mentioned(index: pd.Index | None) -> None:
-    assert not index_notes(pd.DataFrame({"x": THREE}, index=index), "frame")
+def test_another_index_is_not_mentioned(index: pd.Index | None) -> None:
+    assert not named_frame(pd.DataFrame({"x": THREE}, index=index), "frame")[1]
+
+
+def test_messages_name_the_frame_and_files_keep_their_names() -> None:
+    frame, table = Path("/out/tables/frame-12.frame"), Path("/out/table.csv")
+    assert about_frame(f"{frame} is empty; frame-12.frame: x", frame).count("the frame") == 2
+    assert str(table) in about_frame(f"dataset.path: {table} is empty", table)
