@@ -41,7 +41,7 @@ MULTIPLIER = re.compile(r"\W*[kKMB]")
 CELL = (
     rf"(?P<limit>[<>]=?|[≤≥])?\s?(?P<sign>{SIGN})?(?P<before>(?![0-9.])(?:{CURRENCY.pattern}))?\s?"
     rf"(?P<inner>(?(sign)(?!)|{SIGN}))?(?!0[0-9][0-9.,]*\s?(?![eE][-+0-9])[^\W\d_])"  # code: 007 X
-    r"(?P<number>[0-9.,](?:[0-9.,'\u2019\s]*[0-9.,])?(?:[eE][-+]?[0-9]+)?)\s?"
+    r"(?P<number>[.,]?[0-9](?:[0-9.,'\u2019\s]*[0-9.,])?(?:[eE][-+]?[0-9]+)?)\s?"
     r"(?P<after>(?!(?i:st|nd|rd|th|er|[ap]\.?m)\b)"  # no ordinals and times of day
     rf"(?:[^\W\d_]|[/%‰°'\"\u2032\u2033℃℉{CURRENCY_SIGN}])"
     r"(?:[^0-9:;,_#&!?*=<>+]|(?<=[mntd^])[23](?![0-9])|(?<=/)100(?=\s?k?m)){0,19})?"
