@@ -79,9 +79,9 @@ def check_kind(path: Path, start: bytes) -> None:
 
 def _unsupported(path: Path, kind: str) -> UserError:
     reader = UNSUPPORTED[kind][1]
-    example = f", for example with pandas.read_{reader} and DataFrame.to_csv" * bool(reader)
+    example = f" with pandas.read_{reader} and DataFrame.to_csv" * bool(reader)
     return invalid(
         "path",
         UNSUPPORTED_FORMAT,
-        f"{path} is in the format {kind}, which is not supported; save it as CSV or .xlsx{example}.",
+        f"{path} is in the format {kind}, which is not supported; save it as CSV{example}.",
     )

@@ -255,9 +255,8 @@ class OwnTable(Checked):
         numbers = {name: values for name, values in columns.items() if name not in ordering}
         numbering = [name for name in numbers if numbers_rows(name, numbers[name], n_rows)]
         leaks = find_leaks(numbers, target, targets, sources)
-        read = [one for one in encodings if one.kind == NUMBER]
-        read_units = unit_notes((one.column, one.unit, frame[one.column]) for one in read)
-        notes = "; ".join([*filter(None, [notes]), *read_units])
+        read = [(e.column, e.unit, frame[e.column]) for e in encodings if e.kind == NUMBER]
+        notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(
             name=_label(_stem(path) if self.name == "csv" else self.name),
