@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bnnbench.notes import shorten
 
@@ -22,24 +21,12 @@ MAX_COMPARED = 10_000
 
 
 def closest_match(word: str, names: Iterable[object]) -> str | None:
-    """Return the name that a word most likely stands for, or None.
-
-    The first choice are names that differ in case, then in blanks, underscores and accents too.
-    """
+    """Return the name that a word most likely stands for, ignoring case, or None."""
     lower = {str(name).lower(): str(name) for name in names}
     if word.lower() in lower:
         return lower[word.lower()]
-    alike = {_letters(name): name for name in lower}
-    if _letters(word) and _letters(word) in alike:
-        return lower[alike[_letters(word)]]
     found = _nearest(word, [*lower], 1, MIN_SIMILARITY) if len(word) >= MIN_LENGTH else []
     return lower[found[0]] if found else None
-
-
-def _letters(word: str) -> str:
-    """Return a word in small letters, without accents, blanks and punctuation."""
-    plain = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(char for char in plain if char.isalnum())
 
 
 def list_names(names: Iterable[object], word: str = "") -> str:
@@ -56,6 +43,11 @@ def list_names(names: Iterable[object], word: str = "") -> str:
         shown = [lower[near] for near in _nearest(word, [*lower], MAX_LISTED, 0)]
     rest = f" and {len(texts) - len(shown)} more" if len(shown) < len(texts) else ""
     return (", ".join(map(shorten, shown)) or "none") + rest
+
+
+def list_first(texts: Sequence[str]) -> str:
+    """List up to three texts, and count the others."""
+    return ", ".join([*texts[:3], *[f"and {len(texts) - 3} more"] * (len(texts) > 3)])
 
 
 def with_known(word: object, names: Iterable[object]) -> str:

@@ -29,7 +29,7 @@ NAMES = [f"column_{k:04}" for k in range(2000)]
     [("MEDV", ["crim", "medv"], "medv"), ("y", ["X", "Y"], "Y"), ("1", ["10"], None),
      ("vadm", ["vadam", "bbb"], "vadam"), ("mine", ["vadam", "bbb"], None), ("é", ["É"], "É"),
      ("sale price", ["Sales", "Sale_Price"], "Sale_Price"), ("Y", ["yy", "y"], "y"),
-     ("hohe-m", ["Höhe (m)", "home"], "Höhe (m)"), ("bodyMass", ["body mass", "mass"], "body mass"),
+     ("hohe", ["Höhe", "Ort"], "Höhe"), ("bodyMass", ["body mass", "mass"], "body mass"),
      ("größe", ["GRÖSSE"], "GRÖSSE"), ("--", ["__", "a"], None), ("a b", ["xy", "b"], None),
      ("COLUMN_1234", NAMES, "column_1234"), ("x" * 20_000, NAMES, None), ("", NAMES, None)],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bnnbench.data.own_table.units import split_quantity
+from bnnbench.data.own_table.units import split_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,19 +101,16 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
 
     mark, others = re.escape(decimal), other_marks(decimal)
     plain = rf"(\d+({mark}\d*)?|{mark}\d+)([eE][-+]?\d+)?"
-    number = re.compile(f"[-+]?({plain}|{grouped_number(others, decimal)})", re.ASCII)
+    number = f"(?a:{plain}|{grouped_number(others, decimal)})"
 
-    def in_plain_notation(text: str) -> str:
-        return re.sub(f"[{others}]", "", text).replace(decimal, ".")
-
-    cells = column.dropna().map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    if len(cells) and all(isinstance(cell, str) and number.fullmatch(cell) for cell in cells):
-        return pd.to_numeric(cells.map(in_plain_notation)).reindex(column.index)
-    read = {}
-    for cell in cells.unique():
-        parts = split_quantity(cell)
-        if isinstance(cell, str) and (parts is None or not number.fullmatch(parts.number)):
-            return column
-        in_text = parts and parts.text.replace(parts.number, in_plain_notation(parts.number))
-        read[cell] = in_text or cell
-    return cells.map(read).reindex(column.index)
+    is_text = column.map(lambda cell: isinstance(cell, str))
+    parts = split_cells(column[is_text])
+    if not len(parts) == is_text.sum() > 0 or not parts["number"].str.fullmatch(number).all():
+        return column
+    read = parts["number"].str.replace(f"[{others}]", "", regex=True)
+    read = read.str.replace(decimal, ".", regex=False)
+    if len(parts) == column.count() and not any(parts["mark"] + parts["unit"]):
+        return pd.to_numeric(parts["sign"] + read).reindex(column.index)
+    replaced = map(str.replace, parts["text"], parts["number"], read)
+    texts = pd.Series([*replaced], parts.index, dtype=object)
+    return column.astype(object).where(~is_text, texts)

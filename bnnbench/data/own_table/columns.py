@@ -13,7 +13,7 @@ import numpy as np
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MARKS
 from bnnbench.data.own_table.dates import compact_format, date_formats, read_dates, readings
-from bnnbench.data.own_table.units import read_quantities, with_usual_unit
+from bnnbench.data.own_table.units import numbers_in, read_quantities, with_usual_unit
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
@@ -76,10 +76,10 @@ class Encoding:
             unit = f" in {self.unit!r}" if self.unit else ""
             what = f"a number{unit}" if self.kind == NUMBER else "a date"
             texts = as_strings(cells).reset_index(drop=True)
-            read = _parsed(texts) if self.kind == NUMBER else read_dates(texts, self.form)
-            odd = texts[texts.notna() & read.isna()].drop_duplicates()
-            wrong = [k for k in odd.index if read_quantities(odd.loc[[k]], self.unit) is None]
-            row, text = next(iter(odd[wrong].items()), (0, texts[0]))
+            number = self.kind == NUMBER
+            read = numbers_in(texts, self.unit) if number else read_dates(texts, self.form)
+            odd = texts[texts.notna() & read.isna()]
+            row, text = next(iter(odd.items()), (0, texts[0]))
             raise UserError(
                 f"column {self.column!r} must hold {what} in every row, but it holds "
                 f"{shorten(str(text))!r} in data row {row + 1}.",

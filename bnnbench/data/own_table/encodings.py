@@ -8,26 +8,15 @@ from pathlib import Path
 from bnnbench.data.own_table.text_file import FALLBACK_ENCODING, open_content
 from bnnbench.notes import shorten
 
-CANDIDATES = (
-    *(
-        "cp949",
-        "cp932",
-        "gb18030",
-        "big5",
-        "cp1251",
-        "koi8_r",
-        "cp1250",
-        "cp1253",
-        "mac_roman",
-        "cp437",
-    ),
-    FALLBACK_ENCODING,
-)
+CANDIDATES = [
+    "cp949", "cp932", "gb18030", "big5", "cp1251", "koi8_r", "cp1250", "cp1253", "mac_roman",
+    "cp437", FALLBACK_ENCODING,
+]  # fmt: skip
 """Encodings of East Asia, Russia, Greece and the West, of Windows, DOS and old Macs."""
 
-WESTERN = frozenset(
-    "ÄÖÜäöüßÀÂÇÈÉÊËÎÏÔÙÛàâçèéêëîïôùûÁÍÓÚÑáíóúñÅÆØåæøìòãõ€£°µ²³±§«»\u2013\u2019\u00a0"
-)
+LETTERS = (char for char in map(chr, range(0xC0, 0x100)) if char.isalpha())
+
+WESTERN = frozenset("€£°µ²³±§«»\u2013\u2019\u00a0").union(LETTERS)
 """Frequent characters of Western Europe: with these alone, and few of them, cp1252 is plausible."""
 
 MAX_SHARE = 0.5
@@ -48,26 +37,13 @@ def encoding_candidates(path: Path) -> str:
     with open_content(path) as file:
         lines = file.read(SAMPLE_BYTES).splitlines()
     cells = [cell for line in lines for cell in re.split(rb"[,;\t\"]", line) if not cell.isascii()]
-    text = b"\n".join(cells)
-    if _is_western(text):
-        return ""
-    matches = from_bytes(text, cp_isolation=[*CANDIDATES], enable_fallback=False)
-    texts: dict[str, str] = {}
-    for encoding in (FALLBACK_ENCODING, *(match.encoding for match in matches)):
-        try:
-            texts.setdefault(cells[0].decode(encoding).strip(), encoding)
-        except UnicodeDecodeError:
-            continue
-    guess = [one for one, encoding in texts.items() if encoding == FALLBACK_ENCODING]
-    named = [*[one for one in texts if one not in guess][: MAX_NAMED - 1], *guess]
-    return ", ".join(f"{texts[one]} gives {shorten(one)!r}" for one in named)
-
-
-def _is_western(sample: bytes) -> bool:
-    try:
-        text = sample.decode(FALLBACK_ENCODING)
-    except UnicodeDecodeError:
-        return False
+    sample = b"\n".join(cells)
+    text = sample.decode(FALLBACK_ENCODING, errors="replace")
     special = [char for char in text if not char.isascii()]
     few = sum(map(str.isalpha, special)) <= MAX_SHARE * sum(map(str.isalpha, text))
-    return few and WESTERN.issuperset(special)
+    if few and WESTERN.issuperset(special):
+        return ""
+    found = from_bytes(sample, cp_isolation=CANDIDATES, enable_fallback=False)
+    named = [one.encoding for one in found if one.encoding != FALLBACK_ENCODING][: MAX_NAMED - 1]
+    texts = {one: cells[0].decode(one, errors="replace") for one in [*named, FALLBACK_ENCODING]}
+    return ", ".join(f"{one} gives {shorten(text.strip())!r}" for one, text in texts.items())

@@ -9,16 +9,12 @@ import numpy as np
 
 from bnnbench.data.own_table.cells import MissingCodes, read_cells
 from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
-from bnnbench.data.own_table.units import read_quantities
-from bnnbench.near_names import closest_match, list_names
+from bnnbench.near_names import closest_match, list_first, list_names
 from bnnbench.notes import quantity, shorten
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MAX_COLUMNS = 3
-"""Columns in a warning; the others are counted."""
 
 
 def encode_rows(
@@ -42,6 +38,8 @@ def encode_rows(
     Raises:
         UserError: if a column is missing or holds values of another kind.
     """
+    import pandas as pd
+
     missing = [one.column for one in encodings if one.column not in frame]
     if missing:
         close = closest_match(missing[0], frame)
@@ -55,7 +53,11 @@ def encode_rows(
         )
     frame = read_cells(frame[[one.column for one in encodings]], MissingCodes.of(missing_values))
     columns: list[np.ndarray] = []
-    plain = [one for one in encodings if one.unit and _lacks_unit(frame[one.column])]
+    plain = [
+        f"{shorten(one.column)} in {shorten(one.unit)!r}"
+        for one in encodings
+        if one.unit and pd.to_numeric(frame[one.column], errors="coerce").notna().any()
+    ]
     for one in encodings:
         try:
             columns += one.apply(frame[one.column])
@@ -65,16 +67,9 @@ def encode_rows(
     if np.isinf(inputs).any():
         raise UserError(f"{name} holds infinite numbers.", code="infinite")
     unknown, warnings = _unknown_words(frame, encodings, name)
-    read = [f"{shorten(one.column)} in {shorten(one.unit)!r}" for one in plain]
-    if read:
-        warnings.insert(0, f"{name}: numbers without a unit are read as {', '.join(read)}")
+    if plain:
+        warnings.insert(0, f"{name}: numbers without a unit are read as {list_first(plain)}")
     return inputs, unknown, [*warnings, *_gaps(inputs, name)]
-
-
-def _lacks_unit(column: pd.Series) -> bool:
-    """Whether a column holds numbers, and none has a unit."""
-    found = read_quantities(column.astype(str), "")
-    return found is not None and bool(column.notna().any())
 
 
 def _unknown_words(
@@ -93,17 +88,10 @@ def _unknown_words(
         if words.isna().any():
             gaps.append(f"{quantity(int(words.isna().sum()), 'row')} of {one.column}")
     new_words = "which the original table does not contain; they are encoded as zeros"
-    warnings = [f"{name}: {_first(held)}, {new_words}"] if held else []
+    warnings = [f"{name}: {list_first(held)}, {new_words}"] if held else []
     if gaps:
-        warnings.append(f"{name}: no value in {_first(gaps)}, encoded as zeros")
+        warnings.append(f"{name}: no value in {list_first(gaps)}, encoded as zeros")
     return unknown, warnings
-
-
-def _first(clauses: Sequence[str]) -> str:
-    """List up to three clauses about columns, and count the others."""
-    shown = clauses[:MAX_COLUMNS]
-    rest = len(clauses) - len(shown)
-    return ", ".join([*shown, *[f"and {quantity(rest, 'other column')}"] * bool(rest)])
 
 
 def _gaps(inputs: np.ndarray, name: str) -> list[str]:

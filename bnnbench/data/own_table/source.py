@@ -236,7 +236,7 @@ class OwnTable(Checked):
         policy = self._policy()
         if not self.split_by:
             policy = replace(policy, time=chronological_columns(columns, dates))
-        read = [(one.column, frame[one.column]) for one in encodings if one.kind == NUMBER]
+        read = [(e.column, e.unit, frame[e.column]) for e in encodings if e.kind == NUMBER]
         notes = "; ".join([*filter(None, [notes]), *unit_notes(read)])
         about_file = [f"{path.name}: {notes}"] * bool(notes) + [dropped] * bool(dropped)
         return Table(

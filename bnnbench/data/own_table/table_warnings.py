@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from itertools import takewhile
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from bnnbench.data.errors import override
 from bnnbench.data.own_table.column_issues import Policy
 from bnnbench.data.own_table.exclusions import exclusion_advice
 from bnnbench.data.own_table.identifiers import group_column
-from bnnbench.near_names import list_names
+from bnnbench.near_names import list_first, list_names
 from bnnbench.notes import join_words
 from bnnbench.types import Split
 
@@ -62,7 +61,7 @@ def missing_codes(columns: Mapping[str, np.ndarray], policy: Policy) -> list[str
             found.setdefault(_as_text(code), []).append(f"{name} ({count} rows)")
     if not found:
         return []
-    places = "; ".join(f"{code} in {_shortened(names)}" for code, names in found.items())
+    places = "; ".join(f"{code} in {list_first(names)}" for code, names in found.items())
     advice = policy.advice(policy.missing_codes([*found]))
     return [
         f"some values are far outside the others of their column: {places}; if they mean that "
@@ -75,50 +74,32 @@ def _codes(values: np.ndarray) -> list[float]:
 
     They are usual codes, are repeated, and are far from the others.
     """
-    distinct, codes = np.unique(values), []
-    low, high = _usual_end(distinct), _usual_end(distinct[::-1])
-    for ends, other in ((low, high), (high, low)):
-        for count in range(len(ends), 0, -1):
-            found, rest = ends[:count], values[~np.isin(values, [*ends[:count], *other])]
-            rows = np.count_nonzero(np.isin(values, found))
-            often = rows > max(count, MIN_CODE_ROWS * len(values))
-            if often and len(np.unique(rest)) > 1 and _are_far(np.array(found), rest):
-                codes += found
-                break
-    return sorted(codes)
+    distinct = np.unique(values)
+    ends = {*map(float, [*distinct[:MAX_CODES], *distinct[-MAX_CODES:]])}
+    usual = [end for end in sorted(ends) if CODE.fullmatch(_as_text(end)) or abs(end) >= MIN_HUGE]
+    others = values[~np.isin(values, usual)]
+    codes = [code for code in usual if _is_far(code, others)]
+    rows = np.count_nonzero(np.isin(values, codes))
+    return codes if rows > max(len(codes), MIN_CODE_ROWS * len(values)) else []
 
 
-def _usual_end(ordered: np.ndarray) -> list[float]:
-    return [*takewhile(_is_usual, map(float, ordered[:MAX_CODES]))]
+def _is_far(code: float, others: np.ndarray) -> bool:
+    """Whether a value is farther from the others than these are from each other.
 
-
-def _is_usual(value: float) -> bool:
-    return bool(CODE.fullmatch(_as_text(value))) or abs(value) >= MIN_HUGE
-
-
-def _are_far(ends: np.ndarray, others: np.ndarray) -> bool:
-    """Whether values are farther from the others than these are from each other.
-
-    Values that are usual codes because they are negative may be nearer if no other is negative.
+    A negative value may be nearer if no other is negative.
     """
     distinct = np.unique(others)
-    gap = np.abs(distinct[:, None] - ends).min()
-    if gap > np.ptp(distinct):
-        return True
+    if len(distinct) < 2:
+        return False
+    gap = np.abs(distinct - code).min()
     low, high = np.quantile(others, (0.25, 0.75))
     needed = max(MIN_QUARTILE_RANGES * (high - low), MIN_SPACINGS * np.median(np.diff(distinct)))
-    return bool(ends.max() < 0 <= distinct[0] and gap > needed)
+    return bool(gap > np.ptp(distinct) or (code < 0 <= distinct[0] and gap > needed))
 
 
 def _as_text(number: float) -> str:
     whole = number.is_integer() and abs(number) < 1e15
     return str(int(number)) if whole else repr(number)
-
-
-def _shortened(texts: Sequence[str]) -> str:
-    """List up to three texts, and count the others."""
-    more = f" and {len(texts) - 3} more" * (len(texts) > 3)
-    return f"{', '.join(texts[:3])}{more}"
 
 
 def about_columns(
@@ -246,7 +227,7 @@ def _repeated_columns(features: Sequence[str], inputs: np.ndarray) -> list[str]:
         first = seen.setdefault(np.ascontiguousarray(column).tobytes(), name)
         if first != name and not is_constant(column):
             pairs.append(f"{name} duplicates {first}")
-    return [f"{_shortened(pairs)}: consider excluding one of them"] if pairs else []
+    return [f"{list_first(pairs)}: consider excluding one of them"] if pairs else []
 
 
 def _wide_range(target: str, targets: np.ndarray) -> list[str]:

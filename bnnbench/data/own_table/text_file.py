@@ -18,7 +18,7 @@ from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, THOUSANDS, grouped_number, other_marks
 from bnnbench.data.own_table.header import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
-from bnnbench.data.own_table.units import is_currency, split_quantity
+from bnnbench.data.own_table.units import CURRENCY, split_cells
 from bnnbench.files import check_archive, open_unpacked
 from bnnbench.types import UserError
 
@@ -248,15 +248,16 @@ def _without_units(columns: Sequence[Sequence[str]]) -> tuple[list[str], list[st
 
     In columns of numbers, cells are without units.
     """
-    cells: list[str] = []
-    amounts: list[str] = []
-    for column in columns:
-        present = [cell for cell in column if cell.lower() not in MISSING]
-        parts = [*filter(None, map(split_quantity, present))]
-        numeric = 2 * len(parts) > len(present)
-        cells += [part.number for part in parts] if numeric else column
-        amounts += [part.number for part in parts if numeric and is_currency(part.unit)]
-    return cells, amounts
+    import pandas as pd
+
+    cells = [(k, cell) for k, column in enumerate(columns) for cell in column]
+    frame = pd.DataFrame(cells, columns=["column", "text"])
+    frame = frame[~frame["text"].str.lower().isin(MISSING)]
+    parts = split_cells(frame["text"]).reindex(frame.index)
+    numeric = parts["number"].notna().groupby(frame["column"]).transform("mean") > 0.5
+    is_amount = parts["unit"].str.fullmatch(CURRENCY, na=False)
+    texts = parts["number"].where(numeric, frame["text"]).dropna()
+    return [*texts], [*texts[numeric & is_amount]]
 
 
 def _decimal(path: Path, cells: Sequence[str], amounts: Sequence[str], separator: str) -> str:

@@ -4,85 +4,49 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnnbench.near_names import list_names
-from bnnbench.notes import quantity, shorten
+from bnnbench.notes import shorten
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 MIN_SHARE = 0.9
 """Fraction of a column's cells that must have its unit; the others are plain numbers."""
 
-MULTIPLIERS = {"k": 1e3, "K": 1e3, "M": 1e6}
-"""Factors that follow a number without a blank: 300 K is a temperature."""
+SIGN, CURRENCY_SIGN = "[+\u2212\u2013-]", "$¢-¥฿₠-⃀"
 
-CURRENCIES = re.compile(
-    "AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|Fr|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|KWD|"
-    "MXN|MYR|NGN|NOK|NZD|PHP|PKR|PLN|QAR|RMB|RON|RUB|Rs|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR|kr"
+CURRENCY = re.compile(
+    rf"[A-Za-z]{{0,3}}[{CURRENCY_SIGN}]|(?:AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|Fr|GBP|"
+    "HKD|HUF|IDR|ILS|INR|JPY|KRW|KWD|MXN|MYR|NGN|NOK|NZD|PHP|PKR|PLN|QAR|RMB|RON|RUB|Rs|SAR|SEK|"
+    r"SGD|THB|TRY|TWD|UAH|USD|VND|ZAR|kr)\.?"
 )
-"""Currencies that letters name; other letters before a number make it a code, such as A1."""
+"""Currencies; other letters before a number make it a code, such as A1."""
 
-MEASURES = re.compile(
-    "[%‰mgLlths]|(?i:pp[mb]|°[cf]|[kcmµun]m|[kcm]?m[23]|mi(le)?|inch|(in|ft)[23]?|foot|feet|yd|"
-    "[kmµun]g|lb|oz|[hdcmµ]l|gal|ms|sec|hr|hour|min(ute)?|day|week|month|yr|year|[kmg]?hz|[km]w|"
-    "[km]?wh|[km]j|k?cal|[mk]v|ma|[hkm]?pa|m?bar|psi|kn|[mµ]?mol|byte|[kmgt]b|ha|acre|km/h|m/s|mph|"
-    "([mµn]?g|m?mol|kg)/(d?l|[cm]?m3))"
+MEASURE = re.compile(
+    "[%‰mgltshkM]|pp[mb]|°[cf]|[kcmμun]?m[23]?|mile?|inch|(in|ft|yd)[23]?|foot|feet|[kmμun]?g|lb|oz|"
+    "[hdcmμ]l|gal|ms|sec|hr|hour|min(ute)?|day|week|month|yr|year|[kmg]?hz|[km]?wh?|k?j|k?cal|[mk]?v|"
+    "ma|[hkm]?pa|m?bar|psi|[kmgt]b|ha|acre|km/h|m/s|mph|([mμn]?g|m?mol|kg)/(d?l|[cm]?m3)",
+    re.IGNORECASE,
 )
 """Units that a column mixes by mistake; other texts, as in 4A and 5B, may be parts of codes."""
 
-NOT_UNITS = re.compile(r"(st|nd|rd|th|er|[ap]\.?m)\b.*", re.I)
-"""What follows numbers in ordinals and times of day."""
+MULTIPLIER = re.compile(r"\W*[kKMB]")
+"""In `5k`; a plain number beside it has another magnitude."""
 
-DIGITS_OF_UNITS = re.compile(r"(?<=[mntd])\^?[23](?!\d)|/ ?100 ?(?=k?m)")
-"""As in m2, ft^3 and l/100 km; 10x2 is a size."""
-
-MINUS = "\u2212\u2013-"
-
-CELL = re.compile(
-    r"(?P<limit>[<>]=?|[≤≥])? ?(?P<about>(~|≈|±|\+/-|(ca|c|approx)\.) ?|(ca|approx|about|circa) )?"
-    rf"(?P<sign>[+{MINUS}])?(?P<before>[a-zA-Z]{{1,3}}\.?|[a-zA-Z]{{0,3}}[^\w\s.,<>()+{MINUS}])? ?"
-    rf"(?P<inner>[+{MINUS}])?(?P<number>(\d([\d.,'\u2019 ]*\d)?|[.,]\d+)([eE][-+]?\d+)?)"
-    rf"(?P<minus>[{MINUS}](?= |$))?(?P<gap> ?)(?P<after>[^\s\d][^():;,_#&!?*=<>+]{{0,19}})?",
-    re.ASCII,
+CELL = (
+    rf"(?P<limit>[<>]=?|[≤≥])?\s?(?P<sign>{SIGN})?(?P<before>(?![0-9.])(?:{CURRENCY.pattern}))?\s?"
+    rf"(?P<inner>(?(sign)(?!)|{SIGN}))?(?!0[0-9][0-9.,]*\s?(?![eE][-+0-9])[^\W\d_])"  # code: 007 X
+    r"(?P<number>[.,]?[0-9](?:[0-9.,'\u2019\s]*[0-9.,])?(?:[eE][-+]?[0-9]+)?)\s?"
+    r"(?P<after>(?!(?i:st|nd|rd|th|er|[ap]\.?m)\b)"  # no ordinals and times of day
+    rf"(?:[^\W\d_]|[/%‰°'\"\u2032\u2033℃℉{CURRENCY_SIGN}])"
+    r"(?:[^0-9:;,_#&!?*=<>+]|(?<=[mntd^])[23](?![0-9])|(?<=/)100(?=\s?k?m)){0,19})?"
 )
-"""A cell whose blanks are single."""
-
-PARENTHESES = re.compile(r"([^\d()]*)\(([^()]+)\)([^\d()]*)")
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """The parts of a cell.
-
-    Attributes:
-        text: the cell.
-        number: without a sign, in the notation of the cell.
-        factor: of the number: a sign, and a multiplier.
-        unit: as written, also a currency or percent sign; empty if there is none.
-        sign: an unusual sign: `(` or `-` after the number, both for minus, or one such as `~`.
-        limit: `<`, `>` or similar; empty if the number is not a limit.
-    """
-
-    text: str
-    number: str
-    factor: float
-    unit: str
-    sign: str
-    limit: str
-
-    @property
-    def value(self) -> float:
-        """The number, if its decimal mark is a point and nothing groups its digits; else NaN."""
-        try:
-            return float(self.number) * self.factor
-        except ValueError:
-            return float("nan")
+"""A cell; a parenthesis before the number is a minus."""
 
 
 @dataclass(frozen=True)
@@ -92,148 +56,115 @@ class Quantities:
     Attributes:
         numbers: NaN where there is no value.
         unit: as most cells that have one write it; empty if none has.
-        parts: those of each cell with a value.
     """
 
     numbers: pd.Series
     unit: str
-    parts: Sequence[Quantity]
 
 
-@lru_cache(maxsize=1 << 17)  # each cell is read several times
-def split_quantity(cell: object) -> Quantity | None:
-    """Return the parts of a cell, or None if it is not one number with a unit, sign or limit."""
-    text = " ".join(cell.split()) if isinstance(cell, str) else ""
-    enclosed = PARENTHESES.fullmatch(text)
-    found = CELL.fullmatch("".join(enclosed.groups()) if enclosed else text)
-    if found is None:
-        return None
-    before, after, number = found["before"] or "", found["after"] or "", found["number"]
-    signs = [*filter(None, (found["sign"], found["inner"], found["minus"], enclosed and "("))]
-    is_code = bool(before or after) and re.match(r"0\d", number)
-    if len(signs) > 1 or is_code or (before and not is_currency(before)):
-        return None
-    factor = -1.0 if signs and signs[0] != "+" else 1.0
-    if not found["gap"] and after in MULTIPLIERS:
-        factor, after = factor * MULTIPLIERS[after], ""
-    elif after and not _is_unit(after):
-        return None
-    sign = "(" if enclosed else (found["minus"] and "-") or found["about"] or ""
-    return Quantity(text, number, factor, before + after, sign, found["limit"] or "")
+def split_cells(cells: pd.Series) -> pd.DataFrame:
+    """Return the parts of those cells that are one number.
 
-
-def is_currency(unit: str) -> bool:
-    """Whether a unit is a currency."""
-    return bool(CURRENCIES.fullmatch(unit.rstrip("."))) or any(
-        unicodedata.category(c) == "Sc" for c in unit
-    )
-
-
-def _is_unit(text: str) -> bool:
-    first = unicodedata.normalize("NFKC", text)[0]  # the degree sign of ℃
-    starts = first.isalpha() or first in "%‰°'\"\u2032\u2033" or is_currency(first)
-    digits = re.search(r"[0-9]", DIGITS_OF_UNITS.sub("", text))
-    return starts and not digits and not NOT_UNITS.fullmatch(text)
+    They are its `text`; a `mark` that is the limit, or a parenthesis for minus; the `sign`, a minus
+    or empty; the `number` in the notation of the cell; the `unit`, also a currency or percent sign;
+    and its `key`, which is the same for m² and m2, and for 1 door and 2 doors.
+    """
+    texts = cells.dropna().astype("str").str.strip()
+    opened, closed = (texts.str.contains(mark, regex=False) for mark in "()")
+    plain = texts.str.replace("(", "-", regex=False).str.replace(")", "", regex=False)
+    found = plain[opened == closed].str.extract(f"^{CELL}$")
+    found = found[found["number"].notna()].fillna("").astype("str")
+    found["mark"] = found["limit"].mask(opened[found.index], "(")
+    negative = (found["sign"] + found["inner"]).isin(["-", "\u2212", "\u2013"])
+    found["sign"] = negative.map({True: "-", False: ""})
+    found["unit"] = found["before"] + found["after"]
+    found["key"] = found["unit"].map({unit: _key(unit) for unit in found["unit"].unique()})
+    found["text"] = texts[found.index]
+    return found
 
 
 def _key(unit: str) -> str:
-    """Return a unit in a spelling to compare: m² is m2, and 2 doors have the unit of 1 door."""
     text = unicodedata.normalize("NFKC", unit).replace("^", "").rstrip(".")
     text = text.casefold() if len(text) > 1 and text[0] not in "mM" else text  # MW is not mW
     return text[:-1] if len(text) > 2 and text.endswith("s") else text
 
 
+def numbers_in(cells: pd.Series, unit: str) -> pd.Series:
+    """Return cells as numbers, NaN for those with another unit; cells without one have this one.
+
+    Decimal marks must be points, and nothing may group digits.
+    """
+    return _values(split_cells(cells), unit).reindex(cells.index)
+
+
+def _values(parts: pd.DataFrame, unit: str) -> pd.Series:
+    import pandas as pd
+
+    plain = [] if MULTIPLIER.fullmatch(unit) and any(parts["key"]) else [""]
+    numbers = pd.to_numeric(parts["sign"] + parts["number"], errors="coerce").astype(float)
+    return numbers.where(parts["key"].isin([_key(unit), *plain]))
+
+
 def read_quantities(column: pd.Series, unit: str | None = None) -> Quantities | None:
-    """Read the cells of a column as numbers.
+    """Read the cells of a column as numbers; see `numbers_in` for their notation.
 
     Args:
-        column: with decimal points, and without marks that group digits.
+        column: the cells.
         unit: that of a known column of numbers, which cells may lack; None if it is to be found:
             nearly all cells must have it.
 
     Returns:
         None if a cell is not a number, if there is another unit, or, without `unit`, if the cells
-        are probably categories.
+        are probably categories: `<18` and `>18`, or `(1)` and `(2)`.
     """
-    import pandas as pd
-
-    cells = column.dropna()
-    parts: dict[object, Quantity] = {}
-    for cell in cells.unique():
-        part = split_quantity(str(cell))
-        if part is None or part.value != part.value:
-            return None
-        parts[cell] = part
-    found = [parts[cell] for cell in cells]
-    units = Counter(part.unit for part in found if part.unit)
-    if unit is None:
-        share = 1.0 if not units else units.total() / len(found)
-        accepted = len({*map(_key, units)}) < 2 and share >= MIN_SHARE and _measure(found)
-    else:
-        accepted = {*map(_key, units)} <= {_key(unit)}
-    ambiguous = units and any(abs(part.factor) != 1 for part in found if not part.unit)
-    if not accepted or ambiguous:  # 3M among 2B
+    parts = split_cells(column)
+    units = parts["unit"][parts["unit"] != ""]
+    usual = next(iter(units.value_counts().index), "")
+    numbers = _values(parts, usual if unit is None else unit)
+    if parts.empty or numbers.count() < column.count():
         return None
-    numbers = pd.Series([part.value for part in found], cells.index, dtype=float)
-    return Quantities(
-        numbers.reindex(column.index), max(units, key=lambda one: units[one], default=""), found
-    )
+    exact = parts["mark"].isin(["", "("])
+    limits_only = not exact.all() and parts["number"][exact].nunique() < 2
+    categories = limits_only or all(parts["mark"])
+    if unit is None and (categories or 0 < len(units) < MIN_SHARE * len(parts)):
+        return None
+    return Quantities(numbers.reindex(column.index), usual)
 
 
-def _measure(parts: Sequence[Quantity]) -> bool:
-    """Whether cells are numbers rather than categories: grades (1-) or ranges (<18 and >18)."""
-    signs = {part.sign for part in parts}
-    plain = {part.number for part in parts if not part.limit}
-    limits = any(part.limit for part in parts)
-    grades = "-" in signs and all(len(part.number) == 1 for part in parts)
-    return bool(parts) and signs != {"("} and not grades and (len(plain) > 1 or not limits)
-
-
-def mixed_units(strings: pd.Series) -> tuple[str, pd.Series] | None:
+def mixed_units(strings: pd.Series) -> tuple[str, np.ndarray] | None:
     """Return the first unit of a column, and which cells have another one.
 
     None if the column does not measure in several units.
     """
-    cells = strings.dropna()
-    parts = {cell: split_quantity(cell) for cell in cells.unique()}
-    units = {cell: part.unit for cell, part in parts.items() if part and part.unit}
-    if 2 * cells.isin(units).sum() < len(cells):
+    parts = split_cells(strings)
+    parts = parts[parts["unit"] != ""]
+    names = parts["unit"].unique()
+    known = all(MEASURE.fullmatch(_key(one)) or CURRENCY.fullmatch(one) for one in names)
+    if not known or len({*map(_key, names)}) < 2 or 2 * len(parts) < strings.count():
         return None
-    known = all(MEASURES.fullmatch(_key(one)) or is_currency(one) for one in units.values())
-    if not known or len({*map(_key, units.values())}) < 2:
-        return None
-    first = next(iter(units.values()))
-    others = [cell for cell, one in units.items() if _key(one) != _key(first)]
-    return first, strings.isin(others)
+    return names[0], strings.index.isin(parts.index[parts["key"] != _key(names[0])])
 
 
 def with_usual_unit(strings: pd.Series) -> pd.Series:
     """Return which cells are numbers with the most frequent unit of their column, or with none."""
-    parts = {cell: split_quantity(cell) for cell in strings.unique()}
-    units = {cell: _key(part.unit) for cell, part in parts.items() if part}
-    usual = ["", *strings.map(units).replace("", None).mode()[:1]]
-    return strings.isin([cell for cell, unit in units.items() if unit in usual])
+    keys = split_cells(strings)["key"]
+    return keys.reindex(strings.index).isin(["", *keys[keys != ""].value_counts().index[:1]])
 
 
-def unit_notes(columns: Iterable[tuple[str, pd.Series]]) -> list[str]:
-    """Return a note on the units, multipliers and signs that were read, and one on limits."""
+def unit_notes(columns: Iterable[tuple[str, str, pd.Series]]) -> list[str]:
+    """Return a note on the units, signs and limits that were read, if there are any.
+
+    Args:
+        columns: name, unit and cells of each column of numbers.
+    """
     read: dict[str, list[str]] = {}
-    limits: list[str] = []
-    for name, column in columns:
-        found = read_quantities(column) if column.dtype in (object, "str") else None
-        if found is None:
-            continue
-        if found.unit:
-            read.setdefault(f"{shorten(found.unit)!r} off", []).append(name)
-        for odd in (lambda part: abs(part.factor) != 1, lambda part: bool(part.sign)):
-            example = next((part for part in found.parts if odd(part)), None)
-            if example:
-                what = f"{example.text!r} as {example.value:g} in"
-                read.setdefault(what, []).append(name)
-        marks = [part.limit for part in found.parts if part.limit]
-        if marks:
-            listed = " and ".join(map(repr, dict.fromkeys(marks)))
-            limits.append(f"{listed} in {quantity(len(marks), 'cell')} of {name}")
+    for name, unit, column in columns:
+        if unit:
+            read.setdefault(f"{shorten(unit)!r} off", []).append(name)
+        if column.dtype in (object, "str"):
+            parts = split_cells(column[column.astype("str").str.contains(r"[(<>≤≥]")])
+            parts["value"] = _values(parts, unit)
+            for _, first in parts.drop_duplicates("mark").iterrows():
+                read.setdefault(f"{first['text']!r} as {first['value']:g} in", []).append(name)
     texts = [f"{what} {list_names(names)}" for what, names in read.items()]
-    notes = [f"read {', '.join(texts)}"] if texts else []
-    return [*notes, *[f"limits are read as numbers: {', '.join(limits)}"] * bool(limits)]
+    return [f"read {', '.join(texts)}"] * bool(texts)

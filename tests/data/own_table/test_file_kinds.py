@@ -69,8 +69,6 @@ CONTENTS = {
     "database": (database(), "SQLite"),
     "Stata": (stata(), "Stata"),
     "Excel 97": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "Excel 97-2003"),
-    "Word": (archive("[Content_Types].xml", "word/document.xml"), "Word"),
-    "OpenDocument": (archive("mimetype", "content.xml"), "OpenDocument"),
 }
 
 
@@ -96,7 +94,7 @@ def test_a_wrong_extension_is_named(tmp_path: Path, kind: str) -> None:
         getattr(FRAME, "to_excel" if kind == "xlsx" else f"to_{kind}")(made)
         made.rename(path)
     ending = ".gz" if kind == "gzip" else f".{kind}"
-    with raises_user_error("dataset.path", "wrong_extension", [f"ends in {ending}"]):
+    with raises_user_error("dataset.path", "wrong_extension", ["ends in", ending]):
         read_frame(path, ReadingSettings())
 
 

@@ -15,7 +15,7 @@ KNOWN = [Encoding(name, CATEGORIES, ("a", "b")) for name in ("from", "to", "by",
     ("cells", "words"),
     [
         ([["x", "y", "a", "b", "a"]], [["from holds x (row 1)", "to holds y (row 1)"]]),
-        ([["x"] * 5], [["from holds x", "to holds x", "by holds x", "2 other columns"]]),
+        ([["x"] * 5], [["from holds x", "to holds x", "by holds x", "and 2 more"]]),
         ([["a"] * 5, [None, None, "b", "b", "b"]], [["1 row of from", "1 row of to"]]),
         ([["x"] + ["a"] * 4, [None] + ["b"] * 4], [["from holds x (row 1)"], ["1 row of from"]]),
         ([["a"] * 5, ["b"] * 5], []),
