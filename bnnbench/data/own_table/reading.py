@@ -277,7 +277,7 @@ def _workbook(
     frame = frame.reindex(columns=range(width))
     names = [*found.names, *[""] * (width - len(found.names))]
     named, notes = with_names(path, frame, names if header else name_by_position(names))
-    heading = found.notes(range(above + 1, above + len(rows) + 1), "row", above + found.row)
+    heading = found.notes(range(above + 1, above + len(rows) + 1), "row")
     return named, [*heading, *notes, *end]
 
 

@@ -66,7 +66,7 @@ def _heading(path: Path, text_format: TextFormat, header: bool | int) -> _Headin
     below = rows[found.below :]
     width = max(len(found.names), *([usual_length(below), len(below[0])] if below else [1]))
     names = found.names if header else name_by_position([""] * width)
-    notes = found.notes(firsts[1:], "line", ends[found.row])
+    notes = found.notes(firsts[1:], "line")
     return _Heading(ends[found.below] if rows else 0, names, notes, width)
 
 
