@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import SPELLINGS
-from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, find_footer, footer_note
-from bnnbench.data.own_table.header import find_header, is_measured, is_word, usual_length
+from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, NOTES, footer_note, without_footer
+from bnnbench.data.own_table.header import find_header, usual_length
 from bnnbench.data.own_table.names import (
     fill_names,
     name_by_position,
     with_names,
-    without_empty_end,
 )
 from bnnbench.data.own_table.sizes import LimitedRows, limited_lines
 from bnnbench.data.own_table.text_file import (
@@ -90,19 +89,23 @@ def read_text(
     """
     heading = _heading(path, text_format, header)
     read = partial(_rows, path, text_format, heading, codes, dtype, exact)
-    frame, is_cut = read()
     end: list[str] = []
+    try:
+        frame = read()
+    except UserError:
+        below = _lines(path, text_format, heading)
+        long = _long_notes(below, heading.width)
+        if not long:
+            raise
+        cut, kinds = len(below) - long, [NOTE] * long
+        end = [footer_note(kinds, f"line {below[cut][0]}", [cells for _, cells in below[cut:]])]
+        frame = read(cut)
     if not exact:
-        frame, end = without_empty_end(frame)
-        kinds = find_footer(frame, text_format.decimal)
-        if kinds or is_cut:
-            start = len(frame) - len(kinds)
-            frame, more = without_empty_end(frame.head(start))
-            frame = read(len(frame))[0] if kinds else frame  # the footer changed types of columns
-            below = _lines(path, text_format, heading)[start:]
-            kinds += [NOTE] * (len(below) - len(kinds))
-            pairs = zip(kinds, below, strict=False)  # empty lines may follow
-            end = [footer_note([(k, f"line {line}", c) for k, (line, c) in pairs]), *more]
+        kept, notes = without_footer(
+            frame, text_format.decimal, lambda k: f"line {_lines(path, text_format, heading)[k][0]}"
+        )
+        # The rows below may have changed the types of columns.
+        frame, end = kept if len(kept) == len(frame) else read(len(kept)), [*notes, *end]
     names = fill_names(heading.names, frame)
     if names is None:
         raise _bad_line(path, text_format, heading, len(heading.names))
@@ -118,12 +121,8 @@ def _rows(
     dtype: type | None,
     exact: bool,
     length: int | None = None,
-) -> tuple[pd.DataFrame, bool]:
-    """Read rows below the heading, all unless `length` is given, with column numbers as names.
-
-    Returns:
-        The rows, and whether notes below them are left out that have more cells than columns.
-    """
+) -> pd.DataFrame:
+    """Read rows below the heading, all unless `length` is given, with column numbers as names."""
     import pandas as pd
 
     columns = list(range(heading.width))
@@ -139,15 +138,11 @@ def _rows(
                 sep=separator, decimal=text_format.decimal,
                 na_values=[*SPELLINGS, *codes], keep_default_na=False, na_filter=not exact,
                 skipinitialspace=not exact, nrows=length,
-            ), length is not None  # fmt: skip
+            )  # fmt: skip
         except pd.errors.EmptyDataError:
-            return pd.DataFrame(columns=columns), False
+            return pd.DataFrame(columns=columns)
         except (pd.errors.ParserError, pd.errors.ParserWarning):
-            error = _bad_line(path, text_format, heading, heading.width)
-    above = _above_long_notes(path, text_format, heading) if length is None else None
-    if above is None:
-        raise error
-    return _rows(path, text_format, heading, codes, dtype, exact, above)
+            raise _bad_line(path, text_format, heading, heading.width) from None
 
 
 def _lines(path: Path, text_format: TextFormat, heading: _Heading) -> list[tuple[int, list[str]]]:
@@ -157,15 +152,11 @@ def _lines(path: Path, text_format: TextFormat, heading: _Heading) -> list[tuple
         return [(reader.first, cells) for cells in reader if reader.last > heading.lines]
 
 
-def _above_long_notes(path: Path, text_format: TextFormat, heading: _Heading) -> int | None:
-    """Return the number of rows above notes with more cells than columns; None without notes."""
-    rows = [cells for _, cells in _lines(path, text_format, heading)]
-    first = next((k for k, cells in enumerate(rows) if len(cells) > heading.width), 0)
-    if not 0 < len(rows) - first <= min(MAX_FOOTER_ROWS, first):
-        return None
-    numbers = [k for k, cell in enumerate(rows[first - 1]) if is_measured(cell)]
-    words = [k for k in numbers if not is_measured(rows[first][k])]
-    return first if is_word(rows[first][0]) and 2 * len(words) >= len(numbers) > 0 else None
+def _long_notes(rows: Sequence[tuple[int, list[str]]], width: int) -> int:
+    """Return the number of rows from the first with too many cells, if it is a note; else 0."""
+    count = next((len(rows) - k for k, (_, cells) in enumerate(rows) if len(cells) > width), 0)
+    is_footer = 2 * count < len(rows) and count <= MAX_FOOTER_ROWS
+    return count if is_footer and any(sign.search(rows[-count][1][0]) for sign in NOTES) else 0
 
 
 def _bad_line(path: Path, text_format: TextFormat, heading: _Heading, width: int) -> UserError:

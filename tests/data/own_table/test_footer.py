@@ -123,7 +123,6 @@ def test_the_last_row_of_data_is_kept(tmp_path: Path, label: str, case: str) -> 
         (["Sum", of_all(np.sum)[1]], True),
         (["Durchschnitt", of_all(np.mean)[1]], True),
         (["SD", of_all(deviation)[1]], True),
-        (["n", ROWS], True),
         (["* provisional", 99999], True),
         (["Source: own survey"], True),
         (["?", 3000.55], False),
