@@ -152,7 +152,7 @@ class _Rows:
         if (odd or has_gaps) and any(self._is_note(*item, signs) for item in new.items()):
             return NOTE, True
         if not values:
-            alone = odd == {*present}
+            alone = has_gaps and odd == {*present}
             return NOTE if alone else UNSURE if odd else DATA, alone
         if not new and not has_gaps:
             return DATA, False

@@ -97,9 +97,9 @@ def read_text(
         long = _long_notes(below, heading.width)
         if not long:
             raise
-        cut, kinds = len(below) - long, [NOTE] * long
-        end = [footer_note(kinds, f"line {below[cut][0]}", [cells for _, cells in below[cut:]])]
-        frame = read(cut)
+        lines, cells = zip(*below[-long:], strict=True)
+        end = [footer_note([NOTE] * long, f"line {lines[0]}", cells)]
+        frame = read(len(below) - long)
     if not exact:
         kept, notes = without_footer(
             frame, text_format.decimal, lambda k: f"line {_lines(path, text_format, heading)[k][0]}"
@@ -148,32 +148,32 @@ def _rows(
 def _lines(path: Path, text_format: TextFormat, heading: _Heading) -> list[tuple[int, list[str]]]:
     """Return the line and the cells of each row below the heading."""
     with open_text(path, text_format.encoding) as file:
-        reader = CellReader(limited_lines(file, path), text_format.separator)
+        reader = CellReader(file, text_format.separator)
         return [(reader.first, cells) for cells in reader if reader.last > heading.lines]
 
 
 def _long_notes(rows: Sequence[tuple[int, list[str]]], width: int) -> int:
     """Return the number of rows from the first with too many cells, if it is a note; else 0."""
     count = next((len(rows) - k for k, (_, cells) in enumerate(rows) if len(cells) > width), 0)
-    is_footer = 2 * count < len(rows) and count <= MAX_FOOTER_ROWS
-    return count if is_footer and any(sign.search(rows[-count][1][0]) for sign in NOTES) else 0
+    if not 0 < count <= min(MAX_FOOTER_ROWS, len(rows) // 2):
+        return 0
+    (_, above), (_, first) = rows[-count - 1], rows[-count]
+    is_note = any(sign.search(first[0]) and not sign.search(above[0]) for sign in NOTES[:2])
+    return count if is_note else 0
 
 
 def _bad_line(path: Path, text_format: TextFormat, heading: _Heading, width: int) -> UserError:
     """Return the error about the first line with more cells than `width`."""
-    first = 1
-    with open_text(path, text_format.encoding) as file:
-        reader = CellReader(file, text_format.separator)
-        for cells in reader:
-            first = reader.first
-            if reader.last > heading.lines and len(cells) > width:
-                return invalid(
-                    "path",
-                    "too_many_fields",
-                    f"line {first} of {path} has {len(cells)} fields, but the table has {width} "
-                    f"columns; correct this line, or set dataset.separator if this format is "
-                    f"wrong: {text_format}.",
-                )
+    line = 1
+    for line, cells in _lines(path, text_format, heading):
+        if len(cells) > width:
+            return invalid(
+                "path",
+                "too_many_fields",
+                f"line {line} of {path} has {len(cells)} fields, but the table has {width} "
+                "columns; correct this line, or set dataset.separator if this format is "
+                f"wrong: {text_format}.",
+            )
     return invalid(
-        "path", "open_quote", f"the quotation mark in line {first} of {path} is not closed."
+        "path", "open_quote", f"the quotation mark in line {line} of {path} is not closed."
     )
