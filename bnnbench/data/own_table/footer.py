@@ -204,7 +204,8 @@ def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
     """
     for name, column in frame.items():
         last = column.iloc[-1] if len(column) else None
-        odd, kind = odd_cells(column) if isinstance(last, str) and is_word(last) else ([], "")
+        is_long = isinstance(last, str) and re.match(r"\D*[^\W\d_]{3}", last)
+        odd, kind = odd_cells(column) if is_long else ([], "")
         count = int(np.sum(odd))
         if kind and count <= MAX_FOOTER_ROWS and all(odd[-count:]):
             words = ", ".join(repr(shorten(str(word))) for word in column.tail(count))
