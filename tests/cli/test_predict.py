@@ -148,6 +148,15 @@ def test_codes_of_digits_are_known_categories(
     assert found["mean"].drop(2).tolist() == words["mean"].drop(2).tolist()
 
 
+def test_the_names_of_new_rows_may_be_in_another_line(command: Command, tmp_path: Path) -> None:
+    rows = made(40, 0).to_csv(index=False)
+    (tmp_path / "t.csv").write_text(f"Site,Ulm,,\nVersion,2,,\n{rows}")
+    ran = run_linear(tmp_path, str(tmp_path / "t.csv"), "dataset.header=3")
+    made(3, 1).to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0 and len(out.splitlines()) == 4, errors
+
+
 def test_a_column_of_categories_may_be_empty(command: Command, ran: Path) -> None:
     made(3, 1).assign(kind=None).to_csv("new.csv", index=False)
     code, out, errors = command("predict", str(ran), "new.csv")

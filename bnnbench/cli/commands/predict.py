@@ -167,7 +167,7 @@ def run(arguments: Namespace) -> int:
 def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSettings:
     """Return the settings of a run, with those that options give, to read new rows.
 
-    A sheet of the run is not looked for in a file without sheets.
+    A sheet of the run is not looked for in a file without sheets, and names not in the same line.
     """
     from bnnbench.data.own_table.reading import EXCEL
     from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
@@ -178,7 +178,7 @@ def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSett
             check_choice(f"--{name}", given[name], available)
     if arguments.file.suffix.lower() not in EXCEL:
         how = replace(how, sheet=None)
-    return replace(how, **given)
+    return replace(how, header=bool(how.header), **given)
 
 
 def naming_options(error: UserError) -> UserError:

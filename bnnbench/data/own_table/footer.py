@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,63 +13,73 @@ from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import other_marks
 from bnnbench.data.own_table.columns import odd_cells
 from bnnbench.data.own_table.header import is_measured, is_word
-from bnnbench.notes import shorten
+from bnnbench.data.own_table.names import without_empty_end
+from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
 
-MAX_FOOTER_ROWS = 12
-"""Rows of a footer; at least as many rows of data are above it."""
+MAX_FOOTER_ROWS, SAMPLE_ROWS = 12, 200
+"""Rows of a footer, and rows above it that show the kinds of columns."""
 
-SAMPLE_ROWS = 200
-"""Rows above a footer that show the kinds of columns."""
-
-MAX_CHANCE, MAX_CHANCE_IN_FOOTER, MAX_CHANCE_WITH_WORD = 1e-3, 0.02, 0.5
+MAX_CHANCE, MAX_CHANCE_WITH_WORD, MIN_SHARE = 1e-3, 0.05, 0.01
 """Probability that a measurement agrees with a statistic of the rows above as well as a row does,
-below which the row is this statistic; below another such row; and with a word among numbers."""
+below which the row is this statistic; the same if a word is among numbers; and the probability of
+a text unlike those above, or of more empty cells than in every row above."""
 
-MIN_SHARE = 0.01
-"""Probability of a text of a new kind, or of more empty cells than in every row above."""
-
-STATISTICS = "total", "mean", "minimum", "maximum", "standard deviation", "number of rows"
+STATISTICS = "mean", "total", "standard deviation", "minimum", "maximum"
 
 DATA, UNSURE, NOTE = "data", "row that is not data", "note"
-"""Kinds of a row besides `STATISTICS`. A row that is UNSURE is no data below a certain one."""
+"""Kinds of a row besides `STATISTICS`. A row that is UNSURE is no data next to a certain one."""
+
+NOTES = re.compile(r"^[*†‡§©¹²³]"), re.compile(r"[^\W\d]\s*:"), re.compile(r"[^\W\d]\s+[^\W\d]")
+"""A footnote mark, a colon, and two words: a text with one of these, which no text above it has, is
+a note; next to numbers, not if it has only two words."""
 
 
-def footer_note(rows: Sequence[tuple[str, str, Sequence[str]]]) -> str:
-    """Return a note on the rows of a footer: the kind, the place, and the cells of each row."""
-    found = [(kind, where, [*filter(None, cells)]) for kind, where, cells in rows if any(cells)]
-    return "left out below the data: " + "; ".join(
-        f"{where}, a {kind} ({shorten(next(filter(is_word, cells), cells[0]))})"
-        for kind, where, cells in found
-    )
+def footer_note(kinds: Sequence[str], where: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a note on the rows of a footer, given their cells and the place of the first."""
+    labels = [next(filter(is_word, cells), next(filter(None, cells), "")) for cells in rows]
+    pairs = zip(kinds, labels, strict=True)
+    found = ", ".join(f"a {kind} ({shorten(label)})" for kind, label in pairs if label)
+    return f"left out {quantity(len(rows), 'row')} below the data from {where} on: {found}"
 
 
-def find_footer(frame: pd.DataFrame, decimal: str) -> list[str]:
-    """Return the kinds of the last rows that are not data.
-
-    Such a row has a word where the rows above have numbers, its numbers are a statistic of those
-    above, or all of its cells but one are empty.
+def without_footer(
+    frame: pd.DataFrame, decimal: str, place: Callable[[int], str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Drop the rows below the data, and return notes on them.
 
     Args:
         frame: the rows of the file, as text or numbers.
         decimal: its decimal mark.
+        place: returns the place in the file of the row of an index.
     """
+    frame, end = without_empty_end(frame)
+    kinds = _find_footer(frame, decimal)
+    if not kinds:
+        return frame, end
+    start = len(frame) - len(kinds)
+    note = footer_note(kinds, place(start), _texts(frame.tail(len(kinds))))
+    frame, end = without_empty_end(frame.head(start))
+    return frame, [note, *end]
+
+
+def _find_footer(frame: pd.DataFrame, decimal: str) -> list[str]:
+    """Return the kinds of the last rows that are not data."""
     most = min(MAX_FOOTER_ROWS, len(frame) // 2)
     last = _texts(frame.tail(1))
     if not most or (all(last[0]) and not any(map(is_word, last[0]))):
         return []
     table = _Rows.of(frame, decimal, most)
-    for start in range(len(frame) - most, len(frame)):
-        if table.kind(start, start)[1]:
-            kinds = [table.kind(row, start) for row in range(start, len(frame))]
-            # In a doubling series, each row is about the total of those above.
-            series = start > len(frame) - most and table.kind(start - 1, start - 1)[1]
-            if not series and all(kind != DATA for kind, _ in kinds):
-                return [kind for kind, _ in kinds]
+    for start in range(-most, 0):
+        kinds = [table.kind(row, start) for row in range(start, 0)]
+        # In a doubling series, each row is about the total of those above.
+        series = start > -most and table.kind(start - 1, start - 1)[1]
+        if any(sure for _, sure in kinds) and not series and all(kind != DATA for kind, _ in kinds):
+            return [kind for kind, _ in kinds]
     return []
 
 
@@ -88,7 +97,8 @@ def _as_numbers(column: pd.Series, decimal: str) -> np.ndarray:
         texts = column.map(str, na_action="ignore").astype(object).astype("str")
         plain = texts.str.replace(f"[{re.escape(other_marks(decimal))}]", "", regex=True)
         column = pd.to_numeric(plain.str.replace(decimal, "."), errors="coerce")
-    return column.to_numpy(np.float64, na_value=np.nan)
+    numbers = column.to_numpy(np.float64, na_value=np.nan)
+    return np.where(np.isinf(numbers), np.nan, numbers)
 
 
 def _unit(number: float) -> float:
@@ -103,104 +113,88 @@ class _Rows:
     Attributes:
         tail: the texts of the last rows, the last one last.
         above: the texts of each column in some rows above.
-        filled: the number of filled cells of these rows.
-        measured: whether each column holds numbers, dates or times.
-        numbers: `[N, C]`, NaN where there is no number.
+        filled: the least number of filled cells of these rows.
+        numbers: `[N]` of each column that holds numbers, dates or times by its index, NaN where
+            there is no number.
     """
 
     tail: list[list[str]]
     above: list[list[str]]
-    filled: list[int]
-    measured: list[bool]
-    numbers: np.ndarray
+    filled: int
+    numbers: dict[int, np.ndarray]
 
     @classmethod
     def of(cls, frame: pd.DataFrame, decimal: str, most: int) -> _Rows:
         sample = _texts(frame.head(len(frame) - most).tail(SAMPLE_ROWS))
         above = [[*filter(None, column)] for column in zip(*sample, strict=True)]
-        measured = [2 * sum(map(is_measured, c)) > len(c) for c in above]
-        numbers = np.full(frame.shape, np.nan)
-        for k in np.flatnonzero(measured):
-            column = _as_numbers(frame.iloc[:, k], decimal)
-            numbers[:, k] = np.where(np.isinf(column), np.nan, column)
-        filled = [sum(map(bool, row)) for row in sample]
-        return cls(_texts(frame.tail(most)), above, filled, measured, numbers)
+        measured = [k for k, c in enumerate(above) if 2 * sum(map(is_measured, c)) > len(c)]
+        numbers = {k: _as_numbers(frame.iloc[:, k], decimal) for k in measured}
+        return cls(_texts(frame.tail(most)), above, min(sum(map(bool, r)) for r in sample), numbers)
 
     def kind(self, row: int, start: int) -> tuple[str, bool]:
-        """Return the kind of a row if the footer starts at `start`, and whether it is certain."""
-        cells = self.tail[row - len(self.numbers)]
-        new = [k for k, cell in enumerate(cells) if cell and cell not in self.above[k]]
-        texts = [k for k in new if not (self.measured[k] and is_measured(cells[k]))]
-        words = [k for k in texts if is_word(cells[k]) or not self.measured[k]]
-        filled, odd = sum(map(bool, cells)), {cells[k] for k in words if self.measured[k]}
-        if not filled:
-            return UNSURE, False
-        unlike = any(self._is_unlike(k, cells[k]) for k in words)
-        if not np.isfinite(self.numbers[row]).any():
-            alone = unlike and 3 * filled <= max(3, min(self.filled))
-            return (NOTE, True) if alone or len(odd) > 1 else (UNSURE if odd else DATA, False)
-        has_gaps = filled < min(self.filled)
-        if not texts and not has_gaps:
+        """Return the kind of a row if the footer starts at `start`, and whether it is certain.
+
+        Both are counted from the end of the file, as negative numbers.
+        """
+        cells = self.tail[row]
+        present = {k: cell for k, cell in enumerate(cells) if cell}
+        if not present:
+            return DATA if row == start else UNSURE, False
+        new = {
+            k: cell
+            for k, cell in present.items()
+            if cell not in self.above[k] and not (k in self.numbers and is_measured(cell))
+        }
+        odd = {k for k, cell in new.items() if k in self.numbers and is_word(cell)}
+        has_gaps = len(present) < self.filled
+        values = {k: float(c[row]) for k, c in self.numbers.items() if np.isfinite(c[row])}
+        signs = NOTES[:2] if values else NOTES
+        if (odd or has_gaps) and any(self._is_note(*item, signs) for item in new.items()):
+            return NOTE, True
+        if not values:
+            alone = has_gaps and odd == {*present}
+            return NOTE if alone else UNSURE if odd else DATA, alone
+        if not new and not has_gaps:
             return DATA, False
-        chances, is_far = self._compare(row, start)
-        best = int(np.argmin(chances))
-        if odd:
-            known = chances[best] < MAX_CHANCE_WITH_WORD
-            return (STATISTICS[best] if known else NOTE if is_far else UNSURE), known or is_far
-        chance = chances[best] * (MIN_SHARE if unlike else 1) * (MIN_SHARE if has_gaps else 1)
-        kind = STATISTICS[best] if chance < MAX_CHANCE_IN_FOOTER else DATA
-        return kind, bool(chance < MAX_CHANCE)
+        chances = np.array([_chances(v, self.numbers[k][:start]) for k, v in values.items()])
+        rare = MIN_SHARE ** (has_gaps + any(self._is_unlike(*item) for item in new.items()))
+        certain, possible = rare * chances[:, :3].min(1).prod(), rare * chances.min(1).prod()
+        limit = MAX_CHANCE_WITH_WORD if odd else MAX_CHANCE
+        kind = STATISTICS[int(chances[0].argmin())]
+        return kind if possible < limit else UNSURE if odd else DATA, bool(certain < limit)
+
+    def _is_note(self, column: int, text: str, signs: Sequence[re.Pattern[str]]) -> bool:
+        """Whether a text has a sign of a note that no text above has."""
+        return any(s.search(text) and not any(map(s.search, self.above[column])) for s in signs)
 
     def _is_unlike(self, column: int, text: str) -> bool:
-        """Whether a new text differs from those above in its kind, not only in its letters."""
+        """Whether a new text is among categories, or without digits among keys with digits."""
+        if column in self.numbers:
+            return is_word(text)
         above = self.above[column]
-        digits = all(re.search(r"\d", cell) for cell in above) and not re.search(r"\d", text)
-        repeated = 2 * len({*above}) <= len(above)
-        longer = len(text) > max(map(len, above), default=0)
-        return self.measured[column] or digits or repeated or longer
-
-    def _compare(self, row: int, start: int) -> tuple[np.ndarray, bool]:
-        """Compare the numbers of a row with those of the rows before `start`.
-
-        Returns:
-            The probability of a measurement that agrees as well with each of `STATISTICS`, infinity
-            if a number does not; and whether most numbers are far from those of their column.
-        """
-        used = np.isfinite(self.numbers[row]) & (np.isfinite(self.numbers[:start]).sum(0) > 2)
-        if not used.any():
-            return np.full(len(STATISTICS), np.inf), False
-        values, above = self.numbers[row, used], self.numbers[:start, used]
-        pairs = zip(values, above.T, strict=True)
-        chances = np.array(
-            [_chances(value, column[np.isfinite(column)]) for value, column in pairs]
-        )
-        mixed = 2 * chances[:, :2].min(1).prod()  # totals of some columns, means of others
-        chance = chances.prod(0)
-        chance[0] = min(chance[0], mixed)
-        low, high = np.nanmin(above, 0), np.nanmax(above, 0)
-        is_far = np.maximum(low - values, values - high) > high - low
-        return chance, bool(2 * is_far.sum() >= len(is_far))
+        has_digit = re.compile(r"\d").search
+        keys = all(map(has_digit, above)) and not has_digit(text)
+        return keys or 2 * len({*above}) <= len(above)
 
 
-def _chances(value: float, above: np.ndarray) -> np.ndarray:
+def _chances(value: float, column: np.ndarray) -> np.ndarray:
     """Return the share of values `[N]` as near to each of `STATISTICS` as one is; infinity if far.
 
-    It is smaller for a statistic outside the range of the values, with which few numbers agree.
+    It is smaller for a total outside the range of the values, with which few numbers agree.
     """
-    count, last = len(above), above[-SAMPLE_ROWS:]
-    low, high, total = above.min(), above.max(), above.sum()
-    found = np.array([total, total / count, low, high, above.std(ddof=1), count])
+    above = column[np.isfinite(column)]
+    if len(above) < 3:
+        return np.full(len(STATISTICS), np.inf)
+    count, low, high = len(above), above.min(), above.max()
+    found = np.array([above.mean(), above.sum(), above.std(ddof=1), low, high])
     half, error = _unit(value) / 2, np.abs(value - found)
-    spread = min(map(_unit, last)) * np.sqrt(count)  # of a total of rounded values
-    allowed = half + 1e-9 * np.abs(found) + spread * np.array([1, *[1 / count] * 5])
+    spread = min(map(_unit, above[-SAMPLE_ROWS:])) * np.sqrt(count)  # of a total of rounded values
+    allowed = half + 1e-9 * np.abs(found) + spread / np.array([count, 1, count, count, count])
     near = np.maximum(error, half)
     share = np.array([np.sum(np.abs(above - f) <= n) for f, n in zip(found, near, strict=True)])
     outside = (found < low) | (found > high)
     rare = np.where(outside, np.minimum(near / np.maximum(np.abs(found), near), 1), 1)
-    steps = np.diff(last)
-    numbers_rows = np.ptp(steps) == 0 and value - last[-1] == steps[0] != 0
-    otherwise = 1.0 if numbers_rows else np.inf
-    return np.where(error > allowed, otherwise, np.maximum(share, 1) / count * rare)
+    return np.where(error > allowed, np.inf, np.maximum(share, 1) / count * rare)
 
 
 def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
@@ -209,16 +203,17 @@ def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
     They may be a footer or mean missing values. Shorter texts, such as `?`, do mean these.
     """
     for name, column in frame.items():
-        texts = [cell if isinstance(cell, str) else "" for cell in column.tail(MAX_FOOTER_ROWS)]
-        words = [*takewhile(re.compile(r"\D*[^\W\d_]{3}").match, reversed(texts))]
-        odd, kind = odd_cells(column) if words else ([], "")
+        last = column.iloc[-1] if len(column) else None
+        is_long = isinstance(last, str) and re.match(r"\D*[^\W\d_]{3}", last)
+        odd, kind = odd_cells(column) if is_long else ([], "")
         count = int(np.sum(odd))
-        if kind and count <= len(words) and all(odd[-count:]):
+        if kind and count <= MAX_FOOTER_ROWS and all(odd[-count:]):
+            words = ", ".join(repr(shorten(str(word))) for word in column.tail(count))
             rows = "the last row" if count == 1 else f"the last {count} rows"
             raise invalid(
                 "path",
                 "last_rows",
                 f"column {shorten(str(name))!r} of {path} holds a {kind} in every row but {rows} "
-                f"({', '.join(map(repr, map(shorten, words[:count][::-1])))}); delete {rows} if "
-                "that is no data, or leave the cell empty if its value is missing.",
+                f"({words}); delete {rows} if that is no data, or leave the cell empty if its "
+                "value is missing.",
             )

@@ -17,15 +17,10 @@ from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
 from bnnbench.data.own_table.encodings import encoding_candidates
 from bnnbench.data.own_table.file_kinds import START_BYTES, check_kind
-from bnnbench.data.own_table.footer import find_footer, footer_note
+from bnnbench.data.own_table.footer import without_footer
 from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.header import find_header
-from bnnbench.data.own_table.names import (
-    header_note,
-    name_by_position,
-    with_names,
-    without_empty_end,
-)
+from bnnbench.data.own_table.names import header_note, name_by_position, with_names
 from bnnbench.data.own_table.sizes import (
     check_categories,
     check_columns_of,
@@ -264,20 +259,15 @@ def _workbook(
         )  # fmt: skip
         frame, end = read_below(), list[str]()
         if not exact:
-            frame, end = without_empty_end(frame)
-            kinds = find_footer(frame, ".")
-            if kinds:
-                start, first = len(frame) - len(kinds), above + found.below + 1
-                cells = frame.tail(len(kinds)).astype(str).where(frame.notna(), "").to_numpy()
-                wheres = (f"row {first + start + k}" for k in range(len(kinds)))
-                frame, end = without_empty_end(frame.head(start))
-                frame = read_below(nrows=len(frame))  # the footer changed the types of columns
-                end = [footer_note([*zip(kinds, wheres, cells, strict=True)]), *end]
+            first = above + found.below + 1
+            kept, end = without_footer(frame, ".", lambda k: f"row {first + k}")
+            # The rows below may have changed the types of columns.
+            frame = kept if len(kept) == len(frame) else read_below(nrows=len(kept))
     width = max(frame.shape[1], len(found.names))
     frame = frame.reindex(columns=range(width))
     names = [*found.names, *[""] * (width - len(found.names))]
     named, notes = with_names(path, frame, names if header else name_by_position(names))
-    heading = found.notes(range(above + 1, above + len(rows) + 1), "row", above + found.row)
+    heading = found.notes(range(above + 1, above + len(rows) + 1), "row")
     return named, [*heading, *notes, *end]
 
 

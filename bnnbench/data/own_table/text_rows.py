@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import SPELLINGS
-from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, find_footer, footer_note
-from bnnbench.data.own_table.header import find_header, is_measured, is_word, usual_length
+from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, NOTES, footer_note, without_footer
+from bnnbench.data.own_table.header import find_header, usual_length
 from bnnbench.data.own_table.names import (
     fill_names,
     name_by_position,
     with_names,
-    without_empty_end,
 )
 from bnnbench.data.own_table.sizes import LimitedRows, limited_lines
 from bnnbench.data.own_table.text_file import (
@@ -66,7 +65,7 @@ def _heading(path: Path, text_format: TextFormat, header: bool | int) -> _Headin
     below = rows[found.below :]
     width = max(len(found.names), *([usual_length(below), len(below[0])] if below else [1]))
     names = found.names if header else name_by_position([""] * width)
-    notes = found.notes(firsts[1:], "line", ends[found.row])
+    notes = found.notes(firsts[1:], "line")
     return _Heading(ends[found.below] if rows else 0, names, notes, width)
 
 
@@ -90,19 +89,23 @@ def read_text(
     """
     heading = _heading(path, text_format, header)
     read = partial(_rows, path, text_format, heading, codes, dtype, exact)
-    frame, is_cut = read()
     end: list[str] = []
+    try:
+        frame = read()
+    except UserError:
+        below = _lines(path, text_format, heading)
+        long = _long_notes(below, heading.width)
+        if not long:
+            raise
+        lines, cells = zip(*below[-long:], strict=True)
+        end = [footer_note([NOTE] * long, f"line {lines[0]}", cells)]
+        frame = read(len(below) - long)
     if not exact:
-        frame, end = without_empty_end(frame)
-        kinds = find_footer(frame, text_format.decimal)
-        if kinds or is_cut:
-            start = len(frame) - len(kinds)
-            frame, more = without_empty_end(frame.head(start))
-            frame = read(len(frame))[0] if kinds else frame  # the footer changed types of columns
-            below = _lines(path, text_format, heading)[start:]
-            kinds += [NOTE] * (len(below) - len(kinds))
-            pairs = zip(kinds, below, strict=False)  # empty lines may follow
-            end = [footer_note([(k, f"line {line}", c) for k, (line, c) in pairs]), *more]
+        kept, notes = without_footer(
+            frame, text_format.decimal, lambda k: f"line {_lines(path, text_format, heading)[k][0]}"
+        )
+        # The rows below may have changed the types of columns.
+        frame, end = kept if len(kept) == len(frame) else read(len(kept)), [*notes, *end]
     names = fill_names(heading.names, frame)
     if names is None:
         raise _bad_line(path, text_format, heading, len(heading.names))
@@ -118,12 +121,8 @@ def _rows(
     dtype: type | None,
     exact: bool,
     length: int | None = None,
-) -> tuple[pd.DataFrame, bool]:
-    """Read rows below the heading, all unless `length` is given, with column numbers as names.
-
-    Returns:
-        The rows, and whether notes below them are left out that have more cells than columns.
-    """
+) -> pd.DataFrame:
+    """Read rows below the heading, all unless `length` is given, with column numbers as names."""
     import pandas as pd
 
     columns = list(range(heading.width))
@@ -139,50 +138,42 @@ def _rows(
                 sep=separator, decimal=text_format.decimal,
                 na_values=[*SPELLINGS, *codes], keep_default_na=False, na_filter=not exact,
                 skipinitialspace=not exact, nrows=length,
-            ), length is not None  # fmt: skip
+            )  # fmt: skip
         except pd.errors.EmptyDataError:
-            return pd.DataFrame(columns=columns), False
+            return pd.DataFrame(columns=columns)
         except (pd.errors.ParserError, pd.errors.ParserWarning):
-            error = _bad_line(path, text_format, heading, heading.width)
-    above = _above_long_notes(path, text_format, heading) if length is None else None
-    if above is None:
-        raise error
-    return _rows(path, text_format, heading, codes, dtype, exact, above)
+            raise _bad_line(path, text_format, heading, heading.width) from None
 
 
 def _lines(path: Path, text_format: TextFormat, heading: _Heading) -> list[tuple[int, list[str]]]:
     """Return the line and the cells of each row below the heading."""
     with open_text(path, text_format.encoding) as file:
-        reader = CellReader(limited_lines(file, path), text_format.separator)
+        reader = CellReader(file, text_format.separator)
         return [(reader.first, cells) for cells in reader if reader.last > heading.lines]
 
 
-def _above_long_notes(path: Path, text_format: TextFormat, heading: _Heading) -> int | None:
-    """Return the number of rows above notes with more cells than columns; None without notes."""
-    rows = [cells for _, cells in _lines(path, text_format, heading)]
-    first = next((k for k, cells in enumerate(rows) if len(cells) > heading.width), 0)
-    if not 0 < len(rows) - first <= min(MAX_FOOTER_ROWS, first):
-        return None
-    numbers = [k for k, cell in enumerate(rows[first - 1]) if is_measured(cell)]
-    words = [k for k in numbers if not is_measured(rows[first][k])]
-    return first if is_word(rows[first][0]) and 2 * len(words) >= len(numbers) > 0 else None
+def _long_notes(rows: Sequence[tuple[int, list[str]]], width: int) -> int:
+    """Return the number of rows from the first with too many cells, if it is a note; else 0."""
+    count = next((len(rows) - k for k, (_, cells) in enumerate(rows) if len(cells) > width), 0)
+    if not 0 < count <= min(MAX_FOOTER_ROWS, len(rows) // 2):
+        return 0
+    (_, above), (_, first) = rows[-count - 1], rows[-count]
+    is_note = any(sign.search(first[0]) and not sign.search(above[0]) for sign in NOTES[:2])
+    return count if is_note else 0
 
 
 def _bad_line(path: Path, text_format: TextFormat, heading: _Heading, width: int) -> UserError:
     """Return the error about the first line with more cells than `width`."""
-    first = 1
-    with open_text(path, text_format.encoding) as file:
-        reader = CellReader(file, text_format.separator)
-        for cells in reader:
-            first = reader.first
-            if reader.last > heading.lines and len(cells) > width:
-                return invalid(
-                    "path",
-                    "too_many_fields",
-                    f"line {first} of {path} has {len(cells)} fields, but the table has {width} "
-                    f"columns; correct this line, or set dataset.separator if this format is "
-                    f"wrong: {text_format}.",
-                )
+    line = 1
+    for line, cells in _lines(path, text_format, heading):
+        if len(cells) > width:
+            return invalid(
+                "path",
+                "too_many_fields",
+                f"line {line} of {path} has {len(cells)} fields, but the table has {width} "
+                "columns; correct this line, or set dataset.separator if this format is "
+                f"wrong: {text_format}.",
+            )
     return invalid(
-        "path", "open_quote", f"the quotation mark in line {first} of {path} is not closed."
+        "path", "open_quote", f"the quotation mark in line {line} of {path} is not closed."
     )

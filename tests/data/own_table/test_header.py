@@ -51,6 +51,7 @@ DATA: dict[str, list[list[str]]] = {
     "years": [["place", "2001", "2002"], ["x", "1", "2"], ["y", "3", "4"]],
     "few names": [["a", "", "", "y", ""], [*"12345"], [*"67890"], [*"54321"]],
     "one column": [["y"], ["1"], ["2"], ["3"]],
+    "keys and a word": [["id", "a"], ["P1", "unknown"], ["P2", "2"], ["P3", "3"]],
     "keys": [["id", "a"], ["P1", "1"], ["P2", "2"], ["P3", "3"]],
 }
 """Tables whose first line has the names, and whose other lines are data."""

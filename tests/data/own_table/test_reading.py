@@ -307,7 +307,7 @@ MESSY: dict[str, tuple[str | bytes, dict[str, list[object]], str]] = {
     "empty columns": ("x,,y,,\n1.5,,2,,\n3.5,NA,4,,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "2, 4, 5"),
     "trailing separators": ("x,y\n1.5,2,\n3.5,4,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "column 3"),
     "empty rows at the end": ("x,y\n" + XY + ",\n,\n", {"x": [1.5, 3.5], "y": [2, 4]}, "2 empty"),
-    "a title": ("Report of May\n\nx,y,z\n1.5,2,3\n3.5,4,5\n", {"x": [1.5, 3.5]}, "skipped 1 line"),
+    "a title": ("Report of May\n\nx,y,z\n1.5,2,3\n3.5,4,5\n", {"x": [1.5, 3.5]}, "skipped 2 lines"),
     "a title above decimal commas": (
         "Report\nx;y;z\n1,5;2;3\n-9;5;6\n3,5;8;9\n2,5;8;9\n", {"x": [1.5, -9, 3.5, 2.5]}, "skipped",
     ),
