@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.constraints import check_between
 from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
@@ -136,7 +135,6 @@ def within_budget(runs: Sequence[Run], minutes: float | None) -> Sequence[Run]:
 
     if minutes is None:
         return runs
-    check_between("--minutes", minutes, 0)
     seconds = 60 * minutes
 
     def total(chosen: Sequence[Run]) -> float:

@@ -18,7 +18,7 @@ from bnnbench.choice.comparable_runs import (
     method_name,
     within_budget,
 )
-from bnnbench.constraints import check_folder
+from bnnbench.constraints import check_between, check_folder
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import note
@@ -76,6 +76,8 @@ def recommend(
     from bnnbench.data.own_table.frame_file import write_frame
     from bnnbench.data.own_table.frames import about_frame, named_frame, naming_the_frame
 
+    if minutes is not None:
+        check_between("minutes", minutes, 0)
     words = [*settings, *(as_override(key, value) for key, value in choices.items())]
     path, notes = data, list[str]()
     if not isinstance(data, str | Path):

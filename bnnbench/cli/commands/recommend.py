@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.choice.comparable_runs import METHODS, comparable_runs, method_name, within_budget
 from bnnbench.cli.report_options import NAMES
+from bnnbench.constraints import check_between
 from bnnbench.notes import note
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace) -> int:
     """Compare the methods, or print the plan."""
+    if given.minutes is not None:
+        check_between("--minutes", given.minutes, 0)
     every = comparable_runs(given.file, given.target, given.methods, given.overrides)
     runs = within_budget(every, given.minutes)
     if given.dry_run:
