@@ -7,15 +7,15 @@ functions give the same bits on every processor.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
-from torch import Tensor
 
 from bnnbench.portable_math import Array, exp, normal_cdf
 from bnnbench.types import Prediction
 
-LOG_MEAN, LOG_VARIANCE = "log_mean", "log_variance"
-"""Mean and variance of the logarithm of the target, among the stored predictions of a point."""
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class LogPrediction(Prediction):
@@ -35,6 +35,8 @@ class LogPrediction(Prediction):
         return self._moment(2)
 
     def _moment(self, which: int) -> Tensor:
+        import torch
+
         parts = (part.double().cpu().numpy() for part in (self.loc, self.epistemic, self.noise))
         return torch.from_numpy(moments(*parts)[which]).to(self.loc.device)
 

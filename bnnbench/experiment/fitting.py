@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE, LogPrediction, fitted_moments
+from bnnbench.experiment.split_files import LOG_MEAN, LOG_VARIANCE
+from bnnbench.log_normal import LogPrediction, fitted_moments
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import METRICS
 from bnnbench.preprocessing import Scaler, standardise

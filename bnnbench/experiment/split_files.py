@@ -53,3 +53,6 @@ DIAGNOSIS = "diagnosis"
 
 OBJECTIVE = "objective"
 """Arrays: `split`, `epoch`, `loss`, `complexity`; only with `evaluation.save_objective`."""
+
+LOG_MEAN, LOG_VARIANCE = "log_mean", "log_variance"
+"""Arrays of the predictions of fits of the logarithm: the moments of the logarithm."""

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from bnnbench.data.own_table.cells import MissingCodes, read_cells
-from bnnbench.data.own_table.columns import NUMBER, Encoding
+from bnnbench.data.own_table.columns import NUMBER, Encoding, infer_encoding
 from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.metrics import log_likelihood
 from bnnbench.notes import quantity
@@ -38,7 +38,8 @@ def describe_scores(
         return []
     cells = read_cells(frame[[target]], MissingCodes.of(fitted.missing_values))[target]
     try:
-        (targets,) = Encoding(target, NUMBER).apply(cells)
+        unit = infer_encoding(cells).unit
+        (targets,) = Encoding(target, NUMBER, unit=unit).apply(cells)
     except UserError as error:
         return [f"{name}: no scores, since {error}".removesuffix(".")]
     known = np.isfinite(targets)

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE
+from bnnbench.experiment.split_files import LOG_MEAN, LOG_VARIANCE
 from bnnbench.portable_math import exp, log, total_deviation
 from bnnbench.results.run_files import (
     CALIBRATION_METRICS,

@@ -11,6 +11,7 @@ import pandas as pd
 from bnnbench.experiment import split_files
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import LOG_MEAN, LOG_VARIANCE
 from bnnbench.experiment.stored_files import (
     COUNTERS,
     DamagedRun,
@@ -21,7 +22,6 @@ from bnnbench.experiment.stored_files import (
     reading,
 )
 from bnnbench.files import RefusedFile
-from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS
 from bnnbench.types import UserError
 

@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import FOLDS, MIXTURE, OUT_OF_FOLD, PREDICTIONS, SPLITS
-from bnnbench.log_normal import LOG_MEAN, LOG_VARIANCE
+from bnnbench.experiment.split_files import (
+    FOLDS,
+    LOG_MEAN,
+    LOG_VARIANCE,
+    MIXTURE,
+    OUT_OF_FOLD,
+    PREDICTIONS,
+    SPLITS,
+)
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
 from bnnbench.results.run_files import read_columns, read_out_of_fold, read_splits, read_test_points
 

@@ -297,6 +297,16 @@ def test_rows_with_a_target_are_scored(
     assert f"log-likelihood {np.nanmean(density):.3g}"[:-1] in text
 
 
+def test_targets_with_a_unit_are_scored(command: Command, tmp_path: Path) -> None:
+    frame = made(60, 0)
+    frame["y"] = frame["y"].round(3).astype(str) + " km"
+    ran = run_linear(tmp_path, frame)
+    new = made(3, 1)
+    new["y"] = new["y"].round(3).astype(str) + " km"
+    new.to_csv("new.csv", index=False)
+    assert "new.csv has y in 3 rows" in command("predict", str(ran), "new.csv")[2]
+
+
 def test_training_rows_and_texts_are_not_scored_silently(command: Command, ran: Path) -> None:
     made(120, 0).head(5).to_csv("known.csv", index=False)
     assert (

@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bnnbench.config import compose as product
 from bnnbench.config.compose import initialise_hydra
 from bnnbench.config.configs import GROUPS, config_folders, read_option
+from bnnbench.config.hydra_state import own_hydra
 from bnnbench.config.overrides import quote_overrides
 
 # Settings that make a run fast and keep all of its steps.
@@ -65,7 +66,8 @@ def _composed(options: tuple[str, ...]) -> bytes:
 
 def compose(*overrides: str) -> dict[str, Any]:
     """Return the configuration of `bnnbench run` as plain containers."""
-    return OmegaConf.to_container(unresolved(*overrides), resolve=True)  # type: ignore[return-value]
+    with own_hydra():
+        return OmegaConf.to_container(unresolved(*overrides), resolve=True)  # type: ignore[return-value]
 
 
 def unresolved(*overrides: str) -> DictConfig:
