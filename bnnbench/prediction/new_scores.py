@@ -14,6 +14,7 @@ from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.metrics import log_likelihood
 from bnnbench.notes import quantity
 from bnnbench.portable_math import numpy_defaults
+from bnnbench.prediction.training_region import MAX_ROWS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def describe_scores(
     inputs, _, _ = encode_rows(frame[known], fitted.encodings, name, fitted.missing_values)
     inside = (rows["lower"] <= targets) & (targets <= rows["upper"])
     seen = fitted.region.among_rows(inputs)
-    also = f"; {seen} of them have the inputs of a training row, and score better than new rows"
+    least = "at least " * (len(fitted.region.rows) == MAX_ROWS)  # of more, only some are kept
+    also = f"; {least}{seen} of them have the inputs of a training row, which flatters the scores"
     rmse = np.sqrt(((targets - rows["mean"]) ** 2).mean())
     return [
         f"{name} has {target} in {quantity(len(targets), 'row')}: RMSE {rmse:.4g}, log-likelihood "
