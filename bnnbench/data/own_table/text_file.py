@@ -271,7 +271,7 @@ def _without_units(columns: Sequence[Sequence[str]]) -> tuple[list[str], list[st
 def _decimal(path: Path, cells: Sequence[str], amounts: Sequence[str], separator: str) -> str:
     """Return a comma if some numbers have decimal commas and none has a decimal point.
 
-    Amounts of money never have three decimals.
+    Amounts of money never have three decimals, and a mark that occurs twice groups digits.
 
     Raises:
         UserError: if every mark may also separate thousands, as in 1,230 or 1.230. Files with
