@@ -33,7 +33,8 @@ def grouped_number(marks: str, decimal: str) -> str:
     """Return the pattern of a number with thousands separators, all of them the same of `marks`."""
     decimal = re.escape(decimal)
     first = rf"([1-9]|0(?=.*{decimal}))\d{{0,2}}"  # 0.125 is not grouped, but 0.125,5 is
-    return rf"{first}(?P<mark>[{marks}])\d{{3}}((?P=mark)\d{{3}})*({decimal}\d+)?"
+    groups = r"(\d{2}(?P=mark))*\d{3}((?P=mark)\d{3})*"  # also those of India: 12,34,567
+    return rf"{first}(?P<mark>[{marks}]){groups}({decimal}\d+)?"
 
 
 def other_marks(decimal: str) -> str:

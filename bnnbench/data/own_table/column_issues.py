@@ -298,10 +298,12 @@ def _code_issue(
 def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
     """Return the settings that read texts such as `?` and `-` as missing, and a clause about them.
 
-    Both are empty if there are too many different texts, or some that cannot be typed.
+    Both are empty if there are too many different texts, some that cannot be typed, or repeated
+    ones with digits, such as `5*` and `10+ years`, which are values.
     """
     words = tuple(dict.fromkeys(texts))
-    if len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
+    values = texts[texts.duplicated()].str.contains(r"\d").any()
+    if values or len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
         return {}, ""
     codes = policy.missing_codes(words)
     return codes, f"read {' and '.join(map(repr, words))} as missing with {policy.advice(codes)}"

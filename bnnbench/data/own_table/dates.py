@@ -83,7 +83,10 @@ def readings(column: pd.Series) -> dict[str, pd.Series]:
     """Return the cells as moments in each format in which most of some cells are dates."""
     cells = column.dropna()
     some = cells.sample(min(len(cells), 20), random_state=0)  # most formats already fail there
-    lengths = {_normal(cell).count("-") for cell in some.astype(str)}
+    texts = some.astype(str)
+    if texts.str.contains(r"\d").mean() <= 0.5:
+        return {}
+    lengths = {_normal(text).count("-") for text in texts}
     forms = [form for form in FORMATS if not form or form.count("-") in lengths]
     fitting = [form for form in forms if read_dates(some, form).notna().mean() > 0.5]
     return {form: read_dates(column, form) for form in fitting}
@@ -107,9 +110,8 @@ def read_dates(column: pd.Series, form: str) -> pd.Series:
     else:
         texts = column.astype(object).map(lambda cell: _normal(str(cell)), na_action="ignore")
     times = pd.to_datetime(texts, errors="coerce", format=form, utc=True)
-    if times.isna().any() and (
-        clock := CLOCK.search(form)
-    ):  # some programs write midnight as a day
+    clock = CLOCK.search(form)
+    if clock and times.isna().any():  # some programs write midnight as a day
         days = pd.to_datetime(texts, errors="coerce", format=form[: clock.start()], utc=True)
         times = times.fillna(days)
     if "%y" in form:
@@ -118,6 +120,7 @@ def read_dates(column: pd.Series, form: str) -> pd.Series:
     return times
 
 
+@lru_cache(maxsize=1 << 14)
 def _normal(text: str) -> str:
     """Write a date as numbers, joined by hyphens; empty if an unknown word occurs.
 
@@ -126,7 +129,7 @@ def _normal(text: str) -> str:
     text = text.strip()
     if not DATE.fullmatch(text):
         return ""
-    text = re.sub(r"q([1-4])(?!\d)", lambda match: f"m{3 * int(match[1]) - 2}", _fold(text))
+    text = re.sub(r"[qt]([1-4])(?!\d)", lambda match: f"m{3 * int(match[1]) - 2}", _fold(text))
     text = re.sub(r"^(\d{4})-?(w\d{1,2})$", r"\1\2-1", text)
     parts = re.findall(r"\d+|[^\W\d_]+", text)
     words = [part if part.isdigit() else _words().get(part) for part in parts]
@@ -144,9 +147,10 @@ def _words() -> dict[str, str]:
     """Return what to write for each word that may occur in a date."""
     from babel import Locale
 
-    ignored = "de del of the den le st nd rd th uhr 年 月 日"
-    words = dict.fromkeys(ignored.split(), "")
-    months = {"mrz": "m-03", "maerz": "m-03", "m": "m", "w": "w", "am": "am", "pm": "pm"}
+    ignored = "de del of the den le st nd rd th uhr utc gmt 年 月 日 년 월 일"
+    words = dict.fromkeys(_fold(ignored).split(), "")
+    months = {"mrz": "m-03", "maerz": "m-03", "фев": "m-02", "сен": "m-09", "ноя": "m-11"}
+    months |= {word: word for word in ("m", "w", "am", "pm")}
     for locale in map(Locale, LANGUAGES.split()):
         for context, width in [(c, w) for c in locale.days for w in ("wide", "abbreviated")]:
             words |= {_fold(name).strip("."): "" for name in locale.days[context][width].values()}

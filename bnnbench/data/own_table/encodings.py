@@ -16,7 +16,7 @@ CANDIDATES = [
 
 LETTERS = (char for char in map(chr, range(0xC0, 0x100)) if char.isalpha())
 
-WESTERN = frozenset("€£°µ²³±§«»\u2013\u2019\u00a0").union(LETTERS)
+WESTERN = frozenset("€£°µ²³±§«»\u2013\u2019\u201c\u201d\u00a0").union(LETTERS)
 """Frequent characters of Western Europe: with these alone, and few of them, cp1252 is plausible."""
 
 MAX_SHARE = 0.5
@@ -27,10 +27,13 @@ MAX_NAMED = 3
 SAMPLE_BYTES = 1 << 16
 
 
-def encoding_candidates(path: Path) -> str:
+def encoding_candidates(path: Path, with_fallback: bool = True) -> str:
     """Return what plausible encodings make of the first cell that is not ASCII, a clause each.
 
-    Empty if cp1252, which is read without a setting, is plausible.
+    Args:
+        path: a text file.
+        with_fallback: whether the file can be read as cp1252, as it is without a setting. The
+            result is then empty if this is plausible.
     """
     from charset_normalizer import from_bytes
 
@@ -41,9 +44,10 @@ def encoding_candidates(path: Path) -> str:
     text = sample.decode(FALLBACK_ENCODING, errors="replace")
     special = [char for char in text if not char.isascii()]
     few = sum(map(str.isalpha, special)) <= MAX_SHARE * sum(map(str.isalpha, text))
-    if few and WESTERN.issuperset(special):
+    if with_fallback and few and WESTERN.issuperset(special):
         return ""
-    found = from_bytes(sample, cp_isolation=CANDIDATES, enable_fallback=False)
+    found = from_bytes(sample, cp_isolation=CANDIDATES, enable_fallback=False, threshold=1.0)
     named = [one.encoding for one in found if one.encoding != FALLBACK_ENCODING][: MAX_NAMED - 1]
-    texts = {one: cells[0].decode(one, errors="replace") for one in [*named, FALLBACK_ENCODING]}
+    shown = [*named, *[FALLBACK_ENCODING] * with_fallback]
+    texts = {one: cells[0].decode(one, errors="replace") for one in shown}
     return ", ".join(f"{one} gives {shorten(text.strip())!r}" for one, text in texts.items())

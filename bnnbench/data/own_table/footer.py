@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,11 @@ STATISTICS = "mean", "total", "standard deviation", "minimum", "maximum"
 DATA, UNSURE, NOTE = "data", "row that is not data", "note"
 """Kinds of a row besides `STATISTICS`. A row that is UNSURE is no data next to a certain one."""
 
-NOTES = re.compile(r"^[*†‡§©¹²³]"), re.compile(r"[^\W\d]\s*:"), re.compile(r"[^\W\d]\s+[^\W\d]")
+NOTES = (
+    re.compile(r"^([*†‡§©¹²³]|\d+\)\s*\w)"),
+    re.compile(r"[^\W\d]\s*:"),
+    re.compile(r"[^\W\d]\s+[^\W\d]"),
+)
 """A footnote mark, a colon, and two words: a text with one of these, which no text above it has, is
 a note; next to numbers, not if it has only two words."""
 
@@ -101,6 +106,7 @@ def _as_numbers(column: pd.Series, decimal: str) -> np.ndarray:
     return np.where(np.isinf(numbers), np.nan, numbers)
 
 
+@lru_cache(maxsize=1 << 14)
 def _unit(number: float) -> float:
     """Return the value of the last decimal of a number: 0.01 for 2.25."""
     return float(10.0 ** -len(np.format_float_positional(number, trim="-").partition(".")[2]))
@@ -153,7 +159,7 @@ class _Rows:
             return NOTE, True
         if not values:
             alone = has_gaps and odd == {*present}
-            return NOTE if alone else UNSURE if odd else DATA, alone
+            return NOTE if alone else UNSURE if odd or has_gaps else DATA, alone
         if not new and not has_gaps:
             return DATA, False
         chances = np.array([_chances(v, self.numbers[k][:start]) for k, v in values.items()])
@@ -188,7 +194,8 @@ def _chances(value: float, column: np.ndarray) -> np.ndarray:
     count, low, high = len(above), above.min(), above.max()
     found = np.array([above.mean(), above.sum(), above.std(ddof=1), low, high])
     half, error = _unit(value) / 2, np.abs(value - found)
-    spread = min(map(_unit, above[-SAMPLE_ROWS:])) * np.sqrt(count)  # of a total of rounded values
+    unit = min(map(_unit, np.unique(above[-SAMPLE_ROWS:])))
+    spread = unit * np.sqrt(count)  # of a total of rounded values
     allowed = half + 1e-9 * np.abs(found) + spread / np.array([count, 1, count, count, count])
     near = np.maximum(error, half)
     share = np.array([np.sum(np.abs(above - f) <= n) for f, n in zip(found, near, strict=True)])

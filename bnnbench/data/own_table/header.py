@@ -13,8 +13,8 @@ from bnnbench.notes import quantity, shorten
 
 COMMENT = "#"
 
-NUMBER = re.compile(r"[-+\u2212<>~=.,$€£'(\s]{0,2}\d")
-"""The beginning of a number, date or time in any notation."""
+NUMBER = re.compile(r"(?!\d+\)\s*\w)[-+\u2212<>~=.,$€£'(\s]{0,2}\d")
+"""The beginning of a number, date or time in any notation; `1) text` is a note."""
 
 WORD = re.compile(r"[^\W\d_]{2}|^[^\W\d_]$|[∑°%‰€$£]")
 """A part of a word, a label such as Σ, or a unit; the texts `?`, `-` and `n.a.` have none."""

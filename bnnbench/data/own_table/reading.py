@@ -139,7 +139,7 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
         ) from None
     except (LookupError, UnicodeError) as error:
         guess = f"{detect_encoding(path)} is a guess: " if encoding == AUTO else ""
-        found = encoding_candidates(path) if encoding == AUTO else ""
+        found = encoding_candidates(path, with_fallback=False) if encoding == AUTO else ""
         raise invalid(
             "encoding",
             None,
@@ -248,7 +248,7 @@ def _workbook(
         check_sheet(book.book[sheet or book.sheet_names[0]], path)
         read = partial(pd.read_excel, book, sheet or 0, header=None)
         above = header - 1 if type(header) is int else 0
-        top = read(skiprows=above, nrows=SAMPLE_LINES, na_filter=False, dtype=str)
+        top = read(skiprows=above, nrows=SAMPLE_LINES, na_filter=False, dtype=str).fillna("")
         rows = [[cell.strip() for cell in row] for row in top.to_numpy().tolist()] or [[""]]
         if type(header) is int and not any(rows[0]):
             raise no_names(path, "row", header)

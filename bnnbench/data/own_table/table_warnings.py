@@ -35,7 +35,7 @@ MIN_QUARTILE_RANGES, MIN_SPACINGS = 0.25, 2.0
 in the median distance of neighbours. -1 is one step below a scale from 0 to 5, but far from
 ages."""
 
-CODE = re.compile(r"-[1789]|-?(77+|88+|9+[6-9])(\.9+)?|-?9\.9+|-[1-9]00+")
+CODE = re.compile(r"-[1789]|-?(77+|88+|9+[6-9])(\.9+)?|-?9\.9+|-[1-9]00+|-32768")
 """Numbers that are often codes of missing values, besides those above `MIN_HUGE`."""
 
 MIN_HUGE = 1e10

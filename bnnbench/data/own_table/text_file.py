@@ -16,6 +16,7 @@ from typing import IO
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells import MISSING, THOUSANDS, grouped_number, other_marks
+from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT
 from bnnbench.data.own_table.header import find_header, usual_length
 from bnnbench.data.own_table.sizes import limited_lines
 from bnnbench.data.own_table.units import CURRENCY, split_cells
@@ -201,7 +202,11 @@ def open_content(path: Path) -> IO[bytes]:
 
 
 def detect_encoding(path: Path) -> str:
-    """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252."""
+    """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252.
+
+    Raises:
+        UserError: if it is not text, or an archive of several files.
+    """
     with open_content(path) as file:
         start = file.read(4)
     for mark, name in ENCODING_BY_BOM.items():
@@ -217,6 +222,9 @@ def detect_encoding(path: Path) -> str:
                 decoder.decode(piece)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
+            if b"\0" in piece:
+                problem = f"{path} is not a text file; save the table as CSV."
+                raise invalid("path", UNSUPPORTED_FORMAT, problem) from None
             return FALLBACK_ENCODING
     return UTF8
 
@@ -263,7 +271,7 @@ def _without_units(columns: Sequence[Sequence[str]]) -> tuple[list[str], list[st
 def _decimal(path: Path, cells: Sequence[str], amounts: Sequence[str], separator: str) -> str:
     """Return a comma if some numbers have decimal commas and none has a decimal point.
 
-    Amounts of money never have three decimals.
+    Amounts of money never have three decimals, and a mark that occurs twice groups digits.
 
     Raises:
         UserError: if every mark may also separate thousands, as in 1,230 or 1.230. Files with
@@ -276,7 +284,8 @@ def _decimal(path: Path, cells: Sequence[str], amounts: Sequence[str], separator
     if not all(map(MAYBE_GROUPED[","].fullmatch, commas)):
         return ","
     for mark, other in ((".", ","), (",", ".")):
-        if any(map(MAYBE_GROUPED[mark].fullmatch, amounts)):
+        several = [cell for cell in cells if cell.count(mark) > 1]  # 1,234,567 has groups
+        if any(map(MAYBE_GROUPED[mark].fullmatch, [*amounts, *several])):
             return other
     usual = {"comma": ".", "space": ".", "semicolon": ","}.get(separator)
     unusual = [*(points if usual != "." else ()), *(commas if usual != "," else ())]

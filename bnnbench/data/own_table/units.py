@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnnbench.near_names import list_names
@@ -28,9 +29,9 @@ CURRENCY = re.compile(
 """Currencies; other letters before a number make it a code, such as A1."""
 
 MEASURE = re.compile(
-    "[%‰mgltshkM]|pp[mb]|°[cf]|[kcmμun]?m[23]?|mile?|inch|(in|ft|yd)[23]?|foot|feet|[kmμun]?g|lb|oz|"
-    "[hdcmμ]l|gal|ms|sec|hr|hour|min(ute)?|day|week|month|yr|year|[kmg]?hz|[km]?wh?|k?j|k?cal|[mk]?v|"
-    "ma|[hkm]?pa|m?bar|psi|[kmgt]b|ha|acre|km/h|m/s|mph|([mμn]?g|m?mol|kg)/(d?l|[cm]?m3)",
+    "[%‰mgltshkM]|pp[mb]|°[cf]|[kcmμun]?m[23]?|mil|inch|(in|ft|yd)[23]?|foot|feet|[kmμun]?g|lb|oz|"
+    "[hdcmμ]l|gal|ms|sec|hr|hour|min(ut)?|day|week|month|yr|year|[kmg]?hz|[km]?wh?|k?j|k?cal|[mk]?v|"
+    "ma|[hkm]?pa|m?bar|psi|[kmgt]b|ha|acre?|km/h|m/s|mph|([mμn]?g|m?mol|kg)/(d?l|[cm]?m3)",
     re.IGNORECASE,
 )
 """Units that a column mixes by mistake; other texts, as in 4A and 5B, may be parts of codes."""
@@ -39,7 +40,7 @@ MULTIPLIER = re.compile(r"\W*[kKMB]")
 """In `5k`; a plain number beside it has another magnitude."""
 
 CELL = (
-    rf"(?P<limit>[<>]=?|[≤≥])?\s?(?P<sign>{SIGN})?(?P<before>(?![0-9.])(?:{CURRENCY.pattern}))?\s?"
+    rf"(?P<limit>[<>]=?|[≤≥~≈])?\s?(?P<sign>{SIGN})?(?P<before>(?![0-9.])(?:{CURRENCY.pattern}))?\s?"
     rf"(?P<inner>(?(sign)(?!)|{SIGN}))?(?!0[0-9][0-9.,]*\s?(?![eE][-+0-9])[^\W\d_])"  # code: 007 X
     r"(?P<number>[.,]?[0-9](?:[0-9.,'\u2019\s]*[0-9.,])?(?:[eE][-+]?[0-9]+)?)\s?"
     r"(?P<after>(?!(?i:st|nd|rd|th|er|[ap]\.?m)\b)"  # no ordinals and times of day
@@ -69,24 +70,35 @@ def split_cells(cells: pd.Series) -> pd.DataFrame:
     or empty; the `number` in the notation of the cell; the `unit`, also a currency or percent sign;
     and its `key`, which is the same for m² and m2, and for 1 door and 2 doors.
     """
-    texts = cells.dropna().astype("str").str.strip()
-    opened, closed = (texts.str.contains(mark, regex=False) for mark in "()")
-    plain = texts.str.replace("(", "-", regex=False).str.replace(")", "", regex=False)
-    found = plain[opened == closed].str.extract(f"^{CELL}$")
-    found = found[found["number"].notna()].fillna("").astype("str")
-    found["mark"] = found["limit"].mask(opened[found.index], "(")
-    negative = (found["sign"] + found["inner"]).isin(["-", "\u2212", "\u2013"])
-    found["sign"] = negative.map({True: "-", False: ""})
-    found["unit"] = found["before"] + found["after"]
-    found["key"] = found["unit"].map({unit: _key(unit) for unit in found["unit"].unique()})
-    found["text"] = texts[found.index]
-    return found
+    import pandas as pd
+
+    texts = cells.dropna().map(lambda cell: str(cell).strip())
+    found = {text: parts for text in texts.unique() if (parts := _split(text))}
+    columns = ["text", "mark", "sign", "number", "unit", "key"]
+    frame = pd.DataFrame([*found.values()], [*found], columns, dtype="str")
+    kept = texts[texts.isin(found)]
+    return frame.loc[kept].set_axis(kept.index)
+
+
+@lru_cache(maxsize=1 << 14)
+def _split(text: str) -> tuple[str, ...] | None:
+    """Return the parts of a cell as in `split_cells`; None if it is not one number."""
+    opened = "(" in text
+    found = re.fullmatch(CELL, text.replace("(", "-").replace(")", ""))
+    if not found or opened != (")" in text):
+        return None
+    part = found.groupdict("")
+    sign = "-" if part["sign"] + part["inner"] in ("-", "\u2212", "\u2013") else ""
+    unit = part["before"] + part["after"]
+    return text, "(" if opened else part["limit"], sign, part["number"], unit, _key(unit)
 
 
 def _key(unit: str) -> str:
     text = unicodedata.normalize("NFKC", unit).replace("^", "").rstrip(".")
-    text = text.casefold() if len(text) > 1 and text[0] not in "mM" else text  # MW is not mW
-    return text[:-1] if len(text) > 2 and text.endswith("s") else text
+    if len(text) > 1:
+        first = text[0] if text[0] == "M" else text[0].casefold()  # MW is not mW
+        text = first + text[1:].casefold()
+    return re.sub(r"(?<=\w\w)s$|(?<=\w{3})e[sn]?$", "", text)
 
 
 def numbers_in(cells: pd.Series, unit: str) -> pd.Series:
@@ -162,7 +174,7 @@ def unit_notes(columns: Iterable[tuple[str, str, pd.Series]]) -> list[str]:
         if unit:
             read.setdefault(f"{shorten(unit)!r} off", []).append(name)
         if column.dtype in (object, "str"):
-            parts = split_cells(column[column.astype("str").str.contains(r"[(<>≤≥]")])
+            parts = split_cells(column[column.astype("str").str.contains(r"[(<>≤≥~≈]")])
             parts["value"] = _values(parts, unit)
             for _, first in parts.drop_duplicates("mark").iterrows():
                 read.setdefault(f"{first['text']!r} as {first['value']:g} in", []).append(name)

@@ -14,7 +14,7 @@ DOUBTFUL = {
     "gb18030": ("北京", "上海", "广州"), "big5": ("臺北", "高雄", "臺中"),
     "cp1251": ("Москва", "Казань", "Самара"), "mac_roman": ("Größe", "München", "Périgueux"),
     "cp437": ("Köln", "Düsseldorf", "Genève"), "cp1250": ("Plzeň", "Třebíč", "Řež"),
-    "cp1253": ("Αθήνα", "Πάτρα", "Θήβα"),
+    "cp1253": ("Αθήνα", "Πάτρα", "Θήβα"), "koi8_r": ("Казань", "Москва", "Самара"),
 }  # fmt: skip
 
 
@@ -39,10 +39,17 @@ def test_the_right_text_is_among_those_of_other_encodings(tmp_path: Path, encodi
     assert frame["city"][:3].tolist() == [*words] and "gives" not in notes
 
 
+def test_an_encoding_that_fails_is_no_candidate(tmp_path: Path) -> None:
+    with raises_user_error("dataset.encoding") as error:
+        read_frame(written(tmp_path, ("José", "\x81", "a"), "latin-1"), ReadingSettings())
+    assert "cp1252 gives" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("words", "encoding"),
     [(("Zürich", "Genève", "Bern"), "cp1252"), (("Größe (m²)", "à", "21 °C"), "cp1252"),
-     (("price (€)", "5 €", "6 £"), "cp1252"), (("España", "São Paulo", "Ísafjörður"), "utf-8"),
+     (("“Top”", "“Flop”", "“é”"), "cp1252"), (("price (€)", "5 €", "6 £"), "cp1252"),
+     (("España", "São Paulo", "Ísafjörður"), "utf-8"),
      (("서울", "부산", "대구"), "utf-8"), (("Oslo", "Bergen", "Rome"), "ascii")],
 )  # fmt: skip
 def test_plausible_text_is_not_doubted(

@@ -81,6 +81,13 @@ def test_a_format_is_named_by_the_content(tmp_path: Path, case: str, suffix: str
         read_frame(path, ReadingSettings())
 
 
+@pytest.mark.parametrize("name", ["t.xlsb", "t.dbf", "t.csv.zst", "t.dat", "t.csv"])
+def test_other_binary_files_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\x03\x7a\x00\xff,y\n1,2\n" * 9)
+    with raises_user_error("dataset.path", "unsupported_format", [name]):
+        read_frame(tmp_path / name, ReadingSettings())
+
+
 @pytest.mark.parametrize("kind", ["gzip", "zip", "xlsx", "parquet", "feather"])
 def test_a_wrong_extension_is_named(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "t.csv"

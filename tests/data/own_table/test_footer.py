@@ -51,6 +51,7 @@ FOOTERS: dict[str, list[Sequence[object]]] = {
     "note": [["Bron: Centraal Bureau voor de Statistiek", "", "", ""]],
     "short note": [["(c) 2022, Office of Statistics"]],
     "long note": [["Fuente: Banco", "Madrid", "tabla", "cuatro", "2022"]],
+    "numbered notes": [["Notes", "", "", ""], ["1) preliminary"], ["2) revised, 2020"]],
     "all": [
         TOTAL,
         MEAN,

@@ -128,6 +128,16 @@ def test_rows_above_the_names_in_a_sheet(tmp_path: Path, case: str) -> None:
     pd.testing.assert_frame_equal(given, frame)
 
 
+@pytest.mark.parametrize("error", ["#DIV/0!", "#N/A", "#VALUE!", "#REF!", "#NAME?"])
+@pytest.mark.parametrize("above", [0, 2])
+def test_an_error_in_a_sheet_is_a_missing_value(tmp_path: Path, error: str, above: int) -> None:
+    pytest.importorskip("openpyxl")
+    rows: list[list[Any]] = [["Title", None]] * above + [["a", "y"], [1, error], [2, 5], [3, 6]]
+    pd.DataFrame(rows).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    frame = read_frame(tmp_path / "t.xlsx", ReadingSettings())[0]
+    assert frame["y"].isna().tolist() == [True, False, False]
+
+
 def test_the_line_of_the_names_is_given(tmp_path: Path) -> None:
     """Where metadata cannot be told from names."""
     rows = [["a", "b", "c"], ["x", "z", "y"], *numbers(3, ".")]

@@ -437,6 +437,15 @@ CULPRITS: dict[str, tuple[list[str], str, int]] = {
 }
 
 
+@pytest.mark.parametrize("text", ["5*", "3.50-", "10+ years", "18-30", "7 (e)"])
+def test_repeated_texts_with_digits_do_not_mean_missing_values(tmp_path: Path, text: str) -> None:
+    frame = pd.DataFrame({"x": [text, "1", "2.5"] * 20, "y": np.arange(60) % 7})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with refused(ISSUE, repr(text)) as error:
+        OwnTable(path=str(tmp_path / "t.csv"), target="y").load()
+    assert "missing_values" not in str(error.value)
+
+
 @pytest.mark.parametrize("case", CULPRITS)
 @pytest.mark.parametrize("is_target", [False, True])
 def test_the_cell_that_is_wrong_is_named(tmp_path: Path, case: str, is_target: bool) -> None:
