@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, IntervalSweep, RangeSweep
 from hydra.errors import HydraException
@@ -71,7 +73,7 @@ def as_override(key: str, value: Any) -> str:
 
 
 def _value_text(value: Any, in_quotes: bool, literal: bool) -> str:
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence | np.ndarray | pd.Index) and not isinstance(value, str | bytes):
         return f"[{','.join(_value_text(one, True, literal) for one in value)}]"
     if in_quotes and literal and value is not None:
         value = str(value)
