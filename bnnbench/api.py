@@ -183,7 +183,7 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
 
     Warns about what looks wrong in the table, as `bnnbench run` does, about durations, which become
-    numbers of seconds, and about an index that holds times.
+    numbers of seconds, and about an index that describes the rows.
 
     Args:
         data: a frame of pandas, polars, pyarrow or another library, or the first of the settings.

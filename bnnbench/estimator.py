@@ -246,7 +246,7 @@ def _has_dates(cells: Any) -> bool:
 
 
 def _check_cells(name: str, cells: Any) -> None:
-    """Raise `UserError` at the first cell that is no finite number."""
+    """Raise `UserError` at the first text, date or infinite number."""
     if issparse(cells) or np.ndim(cells) not in (1, 2):
         return
     for column, values in pd.DataFrame(cells).items():
@@ -265,16 +265,16 @@ def _check_cells(name: str, cells: Any) -> None:
 
 def _kind_of_cell(cell: Any) -> tuple[str, str]:
     """Return why a cell is no number and what it is; empty texts if it is one, or has no value."""
-    if isinstance(cell, complex) or (np.ndim(cell) == 0 and pd.isna(cell)):
-        return "", ""  # scikit-learn prescribes its own error for complex numbers
+    if np.ndim(cell) == 0 and pd.isna(cell):
+        return "", ""
     if isinstance(cell, date | time | timedelta | pd.Period):
         return "date", f"the date or time {cell}"
     try:
         return ("not_finite", str(cell)) if np.isinf(float(cell)) else ("", "")
     except ValueError:
         return "text", f"the text {shorten(str(cell))!r}"
-    except TypeError:
-        return "wrong_type", f"the {type(cell).__name__} {shorten(str(cell))}"
+    except TypeError:  # of another type, for which scikit-learn prescribes its own error
+        return "", ""
 
 
 def _check_targets(targets: np.ndarray) -> None:

@@ -245,7 +245,6 @@ GOOD = np.sin(np.arange(30.0))
         (pd.period_range("2024", periods=30, freq="M"), GOOD, "X", "date"),
         (GOOD, pd.period_range("2024", periods=30, freq="Q"), "y", "date"),
         ([time(12, 30)] * 30, GOOD, "X", "date"),
-        (pd.interval_range(0, 30), GOOD, "X", "wrong_type"),
         (changed(GOOD, 4, np.inf), GOOD, "X", "not_finite"),
         (GOOD, changed(GOOD, 4, np.nan), "y", "not_finite"),
         (GOOD, changed(GOOD, 4, -np.inf), "y", "not_finite"),
