@@ -150,10 +150,12 @@ class FinishedRun:
         Raises:
             UserError: if it is no frame, a column is missing, or the pool has too few rows.
         """
+        from bnnbench.constraints import check_int
         from bnnbench.data.own_table.frames import named_frame
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.next_rows import next_rows
 
+        check_int("count", count)
         frame, _ = named_frame(pool, "pool")
         chosen, notes = next_rows(load_or_fit(self.folder), frame, "pool", count)
         warn_caller(notes)
@@ -181,7 +183,7 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     `tables` of the outputs, so that the run can be repeated and can predict in another session.
 
     Warns about what looks wrong in the table, as `bnnbench run` does, about durations, which become
-    numbers of seconds, and about an index that holds times.
+    numbers of seconds, and about an index that describes the rows.
 
     Args:
         data: a frame of pandas, polars, pyarrow or another library, or the first of the settings.
@@ -197,7 +199,8 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     from bnnbench.config.overrides import as_override
     from bnnbench.data.own_table.frames import is_exchangeable, named_frame
 
-    with_frame = is_exchangeable(data)
+    named = target is not None and not isinstance(data, str | None)
+    with_frame = named or is_exchangeable(data)
     texts = settings if data is None or with_frame else (data, *settings)
     for text in texts:
         if not isinstance(text, str):

@@ -76,7 +76,7 @@ def check_between(
         limit = "at most" if high_included else "less than"
         ends = [f" {edge} {low:g}"] if low > -math.inf else []
         ends += [f" {limit} {high:g}"] if high < math.inf else []
-        number = "finite number" if high == value == math.inf else "number"
+        number = "finite number" if _is_number(value) and high == value == math.inf else "number"
         raise UserError(
             f"{key} must be a {number}{' and'.join(ends)}, not {shorten(repr(value))}.", key
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 from typing import Any, Self
 
 import numpy as np
@@ -265,13 +265,16 @@ def _check_cells(name: str, cells: Any) -> None:
 
 def _kind_of_cell(cell: Any) -> tuple[str, str]:
     """Return why a cell is no number and what it is; empty texts if it is one, or has no value."""
-    if isinstance(cell, str) and pd.isna(pd.to_numeric(cell, errors="coerce")):
-        return "text", f"the text {shorten(cell)!r}"
-    if isinstance(cell, date | timedelta) and not pd.isna(cell):
+    if np.ndim(cell) == 0 and pd.isna(cell):
+        return "", ""
+    if isinstance(cell, date | time | timedelta | pd.Period):
         return "date", f"the date or time {cell}"
-    if isinstance(cell, float) and np.isinf(cell):
-        return "not_finite", str(cell)
-    return "", ""
+    try:
+        return ("not_finite", str(cell)) if np.isinf(float(cell)) else ("", "")
+    except ValueError:
+        return "text", f"the text {shorten(str(cell))!r}"
+    except TypeError:  # of another type, for which scikit-learn prescribes its own error
+        return "", ""
 
 
 def _check_targets(targets: np.ndarray) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -16,9 +18,10 @@ _lock = RLock()
 
 @contextmanager
 def unchanged_process() -> Iterator[None]:
-    """Restore what a fit sets: threads of torch, denormal numbers, Python's random numbers."""
+    """Restore what a fit sets or joblib changes, and do not use the caller's random numbers."""
     with _lock:
-        drawn = random.getstate()
+        drawn, variables, folders = random.getstate(), os.environ.copy(), [*sys.path]
+        start_method = multiprocessing.get_start_method(allow_none=True)
         import rich.style  # noqa: F401  # draws random numbers when it is imported
 
         random.setstate(drawn)
@@ -28,6 +31,9 @@ def unchanged_process() -> Iterator[None]:
         finally:
             torch.set_num_threads(threads)
             torch.set_flush_denormal(flushes)
+            multiprocessing.set_start_method(start_method, force=True)  # joblib sets the default
+            os.environ.update(variables)
+            sys.path[:] = folders
 
 
 def flushes_denormals() -> bool:

@@ -108,8 +108,9 @@ def test_mistakes_with_frames(frame: pd.DataFrame, tmp_path: Path) -> None:
         bnnbench.fit(frame, *words)
     with raises_user_error("dataset", "two_sources"):
         bnnbench.fit(frame, *words, target="price", dataset="boston")
-    with raises_user_error("settings", "wrong_type"):
-        bnnbench.fit(frame.to_numpy(), target="price")
+    for data in (frame.to_numpy(), {"price": [1.0]}, [[1, 2]], iter([1])):
+        with raises_user_error("frame", "wrong_type"):
+            bnnbench.fit(data, target="price")
     with raises_user_error("outputs_dir", "type"):
         bnnbench.fit(frame, target="price", outputs_dir=b"o")
     with raises_user_error("settings", "wrong_type"):
@@ -280,6 +281,8 @@ def test_what_is_no_frame_is_not_predicted(of_frame: bnnbench.FinishedRun) -> No
             of_frame.predict(rows)
         with raises_user_error("pool", "wrong_type"):
             of_frame.next_rows(rows, 1)
+    with raises_user_error("count"):
+        of_frame.next_rows(pd.DataFrame(), 0)
 
 
 def test_load_table() -> None:

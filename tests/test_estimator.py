@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from datetime import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,9 @@ GOOD = np.sin(np.arange(30.0))
         (pd.date_range("2024-01-01", periods=30), GOOD, "X", "date"),
         (pd.timedelta_range("1D", periods=30), GOOD, "X", "date"),
         (GOOD, np.arange(30).astype("M8[s]"), "y", "date"),
+        (pd.period_range("2024", periods=30, freq="M"), GOOD, "X", "date"),
+        (GOOD, pd.period_range("2024", periods=30, freq="Q"), "y", "date"),
+        ([time(12, 30)] * 30, GOOD, "X", "date"),
         (changed(GOOD, 4, np.inf), GOOD, "X", "not_finite"),
         (GOOD, changed(GOOD, 4, np.nan), "y", "not_finite"),
         (GOOD, changed(GOOD, 4, -np.inf), "y", "not_finite"),

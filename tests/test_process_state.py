@@ -11,7 +11,7 @@ import pytest
 from support.config import TINY
 
 PROGRAM = """
-import json, random, sys
+import json, multiprocessing, os, random, sys, warnings
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np, pandas as pd, torch
 
@@ -23,6 +23,10 @@ def state():
         "random": (random.getstate(), np.random.get_state()[1].tolist(), np.random.get_state()[2:],
                    torch.random.get_rng_state().tolist()),
         "numpy": np.geterr(),
+        "start method": multiprocessing.get_start_method(allow_none=True),
+        "environment": sorted(os.environ.items()),
+        "modules": sys.path,
+        "filters": warnings.filters,
     }.items()}
 
 differences = {}
@@ -34,6 +38,7 @@ def call(name, function):
     return found
 
 torch.set_num_threads(3)
+os.environ["LOKY_MAX_CPU_COUNT"] = "many"
 import bnnbench
 from bnnbench import BNNRegressor
 frame = pd.DataFrame(np.random.RandomState(0).normal(size=(24, 3)), columns=["a", "b", "y"])
@@ -64,6 +69,9 @@ def in_threads():
         return [run.splits[["rmse", "log_likelihood"]].to_numpy().tolist() for run in runs]
 
 METHODS = ["linear", "map", "vadam", "bbb"]
+estimator = BNNRegressor("linear")
+call("first estimator", lambda: estimator.fit(frame[["a"]], frame["y"]))
+call("predictions of an estimator", lambda: estimator.predict(frame[["a"]]))
 run = call("fit", fit)
 import bnnbench.run_all
 bnnbench.run_all._write_pages = lambda runs, say: None
@@ -72,6 +80,10 @@ call("worker processes", lambda: fit("map", seed=1, workers=2))
 call("predict", lambda: run.predict(frame))
 call("next_rows", lambda: run.next_rows(frame, 2))
 call("estimator", lambda: BNNRegressor("map", epochs=1, iterations=1).fit(frame[["a"]], frame["y"]))
+call("recommend", lambda: bnnbench.recommend(
+    frame, "splits=2", "workers=1", "outputs_dir=out", target="y", methods=["linear", "gp"]))
+call("table", lambda: bnnbench.load_table("boston"))
+call("reference", bnnbench.reference)
 call("mistake", lambda: failing(ZeroDivisionError()))
 call("interruption", lambda: failing(KeyboardInterrupt()))
 scores = call("threads", in_threads)
@@ -82,6 +94,7 @@ call("fit with denormals as zero", lambda: fit(seed=2))
 call("CHANGED threads", lambda: torch.set_num_threads(1))
 call("CHANGED random", random.random)
 call("CHANGED denormals", lambda: torch.set_flush_denormal(False))
+multiprocessing.set_start_method("spawn")
 print("\\n" + json.dumps(differences))
 """
 
@@ -95,4 +108,4 @@ def test_calls_change_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     expected = {name: [name.split()[1]] if "CHANGED" in name else [] for name in found}
-    assert found == expected and len(found) == 13
+    assert found == expected and len(found) == 18

@@ -64,13 +64,15 @@ def as_override(key: str, value: Any) -> str:
         return f"{key}={{{','.join(entries)}}}"
     try:
         return f"{key}={_value_text(value, key in COLUMN_KEYS, key in LITERAL_KEYS)}"
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError):
         raise UserError(
             f"{key} must be a text, a number, a list or a mapping, not {value!r}.", key, "type"
         ) from None
 
 
 def _value_text(value: Any, in_quotes: bool, literal: bool) -> str:
+    if hasattr(value, "tolist"):  # of NumPy and pandas
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return f"[{','.join(_value_text(one, True, literal) for one in value)}]"
     if in_quotes and literal and value is not None:
@@ -79,7 +81,7 @@ def _value_text(value: Any, in_quotes: bool, literal: bool) -> str:
         return quoted(os.fspath(value)) if in_quotes else os.fspath(value)
     if isinstance(value, float):  # infinite ones have other names in JSON
         return float.__repr__(value)
-    return json.dumps(value, default=lambda number: number.item())  # of NumPy
+    return json.dumps(value)
 
 
 def prepare_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:

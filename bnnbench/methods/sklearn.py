@@ -189,7 +189,7 @@ class Sklearn(EstimatorMethod):
         derived = isinstance(estimator, BaseEstimator)
         kind = estimator.__sklearn_tags__().estimator_type if derived else None
         if kind not in (None, "regressor"):
-            message = f"method.estimator must be a regressor, but {self.estimator} is a {kind}."
+            message = f"method.estimator must be a regressor, not the {kind} {self.estimator}."
             raise UserError(message, "method.estimator", "not_a_regressor")
         return estimator
 

@@ -124,7 +124,7 @@ def _interval_ends(
         if held is None:
             raise UserError(
                 f"{folder.root} has no out-of-fold predictions to calibrate with; run it again "
-                "with evaluation.out_of_fold=true, or use --calibrate conformal.",
+                "with evaluation.out_of_fold=true, or use conformal calibration.",
                 "--calibrate",
                 "no_out_of_fold",
             )
@@ -159,8 +159,8 @@ def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -
     if radius == np.inf:
         count = len(np.unique(groups))
         raise UserError(
-            f"--interval must be at most {count / (count + 1):.3f} with {count} held-out rows or "
-            f"groups, not {level:g}; or use --calibrate isotonic.",
+            f"the probability of a conformal interval from {count} held-out rows or groups must "
+            f"be at most {count / (count + 1):.3f}, not {level:g}; or use isotonic calibration.",
             "--interval",
             "few_rows",
         )

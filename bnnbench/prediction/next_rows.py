@@ -62,7 +62,7 @@ def next_rows(
     check_int("--next", count)
     if count > len(frame):
         raise UserError(
-            f"--next must be at most {len(frame)}, the number of rows of {name}, not {count}.",
+            f"{name} has {len(frame)} rows, fewer than the {count} to choose.",
             "--next",
             "few_rows",
         )

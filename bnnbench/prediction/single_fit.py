@@ -17,9 +17,11 @@ from bnnbench.experiment.model import Model, fit_model
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
 from bnnbench.portable_math import numpy_defaults
+from bnnbench.process_state import unchanged_process
 from bnnbench.search.base import best
 
 
+@unchanged_process()
 @numpy_defaults()
 def fit_rows(
     inputs: np.ndarray,

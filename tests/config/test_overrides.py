@@ -193,6 +193,13 @@ def test_other_values_keep_their_meaning(word: str, expected: object) -> None:
     assert config[group][key] == expected
 
 
+@pytest.mark.parametrize("value", [("a,b", "c"), np.array(["a,b", "c"]), pd.Index(["a,b", "c"])])
+@pytest.mark.parametrize("key", ["drop", "columns", "time"])
+def test_names_may_be_in_any_sequence(key: str, value: object) -> None:
+    (config,) = compose_configs(["dataset=csv", as_override(f"dataset.{key}", value)])
+    assert config["dataset"][key] == ["a,b", "c"]
+
+
 @pytest.mark.parametrize("value", [["a", "b"], ("a", "b"), {"a"}, {"a": 1}, pd.Index(["a"])])
 def test_one_column_cannot_be_several(value: object) -> None:
     with raises_user_error("dataset.target", "several_columns"):

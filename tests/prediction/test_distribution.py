@@ -131,3 +131,5 @@ def test_levels_are_probabilities() -> None:
         MIXTURE.quantile([0.5, 1.0])
     with raises_user_error("level"):
         MIXTURE.interval(90)
+    with raises_user_error("level"):
+        MIXTURE.interval(np.array([0.5, 0.9]))  # type: ignore[arg-type]

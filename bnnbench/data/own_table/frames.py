@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bnnbench.data.errors import override
+from bnnbench.data.own_table.columns import DATES, infer_encoding
 from bnnbench.data.own_table.frame_file import SUFFIX
 from bnnbench.data.own_table.names import with_clean_names
 from bnnbench.near_names import list_names
@@ -63,7 +65,7 @@ def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
         name: of the argument, for messages.
 
     Returns:
-        The frame, and notes on durations and on an index that holds times.
+        The frame, and notes on durations and on an index that describes the rows.
 
     Raises:
         UserError: if it is no frame.
@@ -84,14 +86,40 @@ def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _notes_on_index(frame: pd.DataFrame, name: str) -> list[str]:
-    names = frame.head(0).reset_index(allow_duplicates=True).columns
-    for k in range(frame.index.nlevels):
-        if pd.api.types.infer_dtype(frame.index.get_level_values(k), skipna=True) in TIMES:
+    """Return what to do about an index that says more than which row is which."""
+    columns = frame.head(0).reset_index(allow_duplicates=True).columns
+    names = [f"{one}_index" if one in frame else str(one) for one in columns[: frame.index.nlevels]]
+    reset = f"{name}.reset_index({f'names={names}' if columns.has_duplicates else ''})"
+    levels = [frame.index.get_level_values(k) for k in range(frame.index.nlevels)]
+    new = [k for k, level in enumerate(levels) if not _is_column(level, frame)]
+    for k in new:
+        if _holds_times(levels[k]):
             return [
                 f"{name}: the index holds times, and is not used: to test on later rows than those "
-                f"for training, give {name}.reset_index() and {override('time', str(names[k]))}"
+                f"for training, give {reset} and {override('time', names[k])}"
             ]
-    return []
+    used = [names[k] for k in new if _describes_rows(levels[k])]
+    return [f"{name}: the index is not used: to use {list_names(used)}, give {reset}"] * bool(used)
+
+
+def _is_column(level: pd.Index, frame: pd.DataFrame) -> bool:
+    """Whether a column has the name and the values of an index."""
+    return level.name in frame and level.equals(pd.Index(frame[level.name]))
+
+
+def _holds_times(level: pd.Index) -> bool:
+    kind = pd.api.types.infer_dtype(level, skipna=True)
+    return kind in TIMES or (
+        kind == "string" and infer_encoding(level.to_series().astype(object)).kind == DATES
+    )
+
+
+def _describes_rows(level: pd.Index) -> bool:
+    """Whether labels are neither numbers of rows nor a name for each."""
+    if pd.api.types.infer_dtype(level, skipna=True) != "integer":
+        return not (level.is_unique and level.dtype.kind != "f")
+    counts = level.is_unique and level.min() in (0, 1) and np.ptp(level) < len(level)
+    return level.name is not None and not counts
 
 
 @contextmanager

@@ -115,13 +115,37 @@ THREE = range(3)
         (pd.period_range("2024-01", periods=3, freq="M", name="a,b"), "a,b"),
         (pd.Index([date(2024, 1, k + 1) for k in THREE], name="day"), "day"),
         (HOURS, "index"),
+        (pd.Index(["2024-01-01", "2024-02-01", "2024-03-01"], name="day"), "day"),
+        (pd.date_range("2024-01-01", periods=3, freq="MS", name="x"), "x_index"),
         (pd.MultiIndex.from_product([["a"], pd.date_range("2024", periods=3)]), "level_1"),
     ],
 )
 def test_an_index_of_times_is_offered(index: pd.Index, time: str) -> None:
     frame = pd.DataFrame({"x": THREE}, index=index)
     _, (note,) = named_frame(frame, "frame")
-    assert "dataset.time=" in note and time in note and time in frame.reset_index()
+    assert "dataset.time=" in note
+    advice = note[note.index("frame.reset_index") :].partition(" and ")[0]
+    assert time in note.removeprefix(advice) and time in eval(advice, {"frame": frame})
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([0.5, 1.5, 2.5], name="depth"),
+        pd.Index([1985, 1986, 1987], name="year"),
+        pd.Index(["u", "u", "v"]),
+        pd.CategoricalIndex(["u", "v", "v"], name="site"),
+        pd.MultiIndex.from_arrays([["u", "u", "v"], [0, 1, 0]], names=["site", "visit"]),
+        pd.Index([7, 7, 9], name="patient"),
+        pd.Index([0.5, 1.5, 2.5], name="x"),
+    ],
+)
+def test_an_index_that_describes_rows_is_mentioned(index: pd.Index) -> None:
+    frame = pd.DataFrame({"x": THREE}, index=index)
+    _, (note,) = named_frame(frame, "frame")
+    advice = note[note.index("frame.reset_index") :]
+    assert "dataset.time" not in note
+    assert len({*eval(advice, {"frame": frame})}) == 1 + index.nlevels
 
 
 @pytest.mark.parametrize(
@@ -130,7 +154,9 @@ def test_an_index_of_times_is_offered(index: pd.Index, time: str) -> None:
         None,
         pd.Index([2, 0, 1]),
         pd.Index(["a", "b", "c"], name="house"),
-        pd.Index([0.5, 1.5, 2.5], name="depth"),
+        pd.Index([0, 0, 1]),
+        pd.Index([3, 7, 9]),
+        pd.RangeIndex(3, name="x"),
         pd.RangeIndex(3, name="row"),
         pd.Index([1, 2, 3], name="row"),
         pd.Index(["row 1", "row 2", "row 3"]),
