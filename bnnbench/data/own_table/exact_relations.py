@@ -53,8 +53,12 @@ def determining_columns(
     for used, chosen, in_logs in ((rows, features, False), (nonzero, factors, True)):
         if len(chosen) and len(used) >= max(MIN_ROWS, MAX_ZEROS * len(rows)):
             found = chosen[_taking_part(inputs[np.ix_(used, chosen)], targets[used], in_logs)]
+            if in_logs and len(found):
+                zero = inputs[rows[targets[rows] == 0]] == 0
+                other = zero[~zero[:, found].any(1)]  # rows where another factor may be zero
+                found = np.union1d(found, factors[other[:, factors].all(0)] if len(other) else [])
             if len(found):
-                return tuple(dict.fromkeys(columns[k] for k in found.tolist()))
+                return tuple(dict.fromkeys(columns[k] for k in found.astype(int).tolist()))
     return ()
 
 

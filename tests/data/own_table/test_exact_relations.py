@@ -48,6 +48,7 @@ def columns_of(columns: Columns, targets: np.ndarray, others: Columns = OTHERS) 
         ({"force": FORCE, "arm": HOURS}, (FORCE * HOURS).round(2)),  # of either sign
         ({"a": np.where(NOISE > 1, np.nan, NET), "b": TAX}, (NET - TAX).round(2)),
         ({"x": FORCE + 0.005}, (FORCE + 0.005) ** 2),
+        ({"treated": (NOISE > -0.5) * 1.0, "week": HOURS}, (NOISE > -0.5) * HOURS),
         (
             {"extra": TAX, **{f"kind={k}": kind for k, kind in enumerate(KINDS.T)}},
             (KINDS @ [10, 25, 17, 50, 31] + TAX).round(2),
