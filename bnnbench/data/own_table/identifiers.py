@@ -14,7 +14,9 @@ COUNTER = re.compile(r"(.*[\W_])?(number|index|code)", re.I)
 """Names of columns that count the rows, if their values do, or measure something: octane_number."""
 
 GROUP = re.compile(
-    r"(patient|subject|participant|person|customer|user|device|machine|batch|site|station)s?", re.I
+    r"(id[\W_])?(patient|subject|participant|person|customer|user|device|machine|batch|site|station)"
+    r"(e?s|[\W_](number|code))?",
+    re.I,
 )
 """Names of what a row may belong to; `user_age` measures something."""
 

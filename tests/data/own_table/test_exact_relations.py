@@ -48,6 +48,7 @@ def columns_of(columns: Columns, targets: np.ndarray, others: Columns = OTHERS) 
         ({"force": FORCE, "arm": HOURS}, (FORCE * HOURS).round(2)),  # of either sign
         ({"a": np.where(NOISE > 1, np.nan, NET), "b": TAX}, (NET - TAX).round(2)),
         ({"x": FORCE + 0.005}, (FORCE + 0.005) ** 2),
+        ({"treated": (NOISE > -0.5) * 1.0, "week": HOURS}, (NOISE > -0.5) * HOURS),
         (
             {"extra": TAX, **{f"kind={k}": kind for k, kind in enumerate(KINDS.T)}},
             (KINDS @ [10, 25, 17, 50, 31] + TAX).round(2),
@@ -60,6 +61,40 @@ def test_arithmetic_is_found_with_the_columns_that_take_part(
     expected = {name.partition("=")[0] for name in columns} - {"cents"}
     found = columns_of(columns, targets)
     assert {"net" if name == "cents" else name for name in found} == expected
+
+
+def with_gaps(count: int, rows: int) -> dict[str, np.ndarray]:
+    gaps = np.random.default_rng(1).random((count, rows)) < 0.3
+    return {f"z{k}": np.where(gap, np.nan, gap + NOISE[:rows]) for k, gap in enumerate(gaps)}
+
+
+WIDE = {f"z{k}": column for k, column in enumerate(np.random.default_rng(1).normal(size=(100, N)))}
+WEIGHT, DAYS, GRAINS = KM + 20, HOURS + 20, RNG.integers(10, 60, N)
+TRAITS = {
+    "z0": np.exp(np.log(WEIGHT * GRAINS) + 1e-4 * NOISE),
+    "z1": GRAINS * 1.0,
+    "z2": WEIGHT + NOISE,
+}
+
+
+@pytest.mark.parametrize(
+    ("rows", "others"), [(60, with_gaps(3, 60)), (400, with_gaps(20, N)), (30, WIDE), (400, TRAITS)]
+)
+@pytest.mark.parametrize(
+    "targets",
+    [
+        (WEIGHT / DAYS).round(2),
+        WEIGHT / DAYS * 1e-9,
+        (3 * WEIGHT - DAYS).round(1),
+        (DAYS * WEIGHT).round(),
+    ],
+)
+def test_gaps_and_related_columns_hide_no_arithmetic(
+    targets: np.ndarray, rows: int, others: Columns
+) -> None:
+    table = {**others, "weight": WEIGHT, "days": DAYS}
+    cut = {name: values[:rows] for name, values in table.items()}
+    assert columns_of(cut, targets[:rows], {}) == {"weight", "days"}
 
 
 def noisy(values: np.ndarray, r2: float) -> np.ndarray:
@@ -78,6 +113,8 @@ def noisy(values: np.ndarray, r2: float) -> np.ndarray:
         np.sin(KM / 10) + HOURS,
         NET + 1e4 * (NOISE > 2.9) + NOISE,  # a few values far outside the others
         (NOISE > 0) * 1.0,
+        (np.arange(N) == 200) * 1.0,  # a single event
+        np.where(np.arange(N) % 150 == 7, 3.0, 1.0),
         (5 + 0.8 * OTHERS["z0"] + 0.2 * NOISE).round(),  # ratings
     ],
 )
