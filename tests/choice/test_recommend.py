@@ -54,7 +54,7 @@ def test_mistakes_are_user_errors(frame: pd.DataFrame, tmp_path: Path) -> None:
         bnnbench.recommend(frame, *settings, target="price")
     with raises_user_error("--methods", "unknown_option"):
         bnnbench.recommend(frame, *settings, target="gross", methods=["magic"])
-    with raises_user_error("--minutes"):
+    with raises_user_error("minutes"):
         bnnbench.recommend(frame, *settings, target="gross", methods=["linear", "pbp"], minutes=-1)
     with raises_user_error("dataset.path", "file_not_found"):
         bnnbench.recommend(tmp_path / "nowhere.csv", target="gross")
