@@ -146,7 +146,8 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     with report_write_errors(found.runs.path, None):
         _, report = write_readable(found.runs, Style(), None, available_cores())
     print(f"report: {report.html}")
-    print(found.table.to_string(float_format="{:.3g}".format))
+    formats = dict(zip(found.table, ("{:.3f}", "{:.4g}", "{:.0%}", "{:.2g}", "{}"), strict=True))
+    print(found.table.to_string(formatters={name: form.format for name, form in formats.items()}))
     print("Scores are means over splits; seconds, with the search, are per split.")
     for sentence in found.sentences:
         print(sentence)
