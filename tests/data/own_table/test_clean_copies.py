@@ -11,6 +11,9 @@ from bnnbench.data.own_table.source import OwnTable
 
 SEEDS = range(30)
 
+UNITS = ("", " km", " %", "", " mg/l", "€", " kWh")
+"""What follows the numbers of the first column."""
+
 
 def lines_of(rng: np.random.Generator, seed: int) -> tuple[list[list[str]], ...]:
     """Return the lines above the names, the names, the data, and the lines below."""
@@ -41,7 +44,11 @@ def test_a_decorated_table_has_the_numbers_of_the_clean_one(tmp_path: Path, seed
 
     target = names[0][-1]
     clean = OwnTable(path=written("a.csv", [*names, *data]), target=target).load()
-    found = OwnTable(path=written("b.csv", [*above, *names, *data, *footer]), target=target).load()
+    unit = UNITS[seed % len(UNITS)]
+    measured = [[first + unit, *others] for first, *others in data]
+    rows = [*above, *names, *measured, *footer]
+    found = OwnTable(path=written("b.csv", rows), target=target).load()
     assert found.inputs.tolist() == clean.inputs.tolist() and found.features == clean.features
     assert found.targets.tolist() == clean.targets.tolist()
     assert any("left out" in warning for warning in found.warnings) == bool(footer)
+    assert any(f"read '{unit.strip()}' off" in text for text in found.warnings) == bool(unit)
