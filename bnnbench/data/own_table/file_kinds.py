@@ -17,7 +17,7 @@ READABLE = {
 
 UNSUPPORTED = {
     "Excel 97-2003": ("xls", "excel"), "OpenDocument": ("ods", "excel"), "ARFF": ("arff", ""),
-    "JSON": ("json geojson", "json"), "JSON lines": ("jsonl ndjson geojsonl", "json"),
+    "JSON": ("json geojson", "json"), "JSON lines": ("jsonl ndjson geojsonl", "json(lines=True)"),
     "HTML": ("html htm", "html"), "XML": ("xml kml gml", "xml"), "YAML": ("yaml yml", ""),
     "SPSS": ("sav zsav", "spss"), "Stata": ("dta", "stata"), "SAS": ("sas7bdat xpt", "sas"),
     "R": ("rds rdata rda", ""), "MATLAB": ("mat", ""), "NumPy": ("npy npz", ""),
@@ -79,9 +79,10 @@ def check_kind(path: Path, start: bytes) -> None:
 
 def _unsupported(path: Path, kind: str) -> UserError:
     reader = UNSUPPORTED[kind][1]
-    example = f" with pandas.read_{reader} and DataFrame.to_csv" * bool(reader)
+    read = f"pandas.read_{reader}" if reader else "a library that makes a pandas frame of it"
     return invalid(
         "path",
         UNSUPPORTED_FORMAT,
-        f"{path} is in the format {kind}, which is not supported; save it as CSV{example}.",
+        f"{path} is in the format {kind}, which is not supported; save it as CSV with {read} and "
+        "DataFrame.to_csv.",
     )

@@ -148,10 +148,8 @@ def _names(
         few = [k for k in possible if k < data and len(rows[k]) == len(rows[data])]
         return [data, *few][-1]
     above = [k for k in wide if k < data and (k == usual or not numbers[k])]
-    if (
-        len(above) > 2 and width == 2 and all(columns.values())
-    ):  # each row above has a key and a value
-        return above[-1]
+    if len(above) > 2 and width == 2 and all(columns.values()):
+        return above[-1]  # each row above it has a key and a value
     return max(above, key=lambda k: len({*rows[k]} - {""}), default=usual)
 
 
