@@ -52,6 +52,9 @@ def small(option: str) -> BNNRegressor:
     """Return an estimator that learns the data of scikit-learn's checks in little time."""
     method = build_method(Case(option))
     free = [name for name in method.hyper_names if name not in method.fixed_hyper()]
+    preset = (config_folder() / "method" / f"{option}.yaml").read_text()
+    if "likelihood: heteroscedastic" in preset:  # it predicts the noise
+        free.remove("noise_precision")
     settings = {f"method.{name}": VALUES[name] for name in free} | SMALL.get(option, {})
     depth = 0 if depth_overrides(option) else None
     return BNNRegressor(option, depth=depth, width=10, epochs=40, settings=settings)
