@@ -256,7 +256,8 @@ def test_rows_outside_the_training_region_are_marked(command: Command, ran: Path
 
 
 @pytest.mark.parametrize(
-    ("precision", "says"), [(10.0, ""), (1e4, "too narrow"), (1e-3, "too wide")]
+    ("precision", "says"),
+    slow_except([(10.0, ""), (1e4, "too narrow"), (1e-3, "too wide")], 1e4),
 )
 def test_the_sentence_of_the_run_about_its_intervals_is_repeated(
     command: Command, tmp_path: Path, precision: float, says: str

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.quick import slow_except
 
 from bnnbench.data.own_table.source import OwnTable
 
@@ -31,7 +32,7 @@ def lines_of(rng: np.random.Generator, seed: int) -> tuple[list[list[str]], ...]
     return above, [names[:width]], data, footers[seed % len(footers)]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", slow_except(SEEDS, *range(10)))
 def test_a_decorated_table_has_the_numbers_of_the_clean_one(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     above, names, data, footer = lines_of(rng, seed)
