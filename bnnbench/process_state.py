@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
-import torch
-
 _lock = RLock()
 """Calls in several threads take turns: forks of one would copy the locks of another."""
 
@@ -19,6 +17,8 @@ _lock = RLock()
 @contextmanager
 def unchanged_process() -> Iterator[None]:
     """Restore what a fit sets or joblib changes, and do not use the caller's random numbers."""
+    import torch
+
     with _lock:
         drawn, variables, folders = random.getstate(), os.environ.copy(), [*sys.path]
         start_method = multiprocessing.get_start_method(allow_none=True)

@@ -12,13 +12,14 @@ import pandas as pd
 
 from bnnbench.data.errors import override
 from bnnbench.data.own_table.columns import DATES, infer_encoding
+from bnnbench.data.own_table.frame_file import DATES as DATES_OF_FRAMES
 from bnnbench.data.own_table.frame_file import SUFFIX
 from bnnbench.data.own_table.names import with_clean_names
 from bnnbench.near_names import list_names
 from bnnbench.types import UserError
 
 DURATIONS = ("timedelta", "timedelta64")
-TIMES = ("datetime", "datetime64", "date", "period", *DURATIONS)
+TIMES = (*DATES_OF_FRAMES, "period", *DURATIONS)
 """What `pandas.api.types.infer_dtype` calls points in time and differences between them."""
 
 

@@ -101,7 +101,6 @@ def _names_groups(name: str, values: np.ndarray, ranks: np.ndarray) -> bool:
     means = np.add.reduceat(ranks[rows], starts) / counts[:, None]
     within = ((ranks - means[index]) ** 2).sum(0) / (len(ranks) - len(counts))
     between = counts @ (means - ranks.mean(0)) ** 2 / (len(counts) - 1)
-    is_rough = (np.diff(means[large], axis=0) ** 2).mean(0) > MIN_ROUGHNESS * 2 * means[large].var(
-        0
-    )
+    roughness = (np.diff(means[large], axis=0) ** 2).mean(0)
+    is_rough = roughness > MIN_ROUGHNESS * 2 * means[large].var(0)
     return bool(np.any(is_rough & (between > MIN_F * within)))
