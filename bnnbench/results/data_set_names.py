@@ -16,7 +16,7 @@ DATA, FILE = "data", "file"
 """Columns with the fingerprint of a run's data, and the user's file with its folder."""
 
 NAME, TARGET = "table", "dataset.target"
-"""The settings with the name that a table has alone, and with its target."""
+"""The settings with the label of a table and with the name of its target."""
 
 SHORT = 6
 """Digits of a fingerprint in a name."""
