@@ -47,8 +47,13 @@ def test_values(
         assert f"{NAME}={text}" in line
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("name", ["joblib", "multiprocessing"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("joblib", marks=pytest.mark.ci),
+        pytest.param("multiprocessing", marks=pytest.mark.slow),
+    ],
+)
 def test_processes_of_the_search_import_nothing_from_the_current_folder(
     tmp_path: Path, name: str
 ) -> None:

@@ -93,15 +93,26 @@ def test_every_module_is_imported_without_posix(tmp_path: Path) -> None:
     without_posix("-c", IMPORT_ALL, *names, folder=tmp_path)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize(
     "words",
     [
-        ("method=vadam", "dataset=yacht", "protocol=trial", "splits=1"),
-        ("-m", "method=gp,linear", "dataset=yacht", "protocol=trial", "splits=2", "workers=2"),
-        ("experiment=conjugate_pairs", "workers=2"),
+        pytest.param(words, marks=mark, id=" ".join(words))
+        for words, mark in (
+            (("method=vadam", "dataset=yacht", "protocol=trial", "splits=1"), pytest.mark.ci),
+            (
+                (
+                    "-m",
+                    "method=gp,linear",
+                    "dataset=yacht",
+                    "protocol=trial",
+                    "splits=2",
+                    "workers=2",
+                ),
+                pytest.mark.slow,
+            ),
+            (("experiment=conjugate_pairs", "workers=2"), pytest.mark.ci),
+        )
     ],
-    ids=" ".join,
 )
 def test_commands_without_posix(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Processes are spawned, not forked."""

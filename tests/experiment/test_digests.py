@@ -22,8 +22,13 @@ def test_every_shipped_option_is_recorded() -> None:
     assert RECORDED.keys() == CASES.keys()
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("processor", ["Prescott", "Haswell"])
+@pytest.mark.parametrize(
+    "processor",
+    [
+        pytest.param("Prescott", marks=pytest.mark.slow),
+        pytest.param("Haswell", marks=pytest.mark.ci),
+    ],
+)
 def test_digests_of_shipped_configurations(processor: str) -> None:
     """With the linear algebra of two x86 processors, whose rounding differs."""
     done = subprocess.run(
