@@ -64,7 +64,7 @@ $(VENV)/.docs: $(VENV)/.ready
 	touch $@
 
 docs: $(VENV)/.docs  ## build the documentation site in site/, strictly
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove the virtual environment and caches; keep outputs and data
 	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .mypy_cache build dist

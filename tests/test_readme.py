@@ -25,6 +25,7 @@ from bnnbench.report.run_output import find_run_page
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAX_README_LINES = 150
+MAX_README_COLUMNS = 88  # of code; GitHub and the site cut longer lines
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
 INLINE = re.compile(r"`(bnnbench (?:run|reproduce|report|list) [^`…]+)`")
 FILE = re.compile(r"`((?:bnnbench|configs)/[\w/.]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -92,6 +93,11 @@ def test_every_other_command_parses(words: tuple[str, ...]) -> None:
 def test_there_are_commands_and_the_readme_is_short() -> None:
     assert len(RUNS) > 20 and {words[0] for words in OTHERS} >= {"list", "report", "reproduce"}
     assert len((ROOT / "README.md").read_text().splitlines()) <= MAX_README_LINES
+
+
+def test_code_in_the_readme_is_not_cut_at_the_right() -> None:
+    blocks = re.findall(r"^```.*?^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert [x for block in blocks for x in block.splitlines() if len(x) > MAX_README_COLUMNS] == []
 
 
 @pytest.fixture

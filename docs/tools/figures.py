@@ -17,7 +17,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-import pandas as pd
 from downstream import FIGURES as DOWNSTREAM
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
@@ -34,7 +33,7 @@ from bnnbench.report.sections.ranking import ranks_figure
 from bnnbench.report.sections.scores import score_panels
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.report.sections.spread import losses_by_split, spread_figure
-from bnnbench.report.sections.time_against_score import pareto_front, time_figure
+from bnnbench.report.sections.time_against_score import time_figure
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.ranking import rankings
 
@@ -155,29 +154,6 @@ def nearest() -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         axes.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("W1 to the HMC chains [standard deviations of the target]", fontsize="medium")
-    return figure
-
-
-def ranks_and_times_figure(points: pd.DataFrame) -> Figure:
-    """Draw mean ranks against time ratios, with the Pareto front."""
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    front = points[pareto_front(points["ratio"].to_numpy(), points["rank"].to_numpy())]
-    front = front.sort_values("ratio")
-    axes.plot(front["ratio"], front["rank"], color="grey", linewidth=0.8, zorder=0)
-    axes.plot(points["ratio"], points["rank"], "o", markersize=5)
-    for name, point in points.iterrows():
-        axes.annotate(
-            str(name), (point["ratio"], point["rank"]), (4, 4), textcoords="offset points",
-            fontsize="x-small",
-        )  # fmt: skip
-    axes.set(xscale="log", xlabel="CPU time of a split / reference fit", ylabel="mean rank")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
-    axes.margins(0.12)
-    axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -53,6 +54,9 @@ from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.reference.tracks import TRACKS
 
+MAX_CODE = 88
+"""Characters of a line of code that GitHub and the site show without scrolling."""
+
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""
 
@@ -80,8 +84,13 @@ def tutorial() -> str:
 
 
 def session() -> str:
-    """Return the output of `make run`."""
-    return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
+    """Return the output of `make run`, with long lines wrapped as a terminal does."""
+    lines = (RESULTS / "session.txt").read_text().splitlines()
+    wrapped = (
+        textwrap.fill(line, MAX_CODE, subsequent_indent="  ") if len(line) > MAX_CODE else line
+        for line in lines
+    )
+    return "\n".join(["```", *wrapped, "```"])
 
 
 def speed() -> str:

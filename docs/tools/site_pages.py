@@ -1,10 +1,10 @@
 """MkDocs hook: pages that the site generates when it is built.
 
 - README, CONTRIBUTING and CHANGELOG become pages, and so do the notebooks.
-- Every module gets a page with its docstrings.
+- The page on the Python API ends with the docstrings of the public interface.
 - The command-line and configuration references come from the argument parsers and the YAML files.
-- The reference results get a page, and so does each of their data sets and methods.
 - `$...$` and `math` blocks become MathML.
+- The marks of generated blocks and values are removed, and a site over `MAX_BYTES` is refused.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from notebook import page as notebook_page
 from page_blocks import options_table
-from reference_pages import navigation, pages
 
+from bnnbench import __all__
 from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import GROUPS, find_options
-from bnnbench.results.reference.results import read_reference_results
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,52 +41,27 @@ TOP_LEVEL = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "CITATION.cff": "CITATION.cff",
 }
 """Files of the top level, and the pages that show them."""
 
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
+MARK = re.compile(r"(?<!`)<!-- (?:/?\w+|value .*?) -->", re.DOTALL)
+"""A mark of a generated block or value, not one that is quoted as code."""
+
+LINK = re.compile(r"\]\(([^)#\s]+)")
+"""The start of a link or a picture, up to its anchor."""
+
+LONG_CELL = re.compile(r"<td(?=[^>]*>(?:(?!</td>).){120})", re.DOTALL)
+"""The start of a cell with a text of several lines."""
+
+PYTHON_API = "reference/python.md"
+
+MAX_BYTES = 20_000_000
+
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 """A formula as pymdownx.arithmatex marks it."""
-
-
-def modules() -> dict[str, list[str]]:
-    """Return the dotted names of all public modules, by the part of the package they belong to."""
-    parts: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "bnnbench").rglob("*.py")):
-        words = list(path.relative_to(ROOT).with_suffix("").parts)
-        if words[-1] == "__main__":
-            continue
-        if words[-1] == "__init__":
-            words.pop()
-        if len(words) > 1:
-            parts.setdefault(words[1], []).append(".".join(words))
-    return parts
-
-
-@cache
-def reference_results() -> dict[str, str | bytes]:
-    """Return the pages of the reference results of the package."""
-    return pages(read_reference_results())
-
-
-def page_of(module: str) -> str:
-    """Return the file of a module's page."""
-    return f"api/{module}.md"
-
-
-def on_config(config: MkDocsConfig) -> None:
-    """Add the reference results and the API reference to the navigation."""
-    found = modules()
-    single = [{part: page_of(names[0])} for part, names in found.items() if len(names) == 1]
-    several: list[dict[str, Any]] = [
-        {part: [{name.removeprefix(f"bnnbench.{part}."): page_of(name)} for name in names]}
-        for part, names in found.items()
-        if len(names) > 1
-    ]
-    assert config.nav is not None
-    config.nav.insert(-2, {"Reference results": navigation(reference_results())})
-    config.nav.append({"API reference": [*several, *single]})
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
@@ -95,10 +72,6 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
     for source, page in TOP_LEVEL.items():
         add(page, moved((ROOT / source).read_text()))
-    for names in modules().values():
-        for name in names:
-            options = "    options:\n      show_root_heading: false\n"
-            add(page_of(name), f"# {name}\n\n::: {name}\n{options}")
     for notebook in NOTEBOOKS:
         text, pictures = notebook_page(json.loads(notebook.read_text()), notebook.stem)
         add(f"tutorials/{notebook.stem}.md", text)
@@ -106,8 +79,19 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
             add(f"tutorials/{name}", picture)
     add("reference/cli.md", command_line())
     add("reference/configuration.md", configuration())
-    for name, content in reference_results().items():
-        add(name, content)
+    drop_unlinked(files)
+
+
+def drop_unlinked(files: Files) -> None:
+    """Leave out stored tables and other data to which no page links."""
+    linked = {
+        normpath(f"{page.src_uri}/../{address}")
+        for page in files.documentation_pages()
+        for address in LINK.findall(page.content_string)
+    }
+    for file in [*files.media_files()]:
+        if file.src_uri.startswith("results/") and file.src_uri not in linked:
+            files.remove(file)
 
 
 def moved(text: str) -> str:
@@ -117,20 +101,41 @@ def moved(text: str) -> str:
     return text
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Turn links to notebooks into links to their pages."""
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Remove generated marks, turn links to notebooks into links to pages, and add docstrings.
+
+    Python-Markdown would take a line that begins with a mark for a block of HTML. It reads the
+    Markdown inside a block of HTML, as GitHub does, only where an attribute says so.
+    """
+    if page.file.src_uri == PYTHON_API:
+        markdown += "\n\n".join(["", "## Docstrings", *(f"::: bnnbench.{n}" for n in __all__)])
+    markdown = MARK.sub("", markdown).replace("<details", '<details markdown="1"')
     return markdown.replace(".ipynb)", ".md)")
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Turn formulas into MathML."""
-    return FORMULA.sub(mathml, content)
+    """Turn formulas into MathML, mark long cells, and keep an error and its sign on one line."""
+    content = LONG_CELL.sub('<td class="long"', FORMULA.sub(mathml, content))
+    return content.replace("± ", "±&nbsp;")
+
+
+@event_priority(-100)  # after the plugin that writes the search index
+def on_post_build(config: MkDocsConfig) -> None:
+    """Refuse a site that is too large to publish or to download.
+
+    Raises:
+        PluginError: if all files together have more than `MAX_BYTES`.
+    """
+    files = (path for path in Path(config.site_dir).rglob("*") if path.is_file())
+    if (size := sum(path.stat().st_size for path in files)) > MAX_BYTES:
+        raise PluginError(f"the site has {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
 
 
 def mathml(match: re.Match[str]) -> str:
     """Return a formula of the text, or one on its own line, as MathML."""
     display = "inline" if match[1] == "span" else "block"
-    return convert(html.unescape(match[2]).strip(), display=display)
+    formula = convert(html.unescape(match[2]).strip(), display=display)
+    return formula if display == "inline" else f'<div class="formula">{formula}</div>'
 
 
 def command_line() -> str:

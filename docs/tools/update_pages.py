@@ -6,8 +6,8 @@ prints. Two kinds of marks are filled from the tables
 in `docs/results`:
 
 - `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
-  `page_blocks.py`, `published_blocks.py`, `image_runs.py`, `gap_blocks.py` or
-  `sprinkler_runs.py`;
+  `page_blocks.py`, `published_blocks.py`, `image_runs.py`, `gap_blocks.py`,
+  `leaderboard.py` or `sprinkler_runs.py`;
 - `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `INLINE`.
 """
 
@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import gap_blocks
 import image_runs
+import leaderboard
 import numpy as np
 import page_blocks
 import pandas as pd
@@ -44,6 +45,7 @@ BLOCKS = (
     | published_blocks.BLOCKS
     | image_runs.BLOCKS
     | gap_blocks.BLOCKS
+    | leaderboard.BLOCKS
     | sprinkler_runs.BLOCKS
 )
 
