@@ -67,7 +67,7 @@ def options_table(group: str) -> str:
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
     column = {name: f" {cell} |" for name, cell in costs(group).items()}
     rows = [
-        f"| `{name}` |{column.get(name, '')} {summary} |"
+        f"| `{name}` |{column.get(name, '')} {markdown.cell(summary)} |"
         for name, summary in summaries(group).items()
     ]
     lines = [f"| {head} |{column.get('', '')} |", f"|:--|{'--:|' * bool(column)}:--|", *rows]
