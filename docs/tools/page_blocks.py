@@ -17,6 +17,7 @@ from paired_scores import paired_scores
 from peers import peers
 from published_scores import MAX_Z
 from scores import best_methods, conformal_coverage, distorted_forecasts
+from sessions import session, tutorial
 from stored_results import (
     RESULTS,
     SCORES,
@@ -72,16 +73,6 @@ def options_table(group: str) -> str:
     ]
     lines = [f"| {head} |{column.get('', '')} |", f"|:--|{'--:|' * bool(column)}:--|", *rows]
     return "\n".join([*lines, *(f"\n{note}".replace("*", "\\*") for note in footnotes(group))])
-
-
-def tutorial() -> str:
-    """Return what the comparison of the tutorial's method prints."""
-    return f"```\n{(RESULTS / 'tutorial.txt').read_text().rstrip()}\n```"
-
-
-def session() -> str:
-    """Return the output of `make run`."""
-    return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
 
 
 def speed() -> str:
