@@ -9,20 +9,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 import pytest
-from latex2mathml.converter import convert
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from PIL import Image
 from support.config import compose, job_overrides
+from support.rendered import PAGES, Rendered, rendered
 from support.runs import make_run
 from support.sprinkler_runs import finished_run
 
@@ -52,21 +47,11 @@ DOCS = ROOT / "docs"
 MAX_STORED_FIGURES = 5_000_000
 """Bytes of all figures in git. Others are drawn when the site is built."""
 
-FORMULA = re.compile(r"^```math\n(.*?)^```$|(?<![`$\w])\$(?!\s)([^$`\n]+)\$(?![\w`])", re.M | re.S)
-"""A block with a formula, or a formula in a line."""
-
 MIN_CAPTION = 30
 """Letters of a caption that explains its figure."""
 
 FIGURES_AND_CAPTION = r"((?:^!\[[^\n]*\n\n)+)(?:\*(.*?)\*$)?"
 """Figures on lines of their own, and the caption below them."""
-
-PAGES = [
-    *ROOT.glob("*.md"),
-    *DOCS.rglob("*.md"),
-    *DOCS.rglob("*.ipynb"),
-    *ROOT.glob("data/**/*.md"),
-]
 
 VISIBLE, MAX_PIXELS = 64, 20
 """Difference of two grey values that one sees, and the pixels that may differ so much."""
@@ -147,6 +132,17 @@ def test_generated_numbers_are_up_to_date() -> None:
     for page in PAGES:
         text = page.read_text()
         assert text == filled(text), f"{page.name}: run docs/tools/update_pages.py"
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_number_of_any_length_leaves_a_page_as_it_is_meant() -> None:
+    from update_pages import filled
+
+    page = Rendered(filled("Of <!-- value 10**99 -->7<!-- /value --> see [these](a.md)."))
+    assert page.faults() == [] and page.links == ["a.md"] and f"Of {10**99} see" in page.prose
+    for start in ("", "  ", "- ", "> ", "1. "):
+        with pytest.raises(ValueError, match="start of this line"):
+            filled(f"A list:\n\n{start}<!-- value 3 -->7<!-- /value --> of [these](a.md).")
 
 
 @pytest.mark.ci
@@ -236,52 +232,9 @@ def test_stored_figures_show_the_stored_results() -> None:
         assert (differs > VISIBLE).sum() < MAX_PIXELS, f"{name}: run docs/tools/figures.py"
 
 
-def markdown_of(page: Path) -> str:
-    """Return the text of a page, or the text cells of a notebook."""
-    if page.suffix == ".md":
-        return page.read_text()
-    cells = json.loads(page.read_text())["cells"]
-    return "\n\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
-
-
-@cache
-def inline_parts(page: Path) -> list[tuple[str, list[Token]]]:
-    """Return paragraphs, cells and headings of a page: `h2` or another tag, and their parts."""
-    tokens = MarkdownIt("commonmark").enable("table").parse(markdown_of(page))
-    return [
-        (before.tag, token.children or [])
-        for before, token in pairwise(tokens)
-        if token.type == "inline"
-    ]
-
-
-def anchors(page: Path) -> set[str]:
-    """Return the anchors that GitHub gives to the headings of a page."""
-    found: dict[str, int] = {}
-    for tag, parts in inline_parts(page):
-        if re.fullmatch(r"h\d", tag):
-            text = "".join(part.content for part in parts).lower()
-            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
-            found[slug] = found.get(slug, -1) + 1
-    return {f"{slug}-{k}" if k else slug for slug, most in found.items() for k in range(most + 1)}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_resolves_in_the_repository(page: Path) -> None:
-    parts = [part for _, parts in inline_parts(page) for part in parts]
-    for address in filter(None, (part.attrs.get("href", part.attrs.get("src")) for part in parts)):
-        file, _, anchor = unquote(str(address)).partition("#")
-        if re.match(r"\w+:", file):
-            continue
-        target = (page.parent / file).resolve() if file else page
-        assert target.exists() and target.is_relative_to(ROOT), address
-        assert not anchor or anchor in anchors(target), address
-
-
 def test_files_that_contributors_are_told_about_exist() -> None:
     pages = [ROOT / "CONTRIBUTING.md", DOCS / "explanation" / "architecture.md"]
-    parts = [part for page in pages for _, parts in inline_parts(page) for part in parts]
-    code = [part.content for part in parts if part.type == "code_inline"]
+    code = [name for page in pages for name in rendered(page).code]
     names = [n for n in code if re.fullmatch(r"[\w./]+\.(py|cpp|h|yaml|sh)|\w+/[\w./]+\.json", n)]
     folders = (ROOT, PACKAGE, ROOT / "tests")
     missing = {name for name in names if not any((folder / name).exists() for folder in folders)}
@@ -291,21 +244,10 @@ def test_files_that_contributors_are_told_about_exist() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_generated_block_is_empty_and_every_figure_has_a_caption(page: Path) -> None:
-    text = markdown_of(page)
+    text = rendered(page).source
     assert not re.search(r"^<!-- (\w+) -->\s*<!-- /\1 -->$|^:::", text, re.M)
     for figures, caption in re.findall(FIGURES_AND_CAPTION, text, re.M | re.S):
         assert len(caption) > MIN_CAPTION and "![]" not in figures, figures
-
-
-@pytest.mark.parametrize(
-    "page",
-    [path for path in DOCS.rglob("*.md") if FORMULA.search(path.read_text())],
-    ids=lambda path: path.stem,
-)
-def test_formulas_are_valid(page: Path) -> None:
-    for block, inline in FORMULA.findall(page.read_text()):
-        formula = convert(block or inline)
-        assert formula.startswith("<math") and "\\" not in formula, block or inline
 
 
 def test_every_stored_figure_is_shown_and_they_are_small() -> None:

@@ -26,9 +26,9 @@ def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def words(outputs: list[dict[str, Any]]) -> list[str]:
-    """Return the words in outputs, without numbers and digests, which depend on the machine."""
+    """Return the words and counts in outputs, without what depends on the machine."""
     texts = ["".join(o.get("text") or o["data"]["text/plain"]) for o in outputs]
-    bare = (re.sub(r"\S*\d\S*", "#", text) for text in texts)
+    bare = (re.sub(r"(?<!\S)(?!\d+[.,;]?(?!\S))\S*\d\S*", "#", text) for text in texts)
     return [word for text in bare for word in text.split() if not set(word) <= {"─"}]
 
 

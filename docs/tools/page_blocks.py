@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ from paired_scores import paired_scores
 from peers import peers
 from published_scores import MAX_Z
 from scores import best_methods, conformal_coverage, distorted_forecasts
+from sessions import session, tutorial
 from stored_results import (
     RESULTS,
     SCORES,
@@ -54,9 +54,6 @@ from bnnbench.results.published.comparison import pairs_with_published
 from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.reference.tracks import TRACKS
 
-MAX_CODE = 88
-"""Characters of a line of code that GitHub and the site show without scrolling."""
-
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""
 
@@ -71,26 +68,11 @@ def options_table(group: str) -> str:
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
     column = {name: f" {cell} |" for name, cell in costs(group).items()}
     rows = [
-        f"| `{name}` |{column.get(name, '')} {summary} |"
+        f"| `{name}` |{column.get(name, '')} {markdown.cell(summary)} |"
         for name, summary in summaries(group).items()
     ]
     lines = [f"| {head} |{column.get('', '')} |", f"|:--|{'--:|' * bool(column)}:--|", *rows]
     return "\n".join([*lines, *(f"\n{note}".replace("*", "\\*") for note in footnotes(group))])
-
-
-def tutorial() -> str:
-    """Return what the comparison of the tutorial's method prints."""
-    return f"```\n{(RESULTS / 'tutorial.txt').read_text().rstrip()}\n```"
-
-
-def session() -> str:
-    """Return the output of `make run`, with long lines wrapped as a terminal does."""
-    lines = (RESULTS / "session.txt").read_text().splitlines()
-    wrapped = (
-        textwrap.fill(line, MAX_CODE, subsequent_indent="  ") if len(line) > MAX_CODE else line
-        for line in lines
-    )
-    return "\n".join(["```", *wrapped, "```"])
 
 
 def speed() -> str:

@@ -25,9 +25,6 @@ RESULTS = Path(__file__).parents[1] / "results"
 SPLITS = 20
 """Splits of each data set in the book's comparison."""
 
-CORES = 2
-"""Cores of the machine on which the comparison was timed."""
-
 SCORES = ("rmse", "log_likelihood")
 
 NOT_STORED = "the stored runs have no"
@@ -125,11 +122,6 @@ def ensembles() -> pd.DataFrame:
                 "z": z_score(ours, error, theirs.mean, theirs.stderr),
             })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def minutes() -> int:
-    """Return the minutes that the book's comparison takes on two idle cores."""
-    return round((table("timing", "running_times")["seconds"] * SPLITS).sum() / CORES / 60)
 
 
 def book_hours() -> int:
@@ -284,7 +276,7 @@ def takes(name: str) -> str:
 VALUES = {
     function.__name__: function
     for function in (
-        minutes, takes, book_hours, score, published,
+        takes, book_hours, score, published,
         mean_over_seeds, distance, converged, count, pbp_authors, paired_within, renyi_within,
         published_within, detectable, verdict_counts, verdict_on,
     )

@@ -9,6 +9,7 @@ in `docs/results`:
   `page_blocks.py`, `published_blocks.py`, `image_runs.py`, `gap_blocks.py`,
   `leaderboard.py` or `sprinkler_runs.py`;
 - `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `INLINE`.
+  A line never begins with such a mark, since a comment there makes the whole line HTML.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ BOSTON_SPLIT = "one Boston split, "
 
 BLOCK = re.compile(r"^<!-- (\w+) -->\n.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
 VALUE = re.compile(r"<!-- value (.*?) -->.*?<!-- /value -->", re.DOTALL)
+FIRST = re.compile(r"^[-*+>\d. ]*<!-- /?value .*", re.MULTILINE)
+"""A line in which nothing but the mark of a list or a quotation is before the mark of a value."""
 
 
 def filled(text: str) -> str:
@@ -82,6 +85,7 @@ def filled(text: str) -> str:
 
     Raises:
         KeyError: if a block has an unknown name.
+        ValueError: if a line begins with the mark of a value.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -90,7 +94,10 @@ def filled(text: str) -> str:
     def block(match: re.Match[str]) -> str:
         return f"<!-- {match[1]} -->\n\n{BLOCKS[match[1]]().strip()}\n\n<!-- /{match[1]} -->"
 
-    return VALUE.sub(value, BLOCK.sub(block, text))
+    text = VALUE.sub(value, BLOCK.sub(block, text))
+    if wrong := FIRST.search(text):
+        raise ValueError(f"move a word to the start of this line: {wrong[0].strip()}")
+    return text
 
 
 def slowdown() -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.rendered import Rendered
 
-from bnnbench.report.renderers import markdown
 from bnnbench.report.sections.information_criteria import CRITERIA
 from bnnbench.results.calibration import CALIBRATION_METRICS
 from bnnbench.results.glossary import TERMS, term_of
@@ -23,14 +22,6 @@ IDENTIFYING = {"order", "weight", "depth", "width", "final_epochs", "seed", "inp
               "score_training_rows", "initial_points", "points", "training.epochs",
               "training.final_epochs", "split"}  # fmt: skip
 """Numeric columns that identify a run."""
-
-HEADING = re.compile(r"^#+ (.+)$", re.M)
-
-
-def slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
-    letters = "".join(c for c in heading.lower() if c.isalnum() or c in " -_")
-    return letters.replace(" ", "-")
 
 
 @pytest.mark.parametrize("metric", BY_KEY.values(), ids=lambda metric: metric.key)
@@ -64,14 +55,6 @@ def test_entries_are_complete_and_references_exist() -> None:
     for term in TERMS:
         assert term.text and term.computed and term.where and term.source, term.key
         assert {*term.see} <= keys - {term.key}, term.key
-        assert term.anchor == slug(term.name) and len(term.summary) < 140, term.key
-
-
-def test_links_lead_to_headings() -> None:
-    """Check links within the page and from other pages to it."""
-    page = markdown.glossary(TERMS)
-    anchors = {slug(heading) for heading in HEADING.findall(page)}
-    links = re.findall(r"\]\(#([^)]+)\)", page)
-    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        links += re.findall(r"(?:glossary|metrics)\.md#([^)]+)\)", path.read_text())
-    assert len(links) > 20 and {*links} <= anchors
+        assert Rendered(f"## {term.name}").anchors == {term.anchor} and len(term.summary) < 140, (
+            term.key
+        )

@@ -48,8 +48,13 @@ def table(block: TableBlock) -> str:
     """Render a table, without its title and caption."""
     align = ["right" if column.kind == "number" else "left" for column in block.columns]
     names = [column.title for column in block.columns]
-    rows = [[cell.replace("|", "\\|") for cell in row] for row in block.rows]
+    rows = [[cell(content) for content in row] for row in block.rows]
     return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
+
+
+def cell(content: str) -> str:
+    """Return the content of a cell of a table."""
+    return content.replace("|", "\\|")
 
 
 def glossary(terms: Sequence[Term]) -> str:

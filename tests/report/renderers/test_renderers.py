@@ -9,6 +9,7 @@ import re
 import pandas as pd
 from matplotlib.figure import Figure
 from rich.console import Console
+from support.rendered import Rendered
 
 from bnnbench.report.blocks import (
     MISSING,
@@ -45,6 +46,7 @@ def test_markdown_renders_every_block() -> None:
         DataFile("results", pd.DataFrame({"a": [1]}), "Everything:"),
     )
     page = markdown.page(blocks)
+    assert Rendered(page).faults() == []
     assert page.startswith("# Results\n\nText.\n\n- one\n- two\n\n| Method ")
     assert "|:----------|-----------:|:-----------|" in page
     assert page.endswith(
