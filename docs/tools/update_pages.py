@@ -29,6 +29,7 @@ import pandas as pd
 import published_blocks
 import sprinkler_runs
 from downstream import repetitions
+from exercises import exercise
 from paired_scores import pairs_within
 from peers import peer_ratios
 from published_scores import compared, verdicts, with_seeds, within_run_to_run, z_spread
@@ -54,6 +55,7 @@ INLINE = VALUES | {
     "bound_draws": gap_blocks.DRAWS,
     "compared": compared,
     "diverged_factor": DIVERGED_FACTOR,
+    "exercise": exercise,
     "largest_score": image_runs.largest_score,
     "optimal_work": sprinkler_runs.optimal_work,
     "relu_p": image_runs.relu_p,
