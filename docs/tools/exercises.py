@@ -33,7 +33,7 @@ DECLARED, STORED = RESULTS / "exercises.toml", RESULTS / "exercises.csv"
 
 EXERCISE = re.compile(
     r"^\*\*Exercise (\d\.\d+)\.\*\* .*?^```sh\n(.*?)^```\n\n"
-    r'<details markdown="1">\n<summary>Answer</summary>\n\n(.*?)\n\n</details>$',
+    r"<details>\n<summary>Answer</summary>\n\n(.*?)\n\n</details>$",
     re.M | re.S,
 )
 """The number of an exercise, its shell block, and its answer."""
