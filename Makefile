@@ -7,7 +7,7 @@ SUITE ?= small felekis_gvi
 # Keep compiled modules, because many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup run test lowest ci slow bench reproduce lint docs clean
+.PHONY: help setup run test lowest ci slow dist bench reproduce lint docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -17,7 +17,7 @@ setup: $(VENV)/.ready  ## create the virtual environment
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,release]'
 	touch $@
 
 run: setup  ## compare vadam and mc_dropout on boston, 20 splits, with each other and with reference results
@@ -43,6 +43,19 @@ ci: setup  ## everything that continuous integration runs
 
 slow: setup  ## run the tests that train for minutes or cover all variants of methods
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
+
+# On x86-64 Linux pip prefers the wheel with native code to the pure one. W004: native code is not a module.
+dist: setup  ## build the files of a release in dist/ on x86-64 Linux, check them, and run one in an empty environment
+	rm -rf dist build
+	$(BIN)/python -m build
+	BNNBENCH_NATIVE_WHEEL=1 $(BIN)/python -m build --wheel
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents --ignore W004 dist/*.whl
+	tag=$$(basename dist/*manylinux*.whl .whl | cut -d- -f5) && $(BIN)/auditwheel show dist/*manylinux*.whl | grep -F "\"$$tag\""
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/pip install --quiet -c constraints.txt dist/*manylinux*.whl
+	cd build && empty/bin/bnnbench --version | grep prebuilt
+	cd build && empty/bin/bnnbench run method=linear dataset=yacht
 
 bench: setup  ## measure speed and memory as ratios, a report over a thousand runs, and other libraries
 	$(BIN)/python tests/benchmarks/speed.py

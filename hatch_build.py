@@ -23,8 +23,9 @@ VARIABLE = "BNNBENCH_NATIVE_WHEEL"
 
 CPP = Path(__file__).parent / "bnnbench" / "cpp"
 
-STATIC = ("-static-libstdc++", "-static-libgcc")
-"""The library then needs no more than the C library."""
+STATIC = ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections")
+"""The library then needs no more than the C library, and no unused part of libstdc++ needs a recent
+version of that."""
 
 
 class NativeLibrary(BuildHookInterface):

@@ -1,12 +1,16 @@
-"""The lowest versions: each bound of `pyproject.toml` is one that `make lowest` installs."""
+"""Versions of the package agree; `make lowest` installs each bound of `pyproject.toml`."""
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+
+import bnnbench
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,3 +51,16 @@ def test_the_lowest_version_of_each_requirement_is_pinned(requirement: str) -> N
 def test_nothing_else_is_pinned() -> None:
     packages = {requirement.split(">=")[0] for requirement in REQUIREMENTS}
     assert pins("constraints-lowest.txt").keys() == packages
+
+
+def test_the_version_of_the_package_is_the_same_in_every_file() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {bnnbench.__version__, citation["version"]} == {PROJECT["version"]}
+    assert re.search(rf"\b{re.escape(PROJECT['version'])}\b", (ROOT / "CHANGELOG.md").read_text())
+
+
+@pytest.mark.skipif("RELEASE_TAG" not in os.environ, reason="RELEASE_TAG is set in a release only")
+def test_a_release_has_the_tag_of_its_version_and_an_entry_in_the_changelog() -> None:
+    assert os.environ["RELEASE_TAG"] == f"v{PROJECT['version']}"
+    entry = rf"^## \[{re.escape(PROJECT['version'])}\] - \d{{4}}-\d\d-\d\d$"
+    assert re.search(entry, (ROOT / "CHANGELOG.md").read_text(), re.M)

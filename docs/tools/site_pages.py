@@ -41,6 +41,7 @@ TOP_LEVEL = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "NOTICE.md": "notice.md",
     "CITATION.cff": "CITATION.cff",
 }
 """Files of the top level, and the pages that show them."""
