@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bnnbench.report.renderers.terminal import Grid
     from bnnbench.results.reference.results import ReferenceResults
 
 SUMMARY = "list reference results, add and verify runs"
@@ -78,6 +80,7 @@ def run(given: argparse.Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.cli.reference_cells import cells_of
     from bnnbench.notes import quantity
+    from bnnbench.report.renderers.terminal import Prose
     from bnnbench.results.reference.results import read_reference_results
 
     results = read_reference_results(given.folder)
@@ -87,14 +90,14 @@ def run(given: argparse.Namespace) -> int:
     for (commit, device), runs in machines.groupby(["commit", "device"]):
         edited = " with edits" * commit.endswith("+")
         origin = f"commit {commit[:7]}{edited} on {device}"
-        console.print(f"{quantity(len(runs), 'run')} of {origin}", highlight=False)
+        console.print(Prose(f"{quantity(len(runs), 'run')} of {origin}", indent=2))
     cells = cells_of(results)
     table = cells.table.rename_axis("method").reset_index()
-    console.print(_table("splits under the published protocol", table))
+    console.print(_table("splits under the published protocol", table, texts=("method",)))
     for method, reason in cells.reasons.items():
-        console.print(f"n/a: {method} {reason}", highlight=False)
+        console.print(Prose(f"n/a: {method} {reason}", indent=2))
     if cells.commands:
-        console.print("\nto fill the missing cells:", highlight=False)
+        print("\nto fill the missing cells:")
     for line in (*cells.commands, "bnnbench reference add outputs"):
         print(f"  {line}")
     return 0
@@ -135,14 +138,15 @@ def run_verify(given: argparse.Namespace) -> int:
     found = verify_run(read_reference_results(given.folder), given.reference_run, given.splits)
     formats = {"reference": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
-    stdout().print(_table(f"run {given.reference_run}", found.table.assign(**texts)))
+    table = found.table.assign(**texts)
+    stdout().print(_table(f"run {given.reference_run}", table, texts=("split", "score")))
     if found.other_code:
         print(f"the reference run was computed with {found.other_code}")
     print("the scores agree" if found.equal else "the scores differ")
     return 0 if found.equal else 1
 
 
-def _tracks(results: ReferenceResults) -> Any:
+def _tracks(results: ReferenceResults) -> Grid:
     from bnnbench.results.reference.tracks import TRACKS
 
     title = f"reference results in {results.folder}"
@@ -150,14 +154,14 @@ def _tracks(results: ReferenceResults) -> Any:
     counts = ranked.agg(["size", "sum"]).reindex(list(TRACKS), fill_value=0)
     table = counts.assign(description=list(TRACKS.values())).reset_index()
     columns = dict(zip(table, ["track", "runs", "in ranks", "description"], strict=True))
-    return _table(title, table.rename(columns=columns))
+    return _table(title, table.rename(columns=columns), texts=("track", "description"))
 
 
-def _table(title: str, frame: pd.DataFrame) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _table(title: str, frame: pd.DataFrame, texts: Collection[str]) -> Grid:
+    """Return a table for the terminal; columns that are not `texts` hold numbers."""
+    from bnnbench.report.blocks import Column, TableBlock
+    from bnnbench.report.renderers.terminal import Grid
 
-    table = Table(*map(str, frame.columns), title=title, title_justify="left", box=SIMPLE_HEAD)
-    for row in frame.astype(str).itertuples(index=False):
-        table.add_row(*row)
-    return table
+    columns = (Column(str(name), "text" if name in texts else "number") for name in frame)
+    rows = frame.astype(str).itertuples(index=False, name=None)
+    return Grid([TableBlock(tuple(columns), tuple(rows), title=title)])

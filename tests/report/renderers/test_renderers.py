@@ -78,8 +78,8 @@ def test_latex_joins_the_tables_of_one_name() -> None:
 def test_a_terminal_shows_groups_title_and_caption() -> None:
     console = Console(width=60, file=io.StringIO())
     with console.capture() as capture:
-        console.print(terminal.grid(PARTS))
-        console.print(terminal.grid([TableBlock(COLUMNS, ROWS)]))
+        console.print(terminal.Grid(PARTS))
+        console.print(terminal.Grid([TableBlock(COLUMNS, ROWS)]))
     first, second = capture.get().split("yacht")
     assert "a title" in first and "boston" in first and "RMSE [m]" in first
     assert "mean ± 5 %" in second and second.count("my_method") == 2
