@@ -90,7 +90,7 @@ def fold(line: str, columns: int | None, indent: int = 0) -> str:
     """
     if columns is None or len(line) <= columns:
         return line
-    indent = min(indent, columns // 2)
+    indent = min(indent, 2 * columns // 3)
     room = columns - indent - 2  # punctuation may follow
 
     def word(quoted: re.Match[str]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from bnnbench.experiment.base import HasPlan
 from bnnbench.experiment.progress import seconds_left, time_left
 from bnnbench.experiment.run import Run
-from bnnbench.notes import quantity
+from bnnbench.notes import fold, quantity, terminal_columns
 
 PROCESS_BYTES = 0.3e9
 """Memory of a process that has imported torch."""
@@ -31,7 +32,7 @@ def show_plan(run: Run) -> float:
     print(experiment.title)
     width = max(map(len, lines))
     for name, text in lines.items():
-        print(f"  {name:{width}}  {text}")
+        print(fold(f"  {name:{width}}  {text}", terminal_columns(sys.stdout), width + 4))
     return seconds
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
 )
+from rich.table import Column
 
 from bnnbench.experiment.base import HasSteps
 from bnnbench.experiment.run import Run
@@ -115,6 +114,7 @@ class SweepProgress:
         return sum(cost * part for cost, part in zip(self._costs, parts, strict=True))
 
 
+BAR_WIDTH = 10  # characters, which leave room for the text on 80 columns
 INTERVAL = 0.5  # seconds between looks at the disk
 LINE_INTERVAL = 60.0  # seconds between lines, without a terminal
 MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is estimated
@@ -189,19 +189,20 @@ def units_done(run: Run) -> str:
     return f"{total - len(run.unfinished_units())}/{total} {run.experiment.unit_noun}s"
 
 
-def _columns() -> tuple[ProgressColumn, ...]:
+def _columns(title: str) -> tuple[ProgressColumn, ...]:
+    """Return a title, a bar and a text, which wrap between words where the terminal is narrow."""
+    done = "{task.completed:.0f}/{task.total:.0f} {task.fields[detail]}"
+    first = Column(min_width=max(map(len, title.split())))
     return (
-        TextColumn("[bold]{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[detail]}"),
-        TimeElapsedColumn(),
+        TextColumn("[bold]{task.description}", table_column=first),
+        BarColumn(BAR_WIDTH),
+        TextColumn(done, table_column=Column()),
     )
 
 
 def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
     pace = Pace.of(run)
-    with Progress(*_columns(), console=console, transient=True) as progress:
+    with Progress(*_columns(run.experiment.title), console=console, transient=True) as progress:
         all_runs = None
         if sweep:
             all_runs = progress.add_task("all runs", total=sweep.counts[1], detail="")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bnnbench.report.renderers.terminal import Grid
     from bnnbench.results.reference.results import ReferenceResults
 
@@ -80,7 +77,7 @@ def run(given: argparse.Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.cli.reference_cells import cells_of
     from bnnbench.notes import quantity
-    from bnnbench.report.renderers.terminal import Prose
+    from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.results.reference.results import read_reference_results
 
     results = read_reference_results(given.folder)
@@ -93,7 +90,7 @@ def run(given: argparse.Namespace) -> int:
         console.print(Prose(f"{quantity(len(runs), 'run')} of {origin}", indent=2))
     cells = cells_of(results)
     table = cells.table.rename_axis("method").reset_index()
-    console.print(_table("splits under the published protocol", table, texts=("method",)))
+    console.print(frame_grid(table, ("method",), "splits under the published protocol"))
     for method, reason in cells.reasons.items():
         console.print(Prose(f"n/a: {method} {reason}", indent=2))
     if cells.commands:
@@ -132,6 +129,7 @@ def run_verify(given: argparse.Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.cli.reference_verification import verify_run
     from bnnbench.constraints import check_int
+    from bnnbench.report.renderers.terminal import frame_grid
     from bnnbench.results.reference.results import read_reference_results
 
     check_int("--splits", given.splits, minimum=1)
@@ -139,7 +137,7 @@ def run_verify(given: argparse.Namespace) -> int:
     formats = {"reference": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
     table = found.table.assign(**texts)
-    stdout().print(_table(f"run {given.reference_run}", table, texts=("split", "score")))
+    stdout().print(frame_grid(table, ("split", "score"), f"run {given.reference_run}"))
     if found.other_code:
         print(f"the reference run was computed with {found.other_code}")
     print("the scores agree" if found.equal else "the scores differ")
@@ -147,6 +145,7 @@ def run_verify(given: argparse.Namespace) -> int:
 
 
 def _tracks(results: ReferenceResults) -> Grid:
+    from bnnbench.report.renderers.terminal import frame_grid
     from bnnbench.results.reference.tracks import TRACKS
 
     title = f"reference results in {results.folder}"
@@ -154,14 +153,4 @@ def _tracks(results: ReferenceResults) -> Grid:
     counts = ranked.agg(["size", "sum"]).reindex(list(TRACKS), fill_value=0)
     table = counts.assign(description=list(TRACKS.values())).reset_index()
     columns = dict(zip(table, ["track", "runs", "in ranks", "description"], strict=True))
-    return _table(title, table.rename(columns=columns), texts=("track", "description"))
-
-
-def _table(title: str, frame: pd.DataFrame, texts: Collection[str]) -> Grid:
-    """Return a table for the terminal; columns that are not `texts` hold numbers."""
-    from bnnbench.report.blocks import Column, TableBlock
-    from bnnbench.report.renderers.terminal import Grid
-
-    columns = (Column(str(name), "text" if name in texts else "number") for name in frame)
-    rows = frame.astype(str).itertuples(index=False, name=None)
-    return Grid([TableBlock(tuple(columns), tuple(rows), title=title)])
+    return frame_grid(table.rename(columns=columns), ("track", "description"), title)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -13,6 +14,9 @@ from rich.text import Text
 
 from bnnbench.notes import fold, one_line
 from bnnbench.report.blocks import Block, Column, Heading, ItemList, Paragraph, TableBlock
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 READABLE_COLUMN = 16
 """Characters to which a column of text may be narrowed, unless it has a longer word."""
@@ -102,6 +106,13 @@ class Grid:
             if part.group:
                 table.add_section()
         return table
+
+
+def frame_grid(frame: pd.DataFrame, texts: Collection[str], title: str = "") -> Grid:
+    """Return a data frame as a table; columns that are not `texts` hold numbers."""
+    columns = (Column(str(name), "text" if name in texts else "number") for name in frame)
+    rows = frame.astype(str).itertuples(index=False, name=None)
+    return Grid([TableBlock(tuple(columns), tuple(rows), title=title)])
 
 
 def column_groups(
