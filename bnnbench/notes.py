@@ -96,9 +96,11 @@ def fold(line: str, columns: int | None, indent: int = 0) -> str:
     def word(quoted: re.Match[str]) -> str:
         return quoted[0].replace(" ", "\0") if len(quoted[0]) <= room else quoted[0]
 
+    text = line.lstrip(" ")
     return textwrap.fill(
-        re.sub("`[^`]+`", word, line),
+        re.sub("`[^`]+`", word, text),
         columns,
+        initial_indent=" " * (len(line) - len(text)),
         subsequent_indent=" " * indent,
         break_on_hyphens=False,
         break_long_words=False,

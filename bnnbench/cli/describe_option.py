@@ -49,14 +49,14 @@ def fold_yaml(text: str, columns: int | None) -> str:
 
 def _comment_start(line: str) -> str:
     """Return the indentation and the mark of a line that is a comment; empty for other lines."""
-    found = re.match(" *# ", line)
+    found = re.match(" *# (?! )", line)
     return found[0] if found else ""
 
 
 def _fold_line(line: str, columns: int | None) -> str:
     found = re.fullmatch(r"((?:.*?\s)?)# (.*)", line)
     if columns is None or len(line) <= columns or found is None:
-        return fold(line, columns, len(line) - len(line.lstrip()) + 2)
+        return fold(line, columns, len(line) - len(line.lstrip()) + 4)
     before, comment = found.groups()
     if columns - len(before) < MIN_COMMENT:  # above its setting
         indent = " " * (len(line) - len(line.lstrip()))

@@ -46,7 +46,8 @@ def show_sweeps(sweeps: Sequence[tuple[str, Sequence[Run]]]) -> None:
     for name, runs in sweeps:
         finished = sum(run.complete() for run in runs)
         left = time_left(sum(map(seconds_left, runs)))
-        print(f"{name:{width}}  {len(runs):4} runs, {finished} finished, about {left} left")
+        line = f"{name:{width}}  {len(runs):4} runs, {finished} finished, about {left} left"
+        print(fold(line, terminal_columns(sys.stdout), 2))
     # Runs that several sweeps share count once.
     every = {run.folder.root: run for _, runs in sweeps for run in runs}
     show_total([seconds_left(run) for run in every.values()])

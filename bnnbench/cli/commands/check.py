@@ -100,14 +100,14 @@ def _fold(line: str, indent: int) -> str:
 
 def _show(name: str, subject: Subject) -> bool:
     """Print the results of a subject and return whether all tests passed."""
-    print(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}")
+    print(_fold(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}", 2))
     for text in subject.notes:
         print(_fold(f"  {text}.", 2))
     found = []
     for result in subject.results:
         found.append(result)
         word = "skipped" if not result.was_run else "FAILS" if result.failure else "holds"
-        print(f"  {word:7}  {result.name}", flush=True)
+        print(_fold(f"  {word:7}  {result.name}", INDENT), flush=True)
         for text in filter(None, (result.failure, result.advice)):
             print(_fold(f"{' ' * INDENT}{text.rstrip('.')}.", INDENT))
     holding = sum(result.was_run and not result.failure for result in found)

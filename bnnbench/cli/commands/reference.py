@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,17 +107,17 @@ def run_add(given: argparse.Namespace) -> int:
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    from bnnbench.notes import one_line, quantity
+    from bnnbench.notes import fold, one_line, quantity, terminal_columns
     from bnnbench.results.reference.write import add
 
     folder = given.folder or DEFAULT_FOLDER
     result = add(folder, *given.paths)
-    print(
+    counts = (
         f"{folder}: {quantity(len(result.added), 'run')} added, {len(result.replaced)} replaced, "
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
     )
-    for fault in result.faults:
-        print(f"refused: {one_line(fault)}")
+    for line in (counts, *(f"refused: {one_line(fault)}" for fault in result.faults)):
+        print(fold(line, terminal_columns(sys.stdout), 2))
     return int(bool(result.faults))
 
 

@@ -47,8 +47,8 @@ class Grid:
     """Parts with the same columns, rendered as one table with row groups.
 
     A table that is too wide is continued below: the first columns of text are repeated, and the
-    others follow in groups that fit. Numbers never wrap. Title and caption are those of the first
-    part.
+    others follow in groups that fit. Without room for that, every cell has a line. Numbers never
+    wrap. Title and caption are those of the first part.
     """
 
     parts: Sequence[TableBlock]
@@ -60,10 +60,14 @@ class Grid:
         if first.title:
             yield Prose(first.title, "bold")
         smallest, natural = self._widths()
-        for chosen in column_groups(first.columns, smallest, options.max_width):
-            least = [smallest[k] for k in chosen]
-            widths = narrowed([natural[k] for k in chosen], least, options.max_width)
-            yield self._table(chosen, widths)
+        groups = column_groups(first.columns, smallest, options.max_width)
+        if any(_total([smallest[k] for k in group]) > options.max_width for group in groups):
+            yield from self._records()
+            groups = []
+        for group in groups:
+            least = [smallest[k] for k in group]
+            widths = narrowed([natural[k] for k in group], least, options.max_width)
+            yield self._table(group, widths)
         if first.caption:
             yield Prose(first.caption)
 
@@ -86,6 +90,16 @@ class Grid:
             for width, word, is_number in zip(natural, words, numbers, strict=True)
         ]
         return smallest, natural
+
+    def _records(self) -> Iterator[Prose]:
+        """Yield a line per cell, for names that leave no room for another column."""
+        for part in self.parts:
+            if part.group:
+                yield Prose(part.group, "bold")
+            for row in part.rows:
+                for k, (column, cell) in enumerate(zip(part.columns, row, strict=True)):
+                    start = "- " if k == 0 else "  "
+                    yield Prose(f"{start}{column.title}: {cell}", indent=4)
 
     def _table(self, chosen: Sequence[int], widths: Sequence[int]) -> Table:
         """Return some columns as a table of rich."""
