@@ -114,7 +114,7 @@ class SweepProgress:
         return sum(cost * part for cost, part in zip(self._costs, parts, strict=True))
 
 
-BAR_WIDTH = 10  # characters, which leave room for the text on 80 columns
+BAR_WIDTH, DETAIL_WIDTH = 10, 46  # characters of a bar, and of the longest text after it
 INTERVAL = 0.5  # seconds between looks at the disk
 LINE_INTERVAL = 60.0  # seconds between lines, without a terminal
 MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is estimated
@@ -189,10 +189,11 @@ def units_done(run: Run) -> str:
     return f"{total - len(run.unfinished_units())}/{total} {run.experiment.unit_noun}s"
 
 
-def _columns(title: str) -> tuple[ProgressColumn, ...]:
-    """Return a title, a bar and a text, which wrap between words where the terminal is narrow."""
+def _columns(title: str, columns: int) -> tuple[ProgressColumn, ...]:
+    """Return a title, a bar and a text, which wrap between words on a narrow terminal."""
     done = "{task.completed:.0f}/{task.total:.0f} {task.fields[detail]}"
-    first = Column(min_width=max(map(len, title.split())))
+    narrow = len(title) + BAR_WIDTH + DETAIL_WIDTH > columns
+    first = Column(width=max(map(len, title.split())) if narrow else None)
     return (
         TextColumn("[bold]{task.description}", table_column=first),
         BarColumn(BAR_WIDTH),
@@ -202,7 +203,9 @@ def _columns(title: str) -> tuple[ProgressColumn, ...]:
 
 def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
     pace = Pace.of(run)
-    with Progress(*_columns(run.experiment.title), console=console, transient=True) as progress:
+    with Progress(
+        *_columns(run.experiment.title, console.width), console=console, transient=True
+    ) as progress:
         all_runs = None
         if sweep:
             all_runs = progress.add_task("all runs", total=sweep.counts[1], detail="")
