@@ -38,6 +38,7 @@ from typing import Any
 
 from bnnbench.files import read_text
 from bnnbench.near_names import with_known
+from bnnbench.notes import note
 from bnnbench.paths import expand, real_path, user_path
 from bnnbench.types import UserError
 
@@ -268,7 +269,7 @@ def plugin_configs() -> dict[str, Path]:
     for value in sorted({point.value for point in entry_points(group=CONFIG_GROUP)}):
         folder = _folder(value)
         if folder is None:
-            print(f"bnnbench: the configuration folder {value} does not exist", file=sys.stderr)
+            note(f"the configuration folder {value} does not exist")
         else:
             folders[value] = folder
     return folders
@@ -312,7 +313,7 @@ def _imported(package: str) -> ModuleType | None:
     except Exception as error:
         if package.startswith(f"{SUITE_GROUP}."):
             raise
-        print(f"bnnbench: the suite {package} cannot be imported: {error}", file=sys.stderr)
+        note(f"the suite {package} cannot be imported: {error}")
         return None
 
 

@@ -1,13 +1,19 @@
-"""Messages on standard error: notes, and the status of slow steps. The wording of numbers."""
+"""Messages on standard error: notes, and the status of slow steps.
+
+The wording of numbers, and the folding of lines.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import shutil
 import sys
+import textwrap
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 MAX_NAME, MAX_WORD, MAX_MESSAGE = 60, 255, 2000
 """Characters of a name in a list, of a word in a message (no name in a path is longer), and of a
@@ -67,9 +73,43 @@ def with_interval(value: float, low: float, high: float) -> str:
     return f"{value:+.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
+def terminal_columns(stream: TextIO) -> int | None:
+    """Return the width of the terminal that a stream writes to; None for a file or a pipe."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def fold(line: str, columns: int | None, indent: int = 0) -> str:
+    """Fold a line between words, so that every name and path stays whole.
+
+    Text in backquotes, such as a command, is a word if it fits on a line.
+
+    Args:
+        line: to fold.
+        columns: width; None to return the line as it is, for programs that read it.
+        indent: of all lines but the first.
+    """
+    if columns is None or len(line) <= columns:
+        return line
+    indent = min(indent, 2 * columns // 3)
+    room = columns - indent - 2  # punctuation may follow
+
+    def word(quoted: re.Match[str]) -> str:
+        return quoted[0].replace(" ", "\0") if len(quoted[0]) <= room else quoted[0]
+
+    text = line.lstrip(" ")
+    return textwrap.fill(
+        re.sub("`[^`]+`", word, text),
+        columns,
+        initial_indent=" " * (len(line) - len(text)),
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    ).replace("\0", " ")
+
+
 def note(text: str) -> None:
     """Print a message to standard error."""
-    print(f"bnnbench: {message_text(text)}", file=sys.stderr)
+    print(fold(f"bnnbench: {message_text(text)}", terminal_columns(sys.stderr)), file=sys.stderr)
 
 
 @contextmanager

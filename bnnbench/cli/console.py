@@ -7,6 +7,7 @@ import sys
 import webbrowser
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -22,7 +23,11 @@ PIPE_WIDTH = 160  # columns of a file or a pipe, where nothing should be folded
 
 
 class _Console(Console):
-    """Raises `BrokenPipeError`, where rich would exit."""
+    """Raises `BrokenPipeError`, where rich would exit; shortens no line."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print a path that is longer than a line whole, where rich would cut it off."""
+        super().print(*objects, **{"crop": False, **settings})
 
     def on_broken_pipe(self) -> None:
         """Re-raise the error that rich is handling."""

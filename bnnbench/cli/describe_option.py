@@ -6,13 +6,18 @@ import ast
 import re
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from textwrap import indent
 
 from bnnbench.config.configs import Option, config_folder
 from bnnbench.discovery import is_own_module
 from bnnbench.files import read_text
+from bnnbench.notes import fold
 from bnnbench.results.relative_costs import RelativeCost, describe_cost, relative_costs
+
+MIN_COMMENT = 30
+"""Characters that a comment has at least on the line of its setting."""
 
 
 def describe_option(group: str, name: str, option: Option) -> str:
@@ -29,6 +34,37 @@ def describe_option(group: str, name: str, option: Option) -> str:
         parts.append(f"{target}\n{docstring}".rstrip())
     parts.append(f"{option.file}\n{indent(_settings(option), '  ')}".rstrip())
     return "\n\n".join(parts)
+
+
+def fold_yaml(text: str, columns: int | None) -> str:
+    """Fold the lines of a description; a comment is continued by a comment."""
+    folded = []
+    for start, part in groupby(text.split("\n"), _comment_start):
+        lines = list(part)
+        if start and columns and max(map(len, lines)) > columns:
+            lines = [start + " ".join(line.removeprefix(start) for line in lines)]
+        folded += [_fold_line(line, columns) for line in lines]
+    return "\n".join(folded)
+
+
+def _comment_start(line: str) -> str:
+    """Return the indentation and the mark of a line that is a comment; empty for other lines."""
+    found = re.match(" *# (?! )", line)
+    return found[0] if found else ""
+
+
+def _fold_line(line: str, columns: int | None) -> str:
+    found = re.fullmatch(r"((?:.*?\s)?)# (.*)", line)
+    if columns is None or len(line) <= columns or found is None:
+        return fold(line, columns, len(line) - len(line.lstrip()) + 4)
+    before, comment = found.groups()
+    if columns - len(before) < MIN_COMMENT:  # above its setting
+        indent = " " * (len(line) - len(line.lstrip()))
+        return (
+            f"{_fold_line(f'{indent}# {comment}', columns)}\n{_fold_line(before.rstrip(), columns)}"
+        )
+    lines = fold(comment, columns - len(before) - 2).split("\n")
+    return f"{before}# " + f"\n{' ' * len(before)}# ".join(lines)
 
 
 def cost_of(name: str, option: Option) -> RelativeCost | None:
@@ -95,7 +131,7 @@ def _first_paragraph(target: str) -> str:
         return ""
     classes = (node for node in nodes if isinstance(node, ast.ClassDef) and node.name == name)
     docstring = next((ast.get_docstring(node) for node in classes), None)
-    return (docstring or "").partition("\n\n")[0]
+    return " ".join((docstring or "").partition("\n\n")[0].split())
 
 
 def _settings(option: Option) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from bnnbench.cli.help_format import HelpFormatter
 from bnnbench.files import RefusedFile, is_out_of_memory
 from bnnbench.paths import expand
 from bnnbench.system import address_space
@@ -33,8 +34,8 @@ class Parser(argparse.ArgumentParser):
     _intermixed = False
 
     def __init__(self, **settings: Any) -> None:
-        """Keep the line breaks of descriptions."""
-        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **settings})
+        """Use our layout of help."""
+        super().__init__(**{"formatter_class": HelpFormatter, **settings})
         self.register("type", Path, _path)
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]

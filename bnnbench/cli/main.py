@@ -28,22 +28,23 @@ from bnnbench.types import UserError
 DESCRIPTION = """\
 Reproducible benchmarks for Bayesian neural networks. One command runs a method on a data set under
 the standard 20-split protocol, with hyper-parameter search, and writes tables and figures.
+"""
 
-  bnnbench run                                   vadam on boston
-  bnnbench run method=bbb dataset=boston         choose a method and a data set
+EXAMPLES = """\
+examples:
+  bnnbench run                               vadam on boston
   bnnbench run -m method=vadam,bbb dataset=boston,yacht
-  bnnbench run --help                            all settings, with examples
-  bnnbench list                                  all methods, data sets and other options
-  bnnbench new method mine                       write a method of your own
-  bnnbench check method=mine                     test it
-  bnnbench report                                all finished runs in tables and figures
-  bnnbench reproduce small                       published experiments, resumable
-  bnnbench compare                               which method is better, with what probability
-  bnnbench reference                             results of many methods to compare with
-  bnnbench recommend FILE --target COLUMN        which method suits your table
-  bnnbench predict RUN FILE                      predict new rows with the method of a run
-  bnnbench trust                                 use the project in this folder
-  eval "$(register-python-argcomplete bnnbench)" completion on Tab: a line for ~/.bashrc
+                                             every method on every data set
+  bnnbench report                            tables and figures of all runs
+  bnnbench compare --mine bbb                compare with many other methods
+  bnnbench list                              names of all methods and data sets
+  bnnbench recommend FILE --target COLUMN    find a method for your table
+  bnnbench new method mine                   write a method of your own
+
+`bnnbench COMMAND --help` explains a command. To complete words with Tab, add this line to
+~/.bashrc:
+
+  eval "$(register-python-argcomplete bnnbench)"
 """
 
 
@@ -66,14 +67,17 @@ class Version(argparse.Action):
 
 def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of some commands."""
-    parser = Parser(prog="bnnbench", description=DESCRIPTION)
+    parser = Parser(prog="bnnbench", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument(
-        "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
+        "--version",
+        action=Version,
+        nargs=0,
+        help="print the version and whether native code is in use",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name in names:
         module = import_module(f"bnnbench.cli.commands.{name}")
-        # The help of `run` contains its settings.
+        # The help of `run` ends in what its configuration offers.
         command = commands.add_parser(name, help=module.SUMMARY, add_help=name != "run")
         command.description = getattr(module, "DESCRIPTION", None)
         command.epilog = getattr(module, "EXAMPLES", None)

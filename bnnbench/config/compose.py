@@ -36,6 +36,7 @@ from bnnbench.config.errors import (
 from bnnbench.config.hydra_state import own_hydra
 from bnnbench.config.overrides import MAX_JOBS, prepare_overrides
 from bnnbench.notes import join_words
+from bnnbench.results.settings import format_value
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -218,6 +219,13 @@ def config_text(overrides: Sequence[str], section: str | None = None, resolve: b
     if found is None:
         raise UserError(f"--package: the configuration has no section {section}.", "--package")
     return OmegaConf.to_yaml(found, resolve=resolve) if OmegaConf.is_config(found) else f"{found}\n"
+
+
+def setting_values(overrides: Sequence[str], keys: Sequence[str]) -> dict[str, str]:
+    """Return the values of those settings that a configuration has; Hydra must be initialised."""
+    config = _job(overrides, _compose(overrides)).config
+    values = {key: OmegaConf.select(config, key) for key in keys}
+    return {key: format_value(value) for key, value in values.items() if value is not None}
 
 
 def group_options() -> dict[str, list[str]]:

@@ -128,7 +128,7 @@ def _unknown_setting(text: str, key: str) -> UserError:
         ]
         close = [parent + dot + one for one in filter(None, [closest_match(name, siblings)])]
     known = bool(close) and key not in close
-    hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
+    hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --cfg job`."
     return UserError(f"unknown setting {key}; {hint}", key, "unknown_setting")
 
 

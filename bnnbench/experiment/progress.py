@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
 )
+from rich.table import Column
 
 from bnnbench.experiment.base import HasSteps
 from bnnbench.experiment.run import Run
@@ -115,6 +114,7 @@ class SweepProgress:
         return sum(cost * part for cost, part in zip(self._costs, parts, strict=True))
 
 
+BAR_WIDTH, DETAIL_WIDTH = 10, 46  # characters of a bar, and of the longest text after it
 INTERVAL = 0.5  # seconds between looks at the disk
 LINE_INTERVAL = 60.0  # seconds between lines, without a terminal
 MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is estimated
@@ -189,19 +189,23 @@ def units_done(run: Run) -> str:
     return f"{total - len(run.unfinished_units())}/{total} {run.experiment.unit_noun}s"
 
 
-def _columns() -> tuple[ProgressColumn, ...]:
+def _columns(title: str, columns: int) -> tuple[ProgressColumn, ...]:
+    """Return a title, a bar and a text, which wrap between words on a narrow terminal."""
+    done = "{task.completed:.0f}/{task.total:.0f} {task.fields[detail]}"
+    narrow = len(title) + BAR_WIDTH + DETAIL_WIDTH > columns
+    first = Column(width=max(map(len, title.split())) if narrow else None)
     return (
-        TextColumn("[bold]{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[detail]}"),
-        TimeElapsedColumn(),
+        TextColumn("[bold]{task.description}", table_column=first),
+        BarColumn(BAR_WIDTH),
+        TextColumn(done, table_column=Column()),
     )
 
 
 def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
     pace = Pace.of(run)
-    with Progress(*_columns(), console=console, transient=True) as progress:
+    with Progress(
+        *_columns(run.experiment.title, console.width), console=console, transient=True
+    ) as progress:
         all_runs = None
         if sweep:
             all_runs = progress.add_task("all runs", total=sweep.counts[1], detail="")

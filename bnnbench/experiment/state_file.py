@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from bnnbench.files import (
     read_bytes,
     write_bytes,
 )
+from bnnbench.notes import note
 
 SUFFIX = "state"
 """File suffix of a unit's state."""
@@ -57,5 +57,5 @@ def read(path: Path) -> tuple[int, list[Any]]:
     except READ_ERRORS as error:
         if is_out_of_memory(error):
             raise
-    print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)
+    note(f"{path} is damaged; its unit starts again.")
     return 0, []

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.table import Table
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
@@ -187,8 +186,8 @@ def verdict_lines(runs: Runs, style: Style | None = None) -> Iterator[Renderable
     return terminal.render(verdict.verdict_blocks(without_duplicates(runs), style or Style()))
 
 
-def results_table(runs: Runs, style: Style | None = None) -> Table:
+def results_table(runs: Runs, style: Style | None = None) -> terminal.Grid:
     """The main results as a table for a terminal of 80 columns, grouped by data set."""
     metrics = (style or Style()).run_filter.metrics_or(printed_in("terminal"))
     table = without_duplicates(runs).scored
-    return terminal.grid(list(results.result_tables(table, metrics).values()))
+    return terminal.Grid(list(results.result_tables(table, metrics).values()))

@@ -110,9 +110,9 @@ def write_pages(runs: Sequence[Run]) -> list[str]:
 def print_run(folder: RunFolder, console: Console) -> None:
     """Print the results table of a finished run and the notes on it."""
     page = run_page_for(folder)
-    console.print(terminal.grid([page.table(folder)]))
+    console.print(terminal.Grid([page.table(folder)]))
     for note in [*code_notes(folder), *page.notes(folder)]:
-        console.print(terminal.plain(note), highlight=False)
+        console.print(terminal.Prose(note), highlight=False)
 
 
 def code_notes(folder: RunFolder) -> list[str]:

@@ -148,7 +148,7 @@ def _no_run(tables: Mapping[str, pd.DataFrame], condition: Condition) -> UserErr
     names = sorted({name for run in rows for name in run["settings"]})
     ends = (name for name in names if name.rpartition(".")[2] == condition.name)
     close = closest_match(condition.name, names) or next(ends, None)
-    hint = f"; did you mean {close!r}?" if close else "; see `bnnbench run --help`."
+    hint = f"; did you mean {close!r}?" if close else "; see `bnnbench run --cfg job`."
     return UserError(
         f"{OPTION}: no run has the setting {condition.name!r}{hint}", OPTION, "unknown_name"
     )

@@ -112,18 +112,6 @@ def test_methods_are_listed_with_their_stored_cost(
     assert describe_cost(costs["vadam"]) in command("list", "vadam")[1]
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_lines_are_folded_on_a_terminal_only(
-    command: Command, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    _, whole, _ = command("list", "method")
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    _, folded, _ = command("list", "method")
-    assert max(map(len, folded.splitlines())) <= columns < max(map(len, whole.splitlines()))
-    assert folded.split() == whole.split()
-
-
 def test_an_unknown_word_is_refused(command: Command) -> None:
     for word, close in {"vadamm": "vadam", "metrix": "metric"}.items():
         command.assert_refused("list", word, setting="list")

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 from support.tiny_runs import Planner
 
 from bnnbench.experiment import progress
@@ -114,6 +115,16 @@ def test_a_terminal_shows_transient_bars(tiny: Planner) -> None:
     progress._bar(run, None, console, ended())
     shown = text.getvalue()
     assert "vadam on table" in shown and "all runs" in shown and "evaluations, 0/1 splits" in shown
+
+
+def test_a_narrow_terminal_shortens_no_name() -> None:
+    title, detail = "deep_ensemble_2017_softplus on concrete", "evaluations, 12/20 splits, 5 s left"
+    console = Console(file=io.StringIO(), width=60)
+    bars = Progress(*progress._columns(title, 60), console=console)
+    bars.add_task(title, total=640, completed=610, detail=detail)
+    console.print(bars)
+    assert isinstance(console.file, io.StringIO)
+    assert {*title.split(), "610/640", *detail.split()} <= {*console.file.getvalue().split()}
 
 
 # --- sweeps

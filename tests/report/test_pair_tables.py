@@ -41,7 +41,7 @@ def test_tables_of_pairs_with_long_names_fit_into_80_columns() -> None:
     named = pairs.assign(a=pairs["run_a"], b=pairs["run_b"])
     console = Console(width=80)
     with console.capture() as text:
-        console.print(terminal.grid(pair_tables(named[named["metric"] == "rmse"], "RMSE")))
+        console.print(terminal.Grid(pair_tables(named[named["metric"] == "rmse"], "RMSE")))
     (line,) = [one for one in text.get().splitlines() if "laplace_evidence" in one]
     name, other, difference, low, high, *rest = line.split()
     assert (name, other, difference) == ("laplace_evidence", "mc_dropout_x10", "+3.00")

@@ -31,7 +31,7 @@ def test_tables_with_long_names_fit_into_80_columns(columns: Sequence[blocks.Col
     table = blocks.fill(columns, pd.DataFrame([ROW]))
     console = Console(width=80)
     with console.capture() as text:
-        console.print(terminal.grid([table]))
+        console.print(terminal.Grid([table]))
     lines = [line for line in text.get().splitlines() if NAME in line]
     assert lines and all(cell.split()[-1] in lines[0] for cell in table.rows[0])
 

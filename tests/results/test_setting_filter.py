@@ -102,7 +102,7 @@ def test_conditions_need_a_setting_and_a_value(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("trainig.epochs", "training.epochs"), ("colour", "--help")]
+    ("name", "hint"), [("trainig.epochs", "training.epochs"), ("colour", "--cfg job")]
 )
 def test_unknown_settings_are_refused(runs: Runs, name: str, hint: str) -> None:
     with raises_user_error("--where", "unknown_name") as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.discovery import use_config_dir
-from bnnbench.notes import status_message
+from bnnbench.notes import fold, status_message, terminal_columns
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 
 CHECKED_GROUPS = ("method", "dataset", "divergence")
 
-INDENT: dict[str, Any] = {
-    "initial_indent": " " * 11, "subsequent_indent": " " * 11,
-    "break_long_words": False, "break_on_hyphens": False,
-}  # fmt: skip
-"""Layout of a failure below the name of its check."""
-
-NOTE_INDENT = {**INDENT, "initial_indent": "  ", "subsequent_indent": "  "}
+INDENT = 11
+"""Of a failure below the name of its check."""
 
 SUMMARY = "test a method, divergence or data set of your own"
 
@@ -99,18 +94,22 @@ def _label(config: dict[str, Any]) -> str:
     return str(config.get("label", config.get("name")))
 
 
+def _fold(line: str, indent: int) -> str:
+    return fold(line, terminal_columns(sys.stdout), indent)
+
+
 def _show(name: str, subject: Subject) -> bool:
     """Print the results of a subject and return whether all tests passed."""
-    print(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}")
+    print(_fold(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}", 2))
     for text in subject.notes:
-        print(textwrap.fill(f"{text}.", 100, **NOTE_INDENT))
+        print(_fold(f"  {text}.", 2))
     found = []
     for result in subject.results:
         found.append(result)
         word = "skipped" if not result.was_run else "FAILS" if result.failure else "holds"
-        print(f"  {word:7}  {result.name}", flush=True)
+        print(_fold(f"  {word:7}  {result.name}", INDENT), flush=True)
         for text in filter(None, (result.failure, result.advice)):
-            print(textwrap.fill(text.rstrip(".") + ".", 100, **INDENT))
+            print(_fold(f"{' ' * INDENT}{text.rstrip('.')}.", INDENT))
     holding = sum(result.was_run and not result.failure for result in found)
     whole = holding == len(found)
     print(f"all {holding} hold" if whole else f"{holding} of {len(found)} hold")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from bnnbench.cli.describe_option import base_options, cost_of, describe_option, tuned_on_test
+from bnnbench.cli.describe_option import (
+    base_options,
+    cost_of,
+    describe_option,
+    fold_yaml,
+    tuned_on_test,
+)
+from bnnbench.cli.help_format import help_columns, layout
 from bnnbench.config.configs import GROUPS, Option, find_options
 from bnnbench.discovery import suites
 from bnnbench.near_names import closest_match
-from bnnbench.notes import shorten
+from bnnbench.notes import fold, shorten, terminal_columns
 from bnnbench.results.relative_costs import BASE, cost_cell, cost_footnotes
 from bnnbench.types import UserError
 
@@ -40,14 +45,12 @@ LISTABLE = (*GROUPS, SUITES, METRICS)
 
 PLURALS = {f"{group}{'es' if group.endswith(('s', 'ch')) else 's'}": group for group in LISTABLE}
 
-WIDTH = 100
-
 OVERVIEW_NOTE = """\
 In parentheses: variants of the option before them, with other settings.
 
-bnnbench list GROUP         describe the options of a group, such as `bnnbench list method`
-bnnbench list OPTION        show one option with its settings, such as `bnnbench list vadam`
-bnnbench list suite NAME    show the experiments of a suite with their settings"""
+  bnnbench list GROUP         describe the options of a group, such as `bnnbench list method`
+  bnnbench list OPTION        show one option with its settings, such as `bnnbench list vadam`
+  bnnbench list suite NAME    show the experiments of a suite with their settings"""
 
 FOOTNOTES = {
     SUITES: "times: two idle cores; for this machine, see `bnnbench reproduce NAME --dry-run`",
@@ -122,7 +125,7 @@ def _overview() -> str:
     """Return the names of all options, one paragraph per group."""
     listed = {"experiment": _generic_experiments()}
     lines = [_names(group, listed.get(group)) for group in (*GROUPS, SUITES)]
-    return "\n".join([*lines, "", OVERVIEW_NOTE])
+    return "\n".join([*lines, "", layout(OVERVIEW_NOTE, help_columns())])
 
 
 def _names(group: str, names: Sequence[str] | None = None) -> str:
@@ -142,9 +145,7 @@ def _names(group: str, names: Sequence[str] | None = None) -> str:
     ]
     if group == "experiment":
         words.append("and those of the suites")
-    return textwrap.fill(
-        f"{group}: {', '.join(words)}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
-    )
+    return fold(f"{group}: {', '.join(words)}", help_columns(), 2)
 
 
 def _root(name: str, bases: Mapping[str, str]) -> str:
@@ -211,24 +212,19 @@ def _table(title: str, rows: Mapping[str, str], column: Mapping[str, str]) -> li
 
 def _fold(line: str, indent: int = 2) -> str:
     """Fold a line at the words on a terminal; elsewhere, programs read it whole."""
-    if not sys.stdout.isatty():
-        return line
-    columns = shutil.get_terminal_size().columns
-    return textwrap.fill(
-        line,
-        columns,
-        subsequent_indent=" " * min(indent, 2 * columns // 3),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    columns = terminal_columns(sys.stdout)
+    if columns and indent + max(map(len, line.split())) > columns:
+        indent = 4  # leaves room for the longest word
+    return fold(line, columns, indent)
 
 
 def _option(group: str, name: str) -> str:
     if group == SUITES:
         return _suite(name)
     if group == METRICS:
-        return f"{group} {name}: {summaries(group)[name]}"
-    return f"{describe_option(group, name, find_options(group)[name])}\n"
+        return _fold(f"{group} {name}: {summaries(group)[name]}")
+    text = describe_option(group, name, find_options(group)[name])
+    return f"{fold_yaml(text, terminal_columns(sys.stdout))}\n"
 
 
 def _suite(name: str) -> str:
@@ -237,8 +233,10 @@ def _suite(name: str) -> str:
     found = find_options("experiment")
     experiments = [one for one in dict.fromkeys(s.experiment for s in suite.sweeps) if one in found]
     table = _table("experiments", {one: found[one].summary for one in experiments}, {})
-    head = f"suite {name}: {suite.description}\nbnnbench reproduce {name}"
-    settings = (describe_option("experiment", one, found[one]) for one in experiments)
+    head = f"{_fold(f'suite {name}: {suite.description}')}\nbnnbench reproduce {name}"
+    columns = terminal_columns(sys.stdout)
+    texts = (describe_option("experiment", one, found[one]) for one in experiments)
+    settings = (fold_yaml(text, columns) for text in texts)
     return "\n\n".join([head, "\n".join(table), *settings]) + "\n"
 
 

@@ -128,12 +128,15 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     Returns:
         0, or 1 if every run diverged.
     """
+    import pandas as pd
+
     from bnnbench.choice.recommend import recommendation_of, run_in_time
     from bnnbench.cli.commands.run import note_warnings
-    from bnnbench.cli.console import all_diverged_message
+    from bnnbench.cli.console import all_diverged_message, stdout
     from bnnbench.cli.report_errors import report_write_errors
     from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.blocks import Style
+    from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.report.report_writer import write_readable
 
     note_warnings(runs)
@@ -147,13 +150,15 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
         _, report = write_readable(found.runs, Style(), None, available_cores())
     print(f"report: {report.html}")
     formats = dict(zip(found.table, ("{:.3f}", "{:.4g}", "{:.0%}", "{:.2g}", "{}"), strict=True))
-    print(found.table.to_string(formatters={name: form.format for name, form in formats.items()}))
-    print("Scores are means over splits; seconds, with the search, are per split.")
-    for sentence in found.sentences:
-        print(sentence)
-    print(
+    texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
+    console = stdout()
+    console.print(frame_grid(pd.DataFrame(texts).reset_index(), ("method", "outcome")))
+    for sentence in (
+        "Scores are means over splits; seconds, with the search, are per split.",
+        *found.sentences,
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "
-        "differ between parts of the table."
-    )
+        "differ between parts of the table.",
+    ):
+        console.print(Prose(sentence))
     print(f"next: bnnbench predict {found.run.folder.root} NEW.csv")
     return 0

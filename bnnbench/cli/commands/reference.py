@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from bnnbench.report.renderers.terminal import Grid
     from bnnbench.results.reference.results import ReferenceResults
 
 SUMMARY = "list reference results, add and verify runs"
@@ -78,6 +78,7 @@ def run(given: argparse.Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.cli.reference_cells import cells_of
     from bnnbench.notes import quantity
+    from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.results.reference.results import read_reference_results
 
     results = read_reference_results(given.folder)
@@ -87,14 +88,14 @@ def run(given: argparse.Namespace) -> int:
     for (commit, device), runs in machines.groupby(["commit", "device"]):
         edited = " with edits" * commit.endswith("+")
         origin = f"commit {commit[:7]}{edited} on {device}"
-        console.print(f"{quantity(len(runs), 'run')} of {origin}", highlight=False)
+        console.print(Prose(f"{quantity(len(runs), 'run')} of {origin}", indent=2))
     cells = cells_of(results)
     table = cells.table.rename_axis("method").reset_index()
-    console.print(_table("splits under the published protocol", table))
+    console.print(frame_grid(table, ("method",), "splits under the published protocol"))
     for method, reason in cells.reasons.items():
-        console.print(f"n/a: {method} {reason}", highlight=False)
+        console.print(Prose(f"n/a: {method} {reason}", indent=2))
     if cells.commands:
-        console.print("\nto fill the missing cells:", highlight=False)
+        print("\nto fill the missing cells:")
     for line in (*cells.commands, "bnnbench reference add outputs"):
         print(f"  {line}")
     return 0
@@ -106,17 +107,17 @@ def run_add(given: argparse.Namespace) -> int:
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    from bnnbench.notes import one_line, quantity
+    from bnnbench.notes import fold, one_line, quantity, terminal_columns
     from bnnbench.results.reference.write import add
 
     folder = given.folder or DEFAULT_FOLDER
     result = add(folder, *given.paths)
-    print(
+    counts = (
         f"{folder}: {quantity(len(result.added), 'run')} added, {len(result.replaced)} replaced, "
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
     )
-    for fault in result.faults:
-        print(f"refused: {one_line(fault)}")
+    for line in (counts, *(f"refused: {one_line(fault)}" for fault in result.faults)):
+        print(fold(line, terminal_columns(sys.stdout), 2))
     return int(bool(result.faults))
 
 
@@ -129,20 +130,23 @@ def run_verify(given: argparse.Namespace) -> int:
     from bnnbench.cli.console import stdout
     from bnnbench.cli.reference_verification import verify_run
     from bnnbench.constraints import check_int
+    from bnnbench.report.renderers.terminal import frame_grid
     from bnnbench.results.reference.results import read_reference_results
 
     check_int("--splits", given.splits, minimum=1)
     found = verify_run(read_reference_results(given.folder), given.reference_run, given.splits)
     formats = {"reference": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
-    stdout().print(_table(f"run {given.reference_run}", found.table.assign(**texts)))
+    table = found.table.assign(**texts)
+    stdout().print(frame_grid(table, ("split", "score"), f"run {given.reference_run}"))
     if found.other_code:
         print(f"the reference run was computed with {found.other_code}")
     print("the scores agree" if found.equal else "the scores differ")
     return 0 if found.equal else 1
 
 
-def _tracks(results: ReferenceResults) -> Any:
+def _tracks(results: ReferenceResults) -> Grid:
+    from bnnbench.report.renderers.terminal import frame_grid
     from bnnbench.results.reference.tracks import TRACKS
 
     title = f"reference results in {results.folder}"
@@ -150,14 +154,4 @@ def _tracks(results: ReferenceResults) -> Any:
     counts = ranked.agg(["size", "sum"]).reindex(list(TRACKS), fill_value=0)
     table = counts.assign(description=list(TRACKS.values())).reset_index()
     columns = dict(zip(table, ["track", "runs", "in ranks", "description"], strict=True))
-    return _table(title, table.rename(columns=columns))
-
-
-def _table(title: str, frame: pd.DataFrame) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(*map(str, frame.columns), title=title, title_justify="left", box=SIMPLE_HEAD)
-    for row in frame.astype(str).itertuples(index=False):
-        table.add_row(*row)
-    return table
+    return frame_grid(table.rename(columns=columns), ("track", "description"), title)

@@ -19,53 +19,57 @@ if TYPE_CHECKING:
 
 SUMMARY = "run a method on a data set"
 
-HELP = """\
-usage: bnnbench run [-m] [KEY=VALUE ...] [--dry-run] [--config-dir DIR]
+DESCRIPTION = """\
+Run a method on a data set under the standard 20-split protocol. The same command resumes an
+interrupted run, and prints the results of a finished one again; with resume=false it runs again.
+"""
 
-Runs a method on a data set under the 20-split protocol. The same command resumes an
-interrupted run and reprints a finished one; with resume=false it runs again. --dry-run prints
-the plan, --cfg job prints the whole configuration, and this enables completion on Tab:
-eval "$(register-python-argcomplete bnnbench)"
-
-Examples
-  bnnbench run                                          vadam on boston
-  bnnbench run method=bbb dataset=boston                the full protocol
-  bnnbench run protocol=trial method=mc_dropout         a quick look, not a result
-  bnnbench run splits=5 search.iterations=10            five splits, a shorter search
-  bnnbench run method=bbb divergence=renyi divergence.alpha=2   a divergence other than KL
+EXAMPLES = """\
+examples:
+  bnnbench run                                    vadam on boston
+  bnnbench run method=bbb dataset=yacht           the full protocol
+  bnnbench run protocol=trial method=mc_dropout   a short test, not for results
+  bnnbench run splits=5 search.iterations=10      five splits, a shorter search
+  bnnbench run -m method=vadam,bbb dataset=boston,yacht
+                                                  a sweep over all combinations
+  bnnbench run method=bbb divergence=renyi divergence.alpha=2
+                                                  a divergence other than KL
   bnnbench run search=none method.noise_precision=10 method.prior_precision=1
-  bnnbench run method=bbb likelihood=heteroscedastic loss=beta   input-dependent noise, robust loss
+                                                  fixed hyper-parameters
+  bnnbench run method=bbb likelihood=heteroscedastic loss=beta
+                                                  input-dependent noise, a robust loss
   bnnbench run dataset=csv dataset.path=my.csv dataset.target=price
-  bnnbench run experiment=linear_regression             compare with an exact posterior
-  bnnbench run experiment=gp_toy                        a sweep over divergences and depths
-  bnnbench run -m method=vadam,bbb dataset=boston,yacht          a sweep, one run after the other
+                                                  your own table
+  bnnbench run experiment=linear_regression       compare with an exact posterior
+  bnnbench run experiment=gp_toy                  a sweep over divergences and depths
 
-On a cluster, device and training.compile must be given explicitly
+on a cluster, where device and training.compile must be given explicitly:
   bnnbench run -m seed=0,1 engine=slurm engine.partition=cpu device=cpu training.compile=never
   bnnbench run engine=slurm engine.gpus=1 engine.minutes=60 device=cuda training.compile=never
   bnnbench run engine=dask engine.address=tcp://HOST:8786 device=cpu training.compile=never
-
-Groups (choose with GROUP=OPTION; `bnnbench list GROUP` describes the options)
-
-{groups}
-Settings (override with KEY=VALUE)
-
-{settings}"""
+"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     for names, text in {
-        ("--help", "-h"): "all settings, with examples",
-        ("--dry-run",): "print the plan, run nothing",
-        ("--resolve",): "with --cfg, resolve interpolations",
-        ("--multirun", "-m"): "run all combinations of values",
+        ("--help", "-h"): "show this help message and exit",
+        ("--multirun", "-m"): "run all combinations of values that are separated by commas",
+        ("--dry-run",): "print the plan and its estimated time, run nothing",
+        ("--resolve",): "with --cfg, replace references to other settings by their values",
     }.items():
         parser.add_argument(*names, action="store_true", help=text)
-    parser.add_argument("--cfg", "-c", choices=["job"], help="print the configuration")
-    parser.add_argument("--package", "-p", help="with --cfg, print only this section")
-    parser.add_argument("--config-dir", "-cd", help="a folder with your own YAML files")
-    parser.add_argument("settings", nargs="*")
+    parser.add_argument("--cfg", "-c", choices=["job"], help="print the configuration, run nothing")
+    parser.add_argument(
+        "--package", "-p", metavar="SECTION", help="with --cfg, print only this section"
+    )
+    parser.add_argument(
+        "--config-dir", "-cd", metavar="DIR", help="a folder with your own YAML files"
+    )
+    parser.add_argument(
+        "settings", nargs="*", metavar="KEY=VALUE", help="options and settings; see below"
+    )
+    parser.set_defaults(format_help=parser.format_help)
 
 
 def run(given: Namespace) -> int:
@@ -74,7 +78,7 @@ def run(given: Namespace) -> int:
     Raises:
         UserError: for any mistake in the configuration.
     """
-    from bnnbench.config.compose import compose_jobs, config_text, group_options, initialise_hydra
+    from bnnbench.config.compose import compose_jobs, config_text, initialise_hydra
     from bnnbench.config.overrides import prepare_overrides
 
     if given.cfg and given.multirun:
@@ -85,8 +89,7 @@ def run(given: Namespace) -> int:
     use_config_dir(given.config_dir)
     with initialise_hydra(given.config_dir):
         if given.help:
-            groups = (f"{group}: {', '.join(names)}\n" for group, names in group_options().items())
-            print(HELP.format(groups="".join(groups), settings=config_text(overrides)))
+            print(_help(given, overrides))
             return 0
         if given.cfg:
             print(config_text(overrides, given.package, given.resolve), end="")
@@ -95,6 +98,16 @@ def run(given: Namespace) -> int:
     runner = SweepRunner(given.dry_run, jobs.is_sweep)
     runner.run(jobs)
     return runner.finish()
+
+
+def _help(given: Namespace, overrides: Sequence[str]) -> str:
+    """Return the help with the options and settings of a command line; Hydra is initialised."""
+    from bnnbench.cli.help_format import help_columns
+    from bnnbench.cli.run_help import SHOWN, describe_choices
+    from bnnbench.config.compose import group_options, setting_values
+
+    values = setting_values(overrides, SHOWN)
+    return f"{given.format_help()}\n{describe_choices(group_options(), values, help_columns())}"
 
 
 MAX_MESSAGES = 3

@@ -6,7 +6,6 @@ To add an engine, write a frozen dataclass that derives from `EngineSettings`, a
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,11 +48,6 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stop working in this process; saved units are kept."""
-
-
-def notify(message: str) -> None:
-    """Print a message about tasks on other machines."""
-    print(f"bnnbench: {message}", file=sys.stderr)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bnnbench.constraints import Count
 from bnnbench.experiment.base import Task
-from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
+from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter
 from bnnbench.experiment.engines.payload import Files, PayloadCache, compute, pack, unpack
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class DaskEngine(Engine):
         """Disconnect from the cluster, which then drops the tasks that it has not started."""
         left = [key for key in self._futures if not self._tasks[key].finished()]
         if left:
-            notify(
+            note(
                 f"{len(left)} unfinished groups of units on {self._settings.address}: those that "
                 "have started will finish there, the others are cancelled"
             )
@@ -180,7 +181,7 @@ class DaskEngine(Engine):
     def _reconnect(self) -> None:
         """Wait for the scheduler to return and resubmit all unfinished tasks."""
         address = self._settings.address
-        notify(f"the Dask scheduler at {address} is gone; waiting for it to come back")
+        note(f"the Dask scheduler at {address} is gone; waiting for it to come back")
         self._client.close(timeout=1)
         self._client = _client(self._settings, self._settings.connect_timeout)
         open_ = [self._tasks[key] for key in self._futures]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bnnbench.constraints import Count, Whole
 from bnnbench.experiment.base import Task
-from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
+from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
 from bnnbench.files import (
@@ -29,6 +29,7 @@ from bnnbench.files import (
     write_bytes,
     write_text,
 )
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class SlurmEngine(Engine):
         }
         arrays = sorted({job.partition("_")[0] for job in unfinished.values()})
         if arrays:
-            notify(
+            note(
                 f"{len(unfinished)} groups of units stay in the Slurm queue; repeat the command to "
                 f"wait for them, or cancel them with scancel {' '.join(arrays)}"
             )

@@ -7,6 +7,7 @@ import math
 import re
 
 import pandas as pd
+import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 from support.rendered import Rendered
@@ -80,11 +81,49 @@ def test_latex_joins_the_tables_of_one_name() -> None:
 def test_a_terminal_shows_groups_title_and_caption() -> None:
     console = Console(width=60, file=io.StringIO())
     with console.capture() as capture:
-        console.print(terminal.grid(PARTS))
-        console.print(terminal.grid([TableBlock(COLUMNS, ROWS)]))
+        console.print(terminal.Grid(PARTS))
+        console.print(terminal.Grid([TableBlock(COLUMNS, ROWS)]))
     first, second = capture.get().split("yacht")
     assert "a title" in first and "boston" in first and "RMSE [m]" in first
     assert "mean ± 5 %" in second and second.count("my_method") == 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
+def test_a_wide_table_goes_on_below_with_its_names(width: int) -> None:
+    names = [f"deep_ensemble_2017_{k}" for k in range(3)]
+    heads = (*label_columns("Method"), *number_columns(*(f"number{k}" for k in range(12))))
+    rows = tuple((name, *(f"{k}.{name[-1]}25" for k in range(12))) for name in names)
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(terminal.Grid([TableBlock(heads, rows)]))
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= width and lines.count(lines[-1]) < len(lines)
+    for name, row in zip(names, rows, strict=True):
+        found = [line.split() for line in lines if line.split()[:1] == [name]]
+        assert [cell for one in found for cell in one[1:]] == [*row[1:]]
+    assert len([line for line in lines if "Method" in line]) == len(found) > (width < 120)
+
+
+def test_names_without_room_for_another_column_are_whole() -> None:
+    console = Console(width=40, file=io.StringIO())
+    block = TableBlock(
+        (*label_columns("a", "b"), *number_columns("n")), (("a" * 25, "b" * 30, "7"),)
+    )
+    with console.capture() as capture:
+        console.print(terminal.Grid([block]))
+    assert capture.get().split("\n")[:3] == [f"- a: {'a' * 25}", f"  b: {'b' * 30}", "  n: 7"]
+
+
+def test_prose_is_folded_on_a_terminal_only() -> None:
+    text = "one " * 20 + "`bnnbench run --cfg job` and " + "/folder" * 20
+    for wrapped in (True, False):
+        console = Console(width=50, file=io.StringIO(), soft_wrap=not wrapped)
+        with console.capture() as capture:
+            console.print(terminal.Prose(text), crop=False)
+        lines = capture.get().splitlines()
+        assert (len(lines) > 1) == wrapped
+        assert any("`bnnbench run --cfg job`" in line for line in lines)
+        assert lines[-1].endswith("/folder" * 20)
 
 
 def test_rows_are_filled_into_tables_by_group() -> None:

@@ -1,0 +1,94 @@
+"""The layout of help: paragraphs, and entries with a hanging indent, at the terminal's width."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from bnnbench.notes import fold
+
+MAX_COLUMNS = 100
+"""Longer lines of prose are hard to read."""
+
+COMMAND = "bnnbench "
+"""What an entry that is a command begins with."""
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Lays out descriptions with `layout`, and folds the help of options between words."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=help_columns())
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return layout(text, width)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return fold(" ".join(text.split()), width).splitlines()
+
+    def _format_action(self, action: argparse.Action) -> str:
+        """Format an action; commands without the line that only says COMMAND."""
+        if isinstance(action, argparse._SubParsersAction):
+            return "".join(map(self._format_action, action._get_subactions()))
+        return super()._format_action(action)
+
+
+def help_columns() -> int:
+    """Return the number of characters of a line of help."""
+    return min(shutil.get_terminal_size().columns, MAX_COLUMNS)
+
+
+def layout(text: str, columns: int) -> str:
+    """Fold a text of paragraphs and of entries, which are indented by two spaces.
+
+    Two or more spaces separate the term of an entry from its text. Lines that are indented further
+    continue it. The texts of adjacent entries are aligned where they take the fewest lines; that of
+    a longer term is below it. A long command continues after a backslash, so it can be copied.
+    """
+    lines = text.strip("\n").split("\n")
+    parts = groupby(lines, lambda line: (line.startswith("  "), bool(line)))
+    return "\n".join(
+        _entries([*own], columns) if is_entry else fold(" ".join(own), columns)
+        for (is_entry, _), own in parts
+    )
+
+
+def _entries(lines: Sequence[str], columns: int) -> str:
+    """Fold adjacent entries."""
+    entries = list(_split(lines))
+    lengths = {len(term) for term, text in entries if text}
+    places = sorted(length + 4 for length in lengths if length <= columns // 2) or [columns // 3]
+    found = (
+        "\n".join(_entry(term, text, place, columns) for term, text in entries) for place in places
+    )
+    return min(found, key=lambda text: text.count("\n"))
+
+
+def _split(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the term and the text of each entry."""
+    joined: list[str] = []
+    for line in lines:
+        if line.startswith("   ") and joined:
+            joined[-1] += f"{' ' if '  ' in joined[-1] else '  '}{line.strip()}"
+        else:
+            joined.append(line.strip())
+    for entry in joined:
+        term, _, text = entry.partition("  ")
+        yield term, text.strip()
+
+
+def _entry(term: str, text: str, place: int, columns: int) -> str:
+    """Return an entry whose text begins at a column."""
+    if term.startswith(COMMAND):
+        with_values = re.sub(r"( --?[\w-]+) (?=[^-])", "\\1\0", term)
+        head = fold(f"  {with_values}", columns - 2, 6).replace("\n", " \\\n").replace("\0", " ")
+    else:
+        head = fold(f"  {term}", columns, 4)
+    if not text:
+        return head
+    if len(term) + 4 > place:
+        return f"{head}\n{fold(' ' * place + text, columns, place)}"
+    return fold(f"{head:{place}}{text}", columns, place)
