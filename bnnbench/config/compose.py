@@ -297,7 +297,7 @@ def _compose_experiment(given: Sequence[Override]) -> DictConfig:
 
 
 def _compose(overrides: Sequence[str]) -> DictConfig:
-    """Compose a configuration; files of the user must not set anything of Hydra itself."""
+    """Compose a configuration; the user's files must not contain settings of Hydra itself."""
     search_path = GlobalHydra.instance().config_loader().get_search_path().get_path()
     with_own_files = any(entry.provider in OWN_PROVIDERS for entry in search_path)
     try:
@@ -306,8 +306,8 @@ def _compose(overrides: Sequence[str]) -> DictConfig:
         if not with_own_files:
             raise
         raise UserError(
-            f"cannot compose your own YAML files ({type(error).__name__}: {error}); they must not "
-            "set anything of Hydra.",
+            f"cannot compose your own YAML files ({type(error).__name__}: {error}); remove keys "
+            "that begin with hydra.",
             code="not_composed",
         ) from None
     if with_own_files:

@@ -63,16 +63,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Print an overview, the options of groups, or the details of options.
 
     Raises:
         UserError: if a word is neither a group nor an option.
     """
-    if not given.words:
+    if not arguments.words:
         print(_overview())
         return 0
-    found = parse_words(given.words)
+    found = parse_words(arguments.words)
     print("\n".join(_option(group, name) if name else _group(group) for group, name in found))
     return 0
 

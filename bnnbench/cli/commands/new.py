@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Write the files, and print what to do next.
 
     Raises:
@@ -53,7 +53,7 @@ def run(given: Namespace) -> int:
     """
     from bnnbench.discovery import FILE, project
 
-    name, found = given.name, project()
+    name, found = arguments.name, project()
     _check_name(name)
     modules, configs = Path(), Path("configs")
     if found is not None:

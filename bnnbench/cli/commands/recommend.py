@@ -72,30 +72,32 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Compare the methods, or print the plan."""
-    if given.minutes is not None:
-        check_between("--minutes", given.minutes, 0)
-    every = comparable_runs(given.file, given.target, given.methods, given.overrides)
-    runs = within_budget(every, given.minutes)
-    if given.dry_run:
+    if arguments.minutes is not None:
+        check_between("--minutes", arguments.minutes, 0)
+    every = comparable_runs(
+        arguments.file, arguments.target, arguments.methods, arguments.overrides
+    )
+    runs = within_budget(every, arguments.minutes)
+    if arguments.dry_run:
         from bnnbench.run_all import report_slow_training
 
         report_slow_training(runs, note)
         show_plans(runs)
-        print(f"next: {_without_dry_run(given)}")
+        print(f"next: {_without_dry_run(arguments)}")
         return 0
-    return recommend(runs, given.minutes)
+    return recommend(runs, arguments.minutes)
 
 
-def _without_dry_run(given: Namespace) -> str:
+def _without_dry_run(arguments: Namespace) -> str:
     """Return the command line that runs what a dry run planned."""
-    words = ["bnnbench", "recommend", given.file, "--target", given.target]
-    if given.methods != METHODS:
-        words += ["--methods", ",".join(given.methods)]
-    if given.minutes is not None:
-        words += ["--minutes", f"{given.minutes:g}"]
-    return shlex.join([*words, *given.overrides])
+    words = ["bnnbench", "recommend", arguments.file, "--target", arguments.target]
+    if arguments.methods != METHODS:
+        words += ["--methods", ",".join(arguments.methods)]
+    if arguments.minutes is not None:
+        words += ["--minutes", f"{arguments.minutes:g}"]
+    return shlex.join([*words, *arguments.overrides])
 
 
 def show_plans(runs: Sequence[Run]) -> None:

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--folder", help=text, **option)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the tracks and cells of reference results.
 
     Raises:
@@ -80,7 +80,7 @@ def run(given: argparse.Namespace) -> int:
     from bnnbench.notes import quantity
     from bnnbench.results.reference.results import read_reference_results
 
-    results = read_reference_results(given.folder)
+    results = read_reference_results(arguments.folder)
     console = stdout()
     console.print(_tracks(results))
     machines = pd.DataFrame(list(results.runs["environment"]))[["commit", "device"]].fillna("?")
@@ -100,7 +100,7 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def run_add(given: argparse.Namespace) -> int:
+def run_add(arguments: argparse.Namespace) -> int:
     """Add runs to reference results and print what became of them; return 1 if any was refused.
 
     Raises:
@@ -109,8 +109,8 @@ def run_add(given: argparse.Namespace) -> int:
     from bnnbench.notes import one_line, quantity
     from bnnbench.results.reference.write import add
 
-    folder = given.folder or DEFAULT_FOLDER
-    result = add(folder, *given.paths)
+    folder = arguments.folder or DEFAULT_FOLDER
+    result = add(folder, *arguments.paths)
     print(
         f"{folder}: {quantity(len(result.added), 'run')} added, {len(result.replaced)} replaced, "
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
@@ -120,7 +120,7 @@ def run_add(given: argparse.Namespace) -> int:
     return int(bool(result.faults))
 
 
-def run_verify(given: argparse.Namespace) -> int:
+def run_verify(arguments: argparse.Namespace) -> int:
     """Print reference scores next to those of a new computation; return 1 if they differ.
 
     Raises:
@@ -131,11 +131,13 @@ def run_verify(given: argparse.Namespace) -> int:
     from bnnbench.constraints import check_int
     from bnnbench.results.reference.results import read_reference_results
 
-    check_int("--splits", given.splits, minimum=1)
-    found = verify_run(read_reference_results(given.folder), given.reference_run, given.splits)
+    check_int("--splits", arguments.splits, minimum=1)
+    found = verify_run(
+        read_reference_results(arguments.folder), arguments.reference_run, arguments.splits
+    )
     formats = {"reference": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
-    stdout().print(_table(f"run {given.reference_run}", found.table.assign(**texts)))
+    stdout().print(_table(f"run {arguments.reference_run}", found.table.assign(**texts)))
     if found.other_code:
         print(f"the reference run was computed with {found.other_code}")
     print("the scores agree" if found.equal else "the scores differ")

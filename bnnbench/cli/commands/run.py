@@ -68,7 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*")
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the jobs of a command line and return the exit code.
 
     Raises:
@@ -77,22 +77,22 @@ def run(given: Namespace) -> int:
     from bnnbench.config.compose import compose_jobs, config_text, group_options, initialise_hydra
     from bnnbench.config.overrides import prepare_overrides
 
-    if given.cfg and given.multirun:
+    if arguments.cfg and arguments.multirun:
         raise UserError("--multirun and --cfg cannot be combined; give one of them.", "--cfg")
-    if given.resolve and not given.cfg:
+    if arguments.resolve and not arguments.cfg:
         raise UserError("--resolve needs --cfg job.", "--resolve")
-    overrides = prepare_overrides(given.settings, given.multirun)
-    use_config_dir(given.config_dir)
-    with initialise_hydra(given.config_dir):
-        if given.help:
+    overrides = prepare_overrides(arguments.settings, arguments.multirun)
+    use_config_dir(arguments.config_dir)
+    with initialise_hydra(arguments.config_dir):
+        if arguments.help:
             groups = (f"{group}: {', '.join(names)}\n" for group, names in group_options().items())
             print(HELP.format(groups="".join(groups), settings=config_text(overrides)))
             return 0
-        if given.cfg:
-            print(config_text(overrides, given.package, given.resolve), end="")
+        if arguments.cfg:
+            print(config_text(overrides, arguments.package, arguments.resolve), end="")
             return 0
-        jobs = compose_jobs(overrides, given.multirun)
-    runner = SweepRunner(given.dry_run, jobs.is_sweep)
+        jobs = compose_jobs(overrides, arguments.multirun)
+    runner = SweepRunner(arguments.dry_run, jobs.is_sweep)
     runner.run(jobs)
     return runner.finish()
 

@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Record the trust, and print what it covers.
 
     Raises:
@@ -41,9 +41,10 @@ def run(given: Namespace) -> int:
     from bnnbench.discovery import FILE, read_project
     from bnnbench.trust import record_trust
 
-    file = given.folder.resolve() / FILE
+    file = arguments.folder.resolve() / FILE
     if not file.is_file():
-        raise UserError(f"{file} does not exist.", "FOLDER", "no_file")
+        message = f"{file} does not exist; give the folder of a {FILE}."
+        raise UserError(message, "FOLDER", "no_file")
     found = read_project(file)
     record_trust(file)
     print(f"trusted: {file}")

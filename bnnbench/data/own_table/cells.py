@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na", "<na>")
-"""Texts that mean a missing value, in small or capital letters."""
+"""Strings that mean a missing value, in upper or lower case."""
 
 SPELLINGS = [*dict.fromkeys(f(text) for text in MISSING for f in (str, str.upper, str.title))]
 """`MISSING` as files usually spell it."""
