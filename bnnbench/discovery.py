@@ -147,7 +147,8 @@ def project() -> Project | None:
         check_trusted(file)
         return read_project(file)
     if named:
-        raise UserError(f"{PROJECT_VARIABLE}: {file} does not exist.", PROJECT_VARIABLE, "no_file")
+        message = f"{PROJECT_VARIABLE}: {file} does not exist; name the folder of a {FILE}."
+        raise UserError(message, PROJECT_VARIABLE, "no_file")
     return None
 
 
@@ -341,7 +342,7 @@ def _parsed(file: Path) -> Mapping[str, Any]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:
-        raise UserError(f"{file} is not UTF-8 text.", code="not_utf8") from None
+        raise UserError(f"{file} is not UTF-8 text; save it as UTF-8.", code="not_utf8") from None
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.", code="unreadable") from None
 

@@ -46,7 +46,7 @@ def list_names(names: Iterable[object], word: str = "") -> str:
 
 
 def list_first(texts: Sequence[str]) -> str:
-    """List up to three texts, and count the others."""
+    """List up to three strings, and count the others."""
     return ", ".join([*texts[:3], *[f"and {len(texts) - 3} more"] * (len(texts) > 3)])
 
 

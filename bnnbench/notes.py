@@ -24,7 +24,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int = MAX_NAME) -> str:
-    """Return the beginning of a text, for messages."""
+    """Return the beginning of a string, for messages."""
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 

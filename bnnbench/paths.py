@@ -47,7 +47,7 @@ def user_path(key: str, given: Any) -> Path:
 
     Args:
         key: the setting or option that gives it, for messages.
-        given: a text or a path.
+        given: a string or a path.
 
     Raises:
         UserError: if no file can have this path.

@@ -24,7 +24,7 @@ from bnnbench.system import address_space
 from bnnbench.types import UserError
 
 ARGUMENT = re.compile(r"(?:argument |arguments: |required: )([^\s:,]+)")
-"""The argument that a message of argparse is about."""
+"""The argument named in a message of argparse."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -141,11 +141,11 @@ def _location(error: BaseException) -> str:
 def check_saved_estimator(method: Mapping[str, Any]) -> None:
     """Raise `UserError` unless a saved run may name its estimator; nothing is imported.
 
-    It must be a class of scikit-learn, or one that an option of `method` names. The arguments must
+    It must be a class of scikit-learn, or named in an option of `method`. The arguments must
     be numbers, or those of this option: others can be names of files.
 
     Args:
-        method: settings of the method of a run that somebody else may have written.
+        method: settings of the method in a run, which may come from someone else.
     """
     estimator, arguments = method.get("estimator"), method.get("options") or {}
     if estimator is None:

@@ -154,7 +154,7 @@ def _classes(component: Any) -> Iterator[str]:
 
 
 def _named(component: Any) -> Iterator[str]:
-    """Yield texts in a component such as `my_module.Regressor`."""
+    """Yield strings in a component such as `my_module.Regressor`."""
     for text in _parts(component):
         if isinstance(text, str) and "." in text and all(map(str.isidentifier, text.split("."))):
             yield text

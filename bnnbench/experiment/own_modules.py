@@ -62,7 +62,7 @@ def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str,
 
     Args:
         defining: modules that define classes of a component; installed ones count, too.
-        named: texts such as `my_module.Regressor`, which count if the module has such a name.
+        named: strings such as `my_module.Regressor`, which count if the module has such a name.
     """
     found: dict[str, Module] = {}
     plugins = plugin_packages()

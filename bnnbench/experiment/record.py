@@ -43,7 +43,7 @@ def write_record(folder: RunFolder, record: Record) -> None:
 
 
 def read_record(folder: RunFolder) -> Record:
-    """Read `record.json`. Its texts may contain control characters, which renderers escape.
+    """Read `record.json`. Its strings may contain control characters, which renderers escape.
 
     Raises:
         UserError: if the file is missing or damaged.

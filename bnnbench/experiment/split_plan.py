@@ -213,7 +213,8 @@ class SplitPlan(HasSteps, HasPlan):
                     replace(self.method, **given)  # raises the method's error
             elif not self.method.uses_batch_size:
                 raise UserError(
-                    f"search.values.batch_size has no effect with method={self.method.label}.",
+                    f"search.values.batch_size has no effect with method={self.method.label}; "
+                    "set it to null.",
                     "search.values.batch_size",
                     "no_effect",
                 )

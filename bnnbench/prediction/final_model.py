@@ -63,7 +63,7 @@ class FinalModel:
         saved: the model.
         encodings: of the columns of a table.
         time: the columns of `dataset.time`.
-        missing_values: numbers and texts that mean a missing value in the table.
+        missing_values: numbers and strings that mean a missing value in the table.
         target: name of the target.
         label: method and data set, for messages.
         scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
@@ -120,7 +120,8 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     experiment = _read_experiment(folder)
     if not isinstance(experiment, SplitExperiment):
         raise UserError(
-            f"{folder.root} is a run of experiment={experiment.label}, which has no final model.",
+            f"{folder.root} is a run of experiment={experiment.label}, which has no final model; "
+            "give a run on train/test splits.",
             "RUN",
             "no_model",
         )
@@ -154,7 +155,8 @@ def _save_and_load(path: Path, experiment: SplitExperiment, fitted: FittedModel)
             save_model(path, *fitted)
         except OSError as error:  # the run may be another user's
             note(
-                f"the model cannot be kept in {path} ({error.strerror}), so it will be fitted again"
+                f"the model cannot be saved in {path} ({error.strerror}); the next command will "
+                "fit it again"
             )
             path = Path(temporary)
             save_model(path, *fitted)

@@ -65,7 +65,7 @@ def summary_blocks(
 
 
 def lines_of(text: str) -> int:
-    """Return how many lines a text takes on a screen of `WIDTH`, perhaps as an item of a list."""
+    """Return how many lines a string takes on a screen of `WIDTH`, perhaps as an item of a list."""
     return len(textwrap.wrap(f"- {text}", WIDTH))
 
 

@@ -29,14 +29,14 @@ A run is significantly better or worse if the two-sided p-value is below 0.05 af
 correction over all comparisons of one data set and metric. Other pairs are equivalent or undecided.
 For every pair of runs, on every data set and metric, it prints the difference with its 95 %
 interval, the smallest difference that the splits can detect, and how many splits would detect the
-observed one. Training sets of different splits overlap; the test corrects its variance for this, by
-the fraction of test rows, which a plain standard error does not. Two runs share a split if they
-train and test on the same rows, whatever its number. At least three common splits are needed.
+observed one. Because training sets of different splits overlap, the test inflates the variance by
+the fraction of test rows; a plain standard error ignores the overlap. Two runs share a split if
+they train and test on the same rows, whatever its number. At least three common splits are needed.
 
 With --mine, the runs of one or several methods are compared with the reference results of their
 track (runs under the same protocol), on one screen: which differences are significant, which are
-undecided, and on what data this rests. --all adds a table per data set, outcomes over data sets,
-and the power. On data sets without reference results, the other runs below PATH are the rivals.
+undecided, and which data were used. --all adds a table per data set, outcomes over data sets, and
+the power. On data sets without reference results, they are compared with the other runs below PATH.
 """
 
 EXAMPLES = """\
@@ -117,7 +117,8 @@ def _check_options(arguments: Namespace) -> None:
     check_between("--rope", arguments.rope, 0, low_included=True)
     with_reference = arguments.reference or arguments.mine
     if arguments.published and with_reference:
-        raise UserError("use either --published or --mine and --with.", "--published")
+        message = "--published cannot be combined with --mine or --with; leave out one of them."
+        raise UserError(message, "--published")
     if arguments.all and not with_reference:
         raise UserError("--all needs --mine or --with reference.", "--all")
     if (arguments.published and len(arguments.paths) > 1) or (

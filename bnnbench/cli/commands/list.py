@@ -22,7 +22,7 @@ SUITES, METRICS = "suite", "metric"
 SUMMARY = "list methods, data sets, experiments, suites and other options"
 
 DESCRIPTION = """\
-List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
+List or describe the options of `bnnbench run` and the suites of `bnnbench reproduce`.
 
   bnnbench list                    the names of all options, by group, and of all suites
   bnnbench list methods datasets   the options of some groups, with a line about each; methods with
@@ -32,8 +32,8 @@ List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
   bnnbench list suite NAME         the experiments of a suite, with their settings
   bnnbench list metrics            all scores, for `bnnbench report --metric`
 
-Options that are not part of bnnbench name their owner in brackets: [yours], if they come from the
-`bnnbench.toml` of this folder, or else their package.
+Options that are not part of bnnbench are followed by their origin: [yours] if they are found
+through the `bnnbench.toml` of this folder, otherwise the name of their package in brackets.
 """
 
 LISTABLE = (*GROUPS, SUITES, METRICS)
@@ -210,7 +210,7 @@ def _table(title: str, rows: Mapping[str, str], column: Mapping[str, str]) -> li
 
 
 def _fold(line: str, indent: int = 2) -> str:
-    """Fold a line at the words on a terminal; elsewhere, programs read it whole."""
+    """Wrap a line at word boundaries, but only on a terminal: programs read whole lines."""
     if not sys.stdout.isatty():
         return line
     columns = shutil.get_terminal_size().columns
@@ -243,7 +243,7 @@ def _suite(name: str) -> str:
 
 
 def summaries(group: str) -> dict[str, str]:
-    """Return the summary of each option, suite or metric; it names the owner if that is not us."""
+    """Return the summary of each option, suite or metric, with the origin of plug-ins."""
     if group == SUITES:
         return {suite.name: suite.description for suite in suites()}
     if group == METRICS:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SUMMARY = "list reference results, add and verify runs"
 
 DESCRIPTION = """\
-List the reference results: their tracks, and the cells of method and data set that they have, with
-the commands that fill the others. They are the scores of every split of many methods; runs are
+List the reference results, which are the scores of many methods on every split: their tracks, which
+methods have results on which data sets, and the commands that compute the missing ones. Runs are
 compared within a track. See docs/how_to/reference_results.md.
 """
 
@@ -30,7 +30,7 @@ examples:
 
 ADD_HELP = """\
 Add finished runs on published splits to a folder of reference results. Adding a run again replaces
-its rows if its code is the same. Other rows of other code are refused.
+its rows if its code is the same. Different rows from another version of the code are refused.
 
 Exit code 0: no run was refused; 1: at least one.
 """
@@ -59,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.set_defaults(run=run_add)
     verify = commands.add_parser("verify", help="compute splits again", description=VERIFY_HELP)
     verify.add_argument("reference_run", metavar="RUN", help="a value of the column run")
-    verify.add_argument("--splits", type=int, default=2, metavar="N", help="how many (default: 2)")
+    verify.add_argument(
+        "--splits", type=int, default=2, metavar="N", help="number of splits (default: 2)"
+    )
     verify.set_defaults(run=run_verify)
     option["default"] = argparse.SUPPRESS  # --folder is accepted before and after the command
     verify.add_argument("--folder", help=text, **option)
@@ -101,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_add(arguments: argparse.Namespace) -> int:
-    """Add runs to reference results and print what became of them; return 1 if any was refused.
+    """Add runs to reference results and print the outcome; return 1 if any was refused.
 
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.

@@ -152,7 +152,7 @@ def run(arguments: Namespace) -> int:
         for option in ("all_published", "refresh", "open", "sections"):
             if getattr(arguments, option):
                 name = f"--{option.replace('_', '-')}"
-                raise UserError(f"{name} does not work with --style paper.", name)
+                raise UserError(f"{name} does not work with --style paper; leave it out.", name)
         return paper_command(arguments, run_filter, names)
     for option in ("rename", "mine", "siunitx"):
         if getattr(arguments, option):

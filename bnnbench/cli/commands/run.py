@@ -98,7 +98,7 @@ def run(arguments: Namespace) -> int:
 
 
 MAX_MESSAGES = 3
-"""Errors of jobs that are printed; the others are counted."""
+"""Maximum number of printed errors; further ones are counted."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class SweepRunner:
         errors: of jobs; a sweep continues with the others.
         skipped: duplicates among the combinations of a sweep.
         finished: the folders of finished runs.
-        in_table: those that one table shows at the end of a sweep.
+        in_table: folders whose results are printed in one table at the end of a sweep.
         planned_seconds: the estimated time of each run whose plan was printed.
     """
 
@@ -212,7 +212,7 @@ def join_errors(errors: Sequence[UserError]) -> UserError:
 
 
 def _status_text(jobs: JobList) -> str:
-    """Return what happens first; an experiment does not necessarily read the default data set."""
+    """Return the first status message; not every experiment reads the default data set."""
     if jobs.is_sweep:
         return f"checking {len(jobs.jobs)} run{'s' * (len(jobs.jobs) > 1)}"
     (job,) = jobs.jobs

@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the results of a run; write its page and open it, if that is asked for.
+    """Print the results of a run; with `--open`, also write and open its page.
 
     Raises:
         UserError: if there is no such run, it is damaged, or its page cannot be written.

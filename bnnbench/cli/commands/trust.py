@@ -10,13 +10,13 @@ from bnnbench.types import UserError
 SUMMARY = "allow the code of a project of your own to run"
 
 DESCRIPTION = """\
-Allow bnnbench to use the project in FOLDER: to read the YAML files and to import the modules of the
-folders that its bnnbench.toml names. Inspect them first if they are not yours.
+Allow bnnbench to use the project in FOLDER: to read the YAML files and import the modules in the
+folders that its bnnbench.toml names. Inspect them first if somebody else wrote them.
 
 The path and a digest of bnnbench.toml are recorded in ~/.config/bnnbench/trusted.json. After a
-change of bnnbench.toml, trust it again; changes of the modules need no new trust. Where no one can
-type the command, set the environment variable BNNBENCH_TRUST=FOLDER[:FOLDER] instead, which also
-covers all folders below. See docs/explanation/trust.md.
+change of bnnbench.toml, run the command again; after a change of the modules, this is not needed.
+In scripts and containers, set the environment variable BNNBENCH_TRUST=FOLDER[:FOLDER] instead,
+which also covers all folders below. See docs/explanation/trust.md.
 """
 
 

@@ -38,8 +38,8 @@ def chronological_columns(
     """Return the columns by which the rows are in chronological order, forwards or backwards.
 
     These are dates, years, decimal years or seconds since 1970 with equal steps, or several columns
-    such as year, month and day, of which each counts within a value of those before it. A number
-    of the rows, levels of an experiment, and other sorted measurements are none of these.
+    such as year, month and day, each of which counts within a value of the previous ones. Row
+    numbers, levels of an experiment, and other sorted measurements do not qualify.
 
     Args:
         columns: `[N]` values of each input.

@@ -180,7 +180,7 @@ class DaskEngine(Engine):
     def _reconnect(self) -> None:
         """Wait for the scheduler to return and resubmit all unfinished tasks."""
         address = self._settings.address
-        notify(f"the Dask scheduler at {address} is gone; waiting for it to come back")
+        notify(f"the Dask scheduler at {address} does not answer; waiting for it")
         self._client.close(timeout=1)
         self._client = _client(self._settings, self._settings.connect_timeout)
         open_ = [self._tasks[key] for key in self._futures]

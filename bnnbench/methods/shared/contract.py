@@ -376,7 +376,8 @@ def check_noise_precision(likelihood: Likelihood, value: float | str | None) -> 
     if value is not None and "noise_precision" not in likelihood.hyper_names:
         raise UserError(
             f"method.noise_precision={value!r} cannot be combined with "
-            f"likelihood={likelihood.label}, which predicts the noise of each point.",
+            f"likelihood={likelihood.label}, which predicts the noise of each point; leave out one "
+            "of them.",
             setting="method.noise_precision",
             code="likelihood",
         )

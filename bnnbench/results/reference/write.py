@@ -138,7 +138,7 @@ def put(content: Content, candidate: Candidate) -> str:
     if before and _other_code(before, line):
         metadata = line["record"]["metadata"]
         raise UserError(
-            f"run {run} ({metadata['method']} on {metadata['dataset']}) is there already, from "
+            f"run {run} ({metadata['method']} on {metadata['dataset']}) already exists, from "
             "another version of the code; add it to another folder.",
             "code_versions",
             "other_code",

@@ -23,7 +23,7 @@ QUANTITIES = {
 """Quantities of `answers.csv` by column of the scores; `quantities` fills in the draws."""
 
 DRAWS = "{draws}"
-"""Stands for the number of draws of a run in texts."""
+"""Stands for the number of draws of a run in strings."""
 
 BOUND = f"the bound of log p(x) with {DRAWS} draws"
 """What rules compare."""
@@ -41,7 +41,7 @@ def quantities(draws: int | None) -> dict[str, str]:
 
 
 def with_draws(text: str, draws: int) -> str:
-    """Return a text with a number of draws for `DRAWS`."""
+    """Return a string with a number of draws for `DRAWS`."""
     return text.replace(DRAWS, f"{draws:,}")
 
 
