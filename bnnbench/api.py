@@ -119,7 +119,7 @@ class FinishedRun:
             index of `rows`.
 
         Raises:
-            UserError: if it is no frame, a column is missing, or an option is wrong.
+            UserError: if it is not a frame, a column is missing, or an option is wrong.
         """
         from bnnbench.constraints import check_between, check_choice
         from bnnbench.data.own_table.frames import named_frame
@@ -148,7 +148,7 @@ class FinishedRun:
             `row` (from 1) and `score`, in the order of choice, with the index of `pool`.
 
         Raises:
-            UserError: if it is no frame, a column is missing, or the pool has too few rows.
+            UserError: if it is not a frame, a column is missing, or the pool has too few rows.
         """
         from bnnbench.constraints import check_int
         from bnnbench.data.own_table.frames import named_frame

@@ -7,8 +7,8 @@ A project is a folder with a `bnnbench.toml`, which locates its files:
     suites = []                # modules that define SUITE
 
 These are the defaults, so the file may be empty; `configs` may be missing. Folders are relative to
-the file. It counts in its own folder only, or where `BNNBENCH_PROJECT` points, and only if the user
-trusts it (`trust`).
+the file. It is used only in its own folder, or in the one that `BNNBENCH_PROJECT` names, and only
+if the user trusts it (`trust`).
 
 A suite contains everything that belongs to one publication. It is a folder in `bnnbench.suites`, a
 package that another distribution declares as an entry point in the group `bnnbench.suites`, or a
@@ -60,7 +60,7 @@ class Project:
 
     Attributes:
         file: its path.
-        config_dirs: configuration folders; they exist, but for the default one.
+        config_dirs: configuration folders; all exist, except perhaps the default one.
         path: existing folders of Python modules.
         suites: modules that define `SUITE`.
     """

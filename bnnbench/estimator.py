@@ -42,7 +42,7 @@ BY_DATA_SET: Mapping[str, Callable[[FitSettings], Any]] = {
     "training.batch_size": lambda fit: fit.training.batch_size,
     "training.samples": lambda fit: fit.training.samples,
 }
-"""Settings of which the book's protocol has a value for each data set, and those of a fit."""
+"""Settings that the book's protocol chooses by data set, and settings of a fit."""
 
 MAX_SEED = np.iinfo(np.int32).max
 

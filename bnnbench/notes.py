@@ -74,7 +74,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def status_message(what: str) -> Iterator[None]:
-    """Print what is going on to standard error: at once on a terminal, else after `DELAY`."""
+    """Print a status to standard error: at once on a terminal, else after `DELAY`."""
     if sys.stderr.isatty():
         from rich.console import Console
 

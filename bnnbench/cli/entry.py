@@ -1,4 +1,4 @@
-"""The `bnnbench` command: runs `main` in a process of its own."""
+"""The `bnnbench` command: runs `main` and ends the process with its exit code."""
 
 from __future__ import annotations
 

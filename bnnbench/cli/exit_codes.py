@@ -63,7 +63,7 @@ def _path(text: str) -> Path:
 
 
 MIN_ADDRESS_SPACE = 3e9
-"""Bytes. With less, libraries abort or wait forever instead of raising an error."""
+"""In bytes. With less memory, libraries abort or wait forever instead of raising an error."""
 
 RESUME_HINT = "finished work is kept; the same command resumes from there"
 

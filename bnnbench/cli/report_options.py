@@ -68,7 +68,7 @@ def add_run_selection(parser: _ActionsContainer) -> None:
     parser.add_argument(
         "--trials",
         action="store_true",
-        help="include runs under protocol=trial, which are no results",
+        help="include runs under protocol=trial, which are not results",
     )
 
 

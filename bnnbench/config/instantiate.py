@@ -124,7 +124,7 @@ def _unknown_class(setting: str, named: str) -> UserError:
 
 
 def _lacks_decorator(cls: type) -> bool:
-    """Whether a class with settings of its own is not decorated with `@dataclass`."""
+    """Whether a class declares settings but is not decorated with `@dataclass`."""
     hints = vars(cls).get("__annotations__", {}).values()
     own = [hint for hint in hints if "ClassVar" not in str(hint)]
     return not is_dataclass(cls) or (bool(own) and "__dataclass_fields__" not in vars(cls))
@@ -191,7 +191,7 @@ def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
 
 
 def instantiate_from_groups(key: str, config: Mapping[str, Any], groups: Mapping[str, Any]) -> Any:
-    """Instantiate a dataclass whose fields are settings of its own or config groups.
+    """Instantiate a dataclass whose fields are its own settings or config groups.
 
     Args:
         key: of its own settings, for messages.

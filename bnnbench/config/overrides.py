@@ -132,7 +132,7 @@ def check_overrides(words: Sequence[str]) -> None:
             )
         if key.startswith("+") and name in GROUPS:
             raise UserError(f"{word}: {name} already exists; leave out the +.", name, "added")
-        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME is no option
+        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME is not an option
             raise _wrong_option(name, value)
         if equals and name in FOLDER_KEYS:  # before Hydra makes the folder
             check_folder(name, None if value == "null" else value.strip("'\""))

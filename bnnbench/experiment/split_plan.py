@@ -42,7 +42,7 @@ from bnnbench.system import memory
 from bnnbench.types import Split, Table, UserError
 
 MIN_FITTED_ROWS = 2
-"""Fewest rows to which an evaluation of a search is fitted: one has no standard deviation."""
+"""Fewest rows to which a search fits: a single row has no standard deviation."""
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""

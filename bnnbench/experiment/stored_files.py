@@ -30,14 +30,14 @@ MAX_INTEGER = 2**63
 """Integers of tables have 64 bits."""
 
 BYTES_PER_CELL = 16
-"""Bytes for which a cell of a table counts; short rows are filled up."""
+"""Bytes counted for a cell of a table; short rows are padded."""
 
 MAX_DEPTH = 50
-"""Of lists and mappings within each other."""
+"""Maximum depth of nested lists and mappings."""
 
 
 UNREADABLE = "unreadable"
-"""Code of the error for a file that is not damaged, but too large, or not for this user."""
+"""Code of the error for an intact file that is too large, or that this user may not read."""
 
 
 class DamagedRun(UserError):

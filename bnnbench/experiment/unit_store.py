@@ -159,7 +159,7 @@ class UnitStore:
     def discard(self, units: Sequence[str]) -> None:
         """Delete all files of some units, except their locks."""
         for unit in units:
-            # First the file that marks the unit as finished, last that of the others' code.
+            # First the file that marks the unit as finished; last the list of code versions.
             remove(self.file(unit, "json"))
             code = self.file(unit, CODE)
             for path in self.folder.work.glob(f"{unit}.*"):

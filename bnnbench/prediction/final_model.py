@@ -70,7 +70,7 @@ class FinalModel:
             model was not fitted for these.
         region: of the training rows.
         other_code: describes the code that computed the run; empty if it is this code.
-        coverage_note: what the run found out about its 90 % intervals; empty if they are sound.
+        coverage_note: the run's note on its 90 % intervals; empty if they are calibrated.
     """
 
     saved: SavedModel
@@ -149,7 +149,7 @@ def _without_commit(code: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _save_and_load(path: Path, experiment: SplitExperiment, fitted: FittedModel) -> SavedModel:
-    """Save a model and return what the next command loads, even if it cannot be kept."""
+    """Save a model and return it as loaded, even if it cannot be saved in the run's folder."""
     with TemporaryDirectory(prefix="bnnbench-") as temporary:
         try:
             save_model(path, *fitted)

@@ -21,7 +21,7 @@ HELD_OUT_NOTES = {
     "time": "the latest rows were held out: the intervals are valid only if errors on new rows are "
     "distributed like errors on these",
 }
-"""What conformal intervals promise, by what was held out."""
+"""Notes on conformal intervals, by the kind of held-out rows."""
 
 
 @dataclass(frozen=True)

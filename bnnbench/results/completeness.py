@@ -96,7 +96,7 @@ def with_incomplete(
 def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:
     """Return the losses by which runs are ranked on their data sets; lower is better.
 
-    A run with diverged splits has lost: it is behind all others, by the number of these splits,
+    A run with diverged splits ranks behind all others, by the number of these splits,
     then by its loss.
 
     Args:

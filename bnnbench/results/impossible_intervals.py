@@ -1,4 +1,4 @@
-"""Notes on intervals that contain values which the target cannot have."""
+"""Notes on intervals that contain impossible values of the target."""
 
 from __future__ import annotations
 

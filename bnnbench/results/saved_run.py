@@ -1,4 +1,4 @@
-"""What suites read of finished runs: answers, scores and other tables, and arrays."""
+"""Readers of finished runs for suites: answers, scores and other tables, and arrays."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def images_of(binarisation: str) -> Callable[[RunFolder], str]:
     """Return a function that names the images of a run.
 
     Args:
-        binarisation: of the source's images. The name of images with another one tells it, as in
-            `mnist, stochastic`.
+        binarisation: of the source's images. Another one is part of the name, as in `mnist,
+            stochastic`.
     """
 
     def name_of(folder: RunFolder) -> str:

@@ -24,7 +24,7 @@ PROTOCOL = "protocol"
 """Column with the label of the chosen protocol."""
 
 STATISTIC_ENDS = ("_mean", "_std", "_stderr")
-"""Ends of the columns that are scores."""
+"""Suffixes of columns that are scores."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Condition:
 
 
 def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
-    """Yield what a run has under the name of a setting.
+    """Yield the values of a setting in a run.
 
     A component of another one is found under its own name too: `divergence.weight` is stored as
     `method.divergence.weight`.

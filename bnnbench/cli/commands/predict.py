@@ -34,14 +34,14 @@ hyper-parameters that the search chose. The model is saved in the run's folder (
 safetensors, the rest as JSON) and reused. Columns are matched by name; their order does not matter,
 and further columns are ignored.
 
-The output has the number of each row; the columns of FILE that the model does not use and those
-with dates, unchanged (or the columns of --id-columns); and, in units of the target, the mean, the
-ends of the interval, the standard_deviation and its two parts: epistemic (uncertainty of the model)
-and noise. The column outside_training_region marks rows with an unknown category, outside the range
-of a feature, or farther from the nearest training row than 99 % of the training rows are from
-theirs; it ignores the columns of dataset.time. FILE is read with the settings of the run, unless
-options override them. A file written with -o has the format of FILE, such as semicolons and decimal
-commas. If FILE contains the target, the predictions are scored.
+The output has the number of each row; unchanged, the columns of FILE that the model does not use,
+dates and the columns of dataset.time (or instead those of --id-columns); and, in units of the
+target, the mean, the ends of the interval, the standard_deviation and its two parts: epistemic
+(uncertainty of the model) and noise. The column outside_training_region marks rows with an unknown
+category, outside the range of a feature, or farther from the nearest training row than 99 % of the
+training rows are from theirs; it ignores the columns of dataset.time. FILE is read with the
+settings of the run, unless options override them. A file written with -o has the format of FILE,
+such as semicolons and decimal commas. If FILE contains the target, the predictions are scored.
 
 The interval is Gaussian with this mean and standard deviation (with dataset.log_target, it is that
 of a Gaussian of the logarithm), unless it is calibrated:

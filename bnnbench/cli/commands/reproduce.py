@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bnnbench.experiment.run_folder import RunFolder
 
 SMALL, ALL = "small", "all"
-"""Names that stand for the quick part of every suite, and for all suites."""
+"""Names of the quick part of every suite, and of all suites."""
 
 SUMMARY = "run published experiments, resumable, with reports"
 

@@ -33,7 +33,7 @@ a string unlike those above, or of more empty cells than in every row above."""
 STATISTICS = "mean", "total", "standard deviation", "minimum", "maximum"
 
 DATA, UNSURE, NOTE = "data", "row that is not data", "note"
-"""Kinds of a row besides `STATISTICS`. A row that is UNSURE is no data next to a certain one."""
+"""Kinds of a row besides `STATISTICS`. An UNSURE row next to a certain one is not data."""
 
 NOTES = (
     re.compile(r"^([*†‡§©¹²³]|\d+\)\s*\w)"),
@@ -114,12 +114,12 @@ def _unit(number: float) -> float:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a file, of which the last may be a footer.
+    """The rows of a file, the last of which may be a footer.
 
     Attributes:
         tail: the strings of the last rows, in order.
         above: the strings of each column in some rows above.
-        filled: the least number of filled cells of these rows.
+        filled: the smallest number of filled cells in these rows.
         numbers: `[N]` of each column that holds numbers, dates or times by its index, NaN where
             there is no number.
     """

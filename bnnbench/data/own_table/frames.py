@@ -69,7 +69,7 @@ def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
         The frame, and notes on durations and on an index that describes the rows.
 
     Raises:
-        UserError: if it is no frame.
+        UserError: if it is not a frame.
     """
     frame, durations = with_clean_names(as_pandas(data, name)), []
     notes = _notes_on_index(frame, name)

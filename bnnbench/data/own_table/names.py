@@ -153,7 +153,7 @@ def header_hint(names: Sequence[str]) -> str:
 def header_note(frame: pd.DataFrame) -> list[str]:
     """Return a note if the names of the columns look like a row of data.
 
-    They do if the names of numeric columns are numbers and the others occur in the rows.
+    They do if numeric columns have numbers as names and names of other columns occur in the rows.
     """
     names = [str(name) for name in frame]
     if not header_hint(names):

@@ -62,7 +62,7 @@ class ReadingSettings:
 
     Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
-        decimal: decimal mark of strings: `.`, `,` or `auto`.
+        decimal: decimal mark of text: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
         header: whether a text or a sheet has the names, or the line or row that has them; if not,

@@ -22,10 +22,10 @@ MIN_EQUAL_STEPS = 0.9
 """Fraction of the steps between successive times that are equal."""
 
 MAX_COUNT_RATIO = 2.0
-"""Rows of a time relative to the median, if several rows of a time have no order."""
+"""Rows per time relative to the median, if rows of equal times have no order."""
 
 STEPS_PER_YEAR = np.array([1.0, 4.0, 12.0, 52.18, 365.25])
-"""Of years and decimal years."""
+"""Range of years and decimal years."""
 
 EPOCH_SECONDS = (3e8, 4e9)
 """Seconds since 1970 that numbers may mean: those of the years 1979 to 2096. Their steps have a
@@ -87,7 +87,7 @@ def _counts_seconds(values: np.ndarray) -> bool:
 
 
 def _has_equal_counts(values: np.ndarray) -> bool:
-    """Whether about as many rows have each of several times, as in a panel."""
+    """Whether several times occur in about equally many rows each, as in a panel."""
     counts = np.unique(values, return_counts=True)[1]
     return len(counts) >= MIN_PERIODS and bool(counts.max() <= MAX_COUNT_RATIO * np.median(counts))
 

@@ -135,7 +135,7 @@ class DaskEngine(Engine):
         return self._sent[name]
 
     def _process(self, task: Task, future: Future) -> None:
-        """Store the files of a task, hand it out again if it was lost, or keep its error."""
+        """Store the files of a task, resubmit it if it was lost, or keep its error."""
         try:
             files = self._result(future)
         except Exception as error:

@@ -290,7 +290,7 @@ class Method(Checked, ABC):
         return False
 
     def metadata(self) -> dict[str, Any]:
-        """Return what the record of a run states about the method besides its settings.
+        """Return the properties of the method that a run records in addition to its settings.
 
         A subclass of a class of the package that trains a network trains one too, whatever it says.
         """

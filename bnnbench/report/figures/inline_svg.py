@@ -33,7 +33,7 @@ MAX_POINTS = 400
 """Lines and clouds with more points have no tooltips."""
 
 Texts = dict[str, list[str]]
-"""Strings of the marks in each element of a figure, by element id."""
+"""Tooltips of the marks in each element of a figure, by element id."""
 
 
 def inline_svg(figure: Figure, name: str) -> str:

@@ -62,12 +62,12 @@ class Content:
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the runs.
+    """The outcome for each run.
 
     Attributes:
         added: digests of new runs.
         replaced: digests of runs that replaced rows of the same code.
-        unchanged: digests of runs that were there already.
+        unchanged: digests of runs that were already present.
         faults: a sentence for each refused run.
         skipped: number of runs that are not on published splits.
     """
