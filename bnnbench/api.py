@@ -119,7 +119,7 @@ class FinishedRun:
             index of `rows`.
 
         Raises:
-            UserError: if it is no frame, a column is missing, or an option is wrong.
+            UserError: if it is not a frame, a column is missing, or an option is wrong.
         """
         from bnnbench.constraints import check_between, check_choice
         from bnnbench.data.own_table.frames import named_frame
@@ -148,7 +148,7 @@ class FinishedRun:
             `row` (from 1) and `score`, in the order of choice, with the index of `pool`.
 
         Raises:
-            UserError: if it is no frame, a column is missing, or the pool has too few rows.
+            UserError: if it is not a frame, a column is missing, or the pool has too few rows.
         """
         from bnnbench.constraints import check_int
         from bnnbench.data.own_table.frames import named_frame
@@ -205,7 +205,7 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
     for text in texts:
         if not isinstance(text, str):
             raise UserError(
-                f"settings must be texts such as method=vadam, not {type(text).__name__}; to fit "
+                f"settings must be strings such as method=vadam, not {type(text).__name__}; to fit "
                 "one model to inputs and targets, use BNNRegressor().fit(X, y).",
                 "settings",
                 "wrong_type",
@@ -235,7 +235,7 @@ def _fit_frame(frame: pd.DataFrame, notes: Sequence[str], words: Sequence[str]) 
 
 
 def _run(job: Job, path: Path = Path(), notes: Sequence[str] = ()) -> FinishedRun:
-    """Run a job; warn with these notes on the frame in a file, and about its table."""
+    """Run a job; warn with these notes, and about the table in the file."""
     from bnnbench.config.assemble import build_run
     from bnnbench.data.own_table.frames import about_frame
     from bnnbench.run_all import run_all
@@ -247,7 +247,7 @@ def _run(job: Job, path: Path = Path(), notes: Sequence[str] = ()) -> FinishedRu
 
 
 def warn_caller(sentences: Iterable[str]) -> None:
-    """Give each sentence as a warning about the line that called this package."""
+    """Warn with each sentence, at the line that called this package."""
     level, caller = 2, sys._getframe(1)
     inside = (PACKAGE, "contextlib")  # `unchanged_process` is a decorator of contextlib
     while caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in inside:

@@ -10,9 +10,8 @@ class Training(Checked):
 ```
 
 A field whose type includes `None` accepts None as well. A field of type `bool` must be true or
-false, one of type `str` a text, one of type `float` a finite number, and one of type `int` a whole
-number. A wrong value raises a `UserError` with the key, the accepted values and the
-given value.
+false, one of type `str` a string, one of type `float` a finite number, and one of type `int` an
+integer. A wrong value raises a `UserError` with the key, the accepted values and the given value.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def check_between(
     low_included: bool = False,
     high_included: bool = False,
 ) -> None:
-    """Raise `UserError` unless `low < value < high`, or it is a bound that is included."""
+    """Raise `UserError` unless `low < value < high`, or `value` equals an included bound."""
     accepted = ((low,) if low_included else ()) + ((high,) if high_included else ())
     if not _is_number(value) or not (low < value < high or value in accepted):
         edge = "of at least" if low_included else "greater than"
@@ -112,7 +111,7 @@ def check_folder(key: str, value: Any) -> Path:
     """Return the path of a folder, which need not exist.
 
     Raises:
-        UserError: if `value` cannot be that of one.
+        UserError: if `value` cannot be the path of a folder.
     """
     if not isinstance(value, str) or not value.strip():
         raise UserError(f"{key} must be the name of a folder, not {shorten(repr(value))}.", key)
@@ -143,7 +142,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Between:
-    """A number between `low` and `high`, and whether each of these is accepted too."""
+    """A number between `low` and `high`, each of which may be included."""
 
     low: float
     high: float = inf
@@ -174,18 +173,18 @@ class TrueOrFalse:
 
 @dataclass(frozen=True)
 class Text:
-    """A text."""
+    """A string."""
 
     def __call__(self, key: str, value: Any) -> None:
         if not isinstance(value, str):
             raise UserError(
-                f"{key} must be a text, not {shorten(repr(value))}; put it in quotes.", key
+                f"{key} must be text, not {shorten(repr(value))}; put it in quotes.", key
             )
 
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """One of some words."""
+    """One of several words."""
 
     options: tuple[str, ...]
 

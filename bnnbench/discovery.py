@@ -7,8 +7,8 @@ A project is a folder with a `bnnbench.toml`, which locates its files:
     suites = []                # modules that define SUITE
 
 These are the defaults, so the file may be empty; `configs` may be missing. Folders are relative to
-the file. It counts in its own folder only, or where `BNNBENCH_PROJECT` points, and only if the user
-trusts it (`trust`).
+the file. It is used only in its own folder, or in the one that `BNNBENCH_PROJECT` names, and only
+if the user trusts it (`trust`).
 
 A suite contains everything that belongs to one publication. It is a folder in `bnnbench.suites`, a
 package that another distribution declares as an entry point in the group `bnnbench.suites`, or a
@@ -61,7 +61,7 @@ class Project:
 
     Attributes:
         file: its path.
-        config_dirs: configuration folders; they exist, but for the default one.
+        config_dirs: configuration folders; all exist, except perhaps the default one.
         path: existing folders of Python modules.
         suites: modules that define `SUITE`.
     """
@@ -148,7 +148,8 @@ def project() -> Project | None:
         check_trusted(file)
         return read_project(file)
     if named:
-        raise UserError(f"{PROJECT_VARIABLE}: {file} does not exist.", PROJECT_VARIABLE, "no_file")
+        message = f"{PROJECT_VARIABLE}: {file} does not exist; name the folder of a {FILE}."
+        raise UserError(message, PROJECT_VARIABLE, "no_file")
     return None
 
 
@@ -342,7 +343,7 @@ def _parsed(file: Path) -> Mapping[str, Any]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:
-        raise UserError(f"{file} is not UTF-8 text.", code="not_utf8") from None
+        raise UserError(f"{file} is not UTF-8 text; save it as UTF-8.", code="not_utf8") from None
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.", code="unreadable") from None
 

@@ -18,7 +18,7 @@ def read_variable(name: str, parse: Callable[[str], T], default: T) -> T:
 
     Args:
         name: of the variable.
-        parse: raises ValueError, with what is expected, for a text that cannot be used.
+        parse: raises ValueError, with the expected values, for an unusable string.
         default: its value otherwise.
     """
     text = os.environ.get(name, "")

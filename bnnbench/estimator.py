@@ -42,7 +42,7 @@ BY_DATA_SET: Mapping[str, Callable[[FitSettings], Any]] = {
     "training.batch_size": lambda fit: fit.training.batch_size,
     "training.samples": lambda fit: fit.training.samples,
 }
-"""Settings of which the book's protocol has a value for each data set, and those of a fit."""
+"""Settings that the book's protocol chooses by data set, and settings of a fit."""
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -143,8 +143,8 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
         if self.assumed_settings_:
             values = ", ".join(f"{name}={value}" for name, value in self.assumed_settings_.items())
             warnings.warn(
-                "the book's protocol sets these, and the bounds of the search, for each data set; "
-                f"here they are {values}. Give `settings` if yours differ.",
+                "the book's protocol chooses some settings, and the bounds of the search, by data "
+                f"set; for other data this fit assumes {values}. Set yours with `settings`.",
                 stacklevel=2,
             )
         return self
@@ -212,7 +212,7 @@ class BNNRegressor(RegressorMixin, BaseEstimator):
 
 
 def _readable(cells: Any) -> Any:
-    """Return cells with NaN for `pandas.NA`, and texts as objects, which scikit-learn converts."""
+    """Replace `pandas.NA` by NaN, and make strings objects, which scikit-learn converts."""
     if isinstance(cells, pd.DataFrame):
         return cells.where(cells.notna(), np.nan)
     if isinstance(cells, list | tuple | np.ndarray):
@@ -264,7 +264,7 @@ def _check_cells(name: str, cells: Any) -> None:
 
 
 def _kind_of_cell(cell: Any) -> tuple[str, str]:
-    """Return why a cell is no number and what it is; empty texts if it is one, or has no value."""
+    """Return what is wrong with a cell, and advice; both empty for a number or a missing value."""
     if np.ndim(cell) == 0 and pd.isna(cell):
         return "", ""
     if isinstance(cell, date | time | timedelta | pd.Period):

@@ -62,7 +62,7 @@ def shipped_folder(name: str) -> Path:
 
 
 class RefusedFile(OSError):
-    """The error for a file that is too large, or is none."""
+    """The error for a file that is too large, or is not a regular file."""
 
     def __str__(self) -> str:
         """Return a sentence."""
@@ -197,7 +197,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def check_regular_files(root: Path) -> None:
-    """Check that a folder contains only files and folders, none elsewhere through a link.
+    """Check that a folder contains only files and folders, and no links out of it.
 
     A received folder may contain a pipe, whose reading never ends, or a link to a folder of the
     user, into which a report would write.
@@ -306,7 +306,7 @@ def cache_folders(name: str) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, *, flush: bool = True) -> None:
-    """Write UTF-8 text atomically; a name of a file that is not UTF-8 text gets question marks."""
+    """Write UTF-8 text atomically; characters that UTF-8 lacks become question marks."""
     write_bytes(path, text.encode(errors="replace"), flush=flush)
 
 

@@ -1,4 +1,4 @@
-"""Unknown names in messages: echoed in short, with the nearest known names."""
+"""Unknown names in messages: shortened, with the nearest known names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MIN_LENGTH = 3
 """Shorter words have no similar names: `10` is not a typo of `1`."""
 
 MAX_LISTED = 10
-"""Names in a message."""
+"""Maximum number of names in a message."""
 
 MAX_COMPARED = 10_000
-"""Names to which a word is compared, so that a message takes less than a second."""
+"""Maximum number of names compared with a word, so that a message takes less than a second."""
 
 
 def closest_match(word: str, names: Iterable[object]) -> str | None:
@@ -33,7 +33,7 @@ def list_names(names: Iterable[object], word: str = "") -> str:
     """Return names for a message: all in their order, or those nearest to a word if they are many.
 
     Args:
-        names: of the things there are.
+        names: the known ones.
         word: what the user wrote; if it is empty, the first names are listed.
     """
     texts = list(dict.fromkeys(map(str, names)))
@@ -46,7 +46,7 @@ def list_names(names: Iterable[object], word: str = "") -> str:
 
 
 def list_first(texts: Sequence[str]) -> str:
-    """List up to three texts, and count the others."""
+    """List up to three strings, and count the others."""
     return ", ".join([*texts[:3], *[f"and {len(texts) - 3} more"] * (len(texts) > 3)])
 
 
@@ -59,7 +59,7 @@ def with_known(word: object, names: Iterable[object]) -> str:
 
 
 def _nearest(word: str, lower: list[str], count: int, cutoff: float) -> list[str]:
-    """Return the nearest of some names in small letters, by their first characters."""
+    """Return the nearest of some names in lower case, by their first characters."""
     short = {name[:100]: name for name in lower[:MAX_COMPARED]}
     found = difflib.get_close_matches(word[:100].lower(), short, n=count, cutoff=cutoff)
     return [short[name] for name in found]

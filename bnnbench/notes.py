@@ -30,7 +30,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int = MAX_NAME) -> str:
-    """Return the beginning of a text, for messages."""
+    """Return the beginning of a string, for messages."""
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
@@ -114,7 +114,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def status_message(what: str) -> Iterator[None]:
-    """Print what is going on to standard error: at once on a terminal, else after `DELAY`."""
+    """Print a status to standard error: at once on a terminal, else after `DELAY`."""
     if sys.stderr.isatty():
         from rich.console import Console
 

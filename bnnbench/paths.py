@@ -10,13 +10,13 @@ from typing import Any
 from bnnbench.types import UserError
 
 MAX_NAME_BYTES = 255
-"""Of a name in a path, on every common file system."""
+"""Maximum length of a name in a path, on every common file system."""
 
 IMPOSSIBLE = {
     errno.ELOOP: "contains a link that points to itself",
     errno.ENAMETOOLONG: "is too long for a path",
 }
-"""Errors of paths under which no file can be created, with what is wrong."""
+"""Errors of paths that no file can have, with a description."""
 
 
 def expand(given: str | os.PathLike[str]) -> Path:
@@ -47,7 +47,7 @@ def user_path(key: str, given: Any) -> Path:
 
     Args:
         key: the setting or option that gives it, for messages.
-        given: a text or a path.
+        given: a string or a path.
 
     Raises:
         UserError: if no file can have this path.

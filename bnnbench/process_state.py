@@ -1,4 +1,4 @@
-"""Leaves the process of a program that calls the Python interface as it was."""
+"""Restores the state of a process that calls the Python interface."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from threading import RLock
 
 _lock = RLock()
-"""Calls in several threads take turns: forks of one would copy the locks of another."""
+"""Calls in several threads take turns, because a fork of one would copy another's locks."""
 
 
 @contextmanager
 def unchanged_process() -> Iterator[None]:
-    """Restore what a fit sets or joblib changes, and do not use the caller's random numbers."""
+    """Restore what a fit or joblib changes, and leave the caller's random numbers untouched."""
     import torch
 
     with _lock:
@@ -37,5 +37,5 @@ def unchanged_process() -> Iterator[None]:
 
 
 def flushes_denormals() -> bool:
-    """Whether this thread replaces denormal numbers by zero; torch sets it, but does not tell."""
+    """Whether this thread flushes denormal numbers to zero, which torch can set but not read."""
     return sys.float_info.min / 2 == 0

@@ -32,7 +32,7 @@ def run_all(
     """Execute runs on the engine that they are configured with, then write their pages.
 
     A run is finished when its tables are. If the command is interrupted, the next one writes what
-    is missing of the pages. What cannot be written is a message, not an error.
+    is missing of the pages. A failure to write them is reported, not raised.
 
     Args:
         runs: to execute, in this order; several share one engine.
@@ -99,7 +99,7 @@ def _derive(folder: RunFolder) -> Sequence[str]:
 
 
 def _write_pages(runs: Sequence[Run], say: Callable[[str], object]) -> None:
-    """Write what is missing of the pages of finished runs, when their engine has stopped."""
+    """Write the missing parts of the pages of finished runs, after their engine has stopped."""
     from bnnbench.report.run_output import write_pages
 
     stop_joblib()  # which searches for lockstep experiments

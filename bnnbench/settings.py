@@ -173,7 +173,7 @@ class Dimension:
     def at_bound(self, value: float, tolerance: float = 0.01) -> bool:
         """Whether `value` is within a fraction `tolerance` of the log-range from a bound.
 
-        A single value is no bound.
+        A single value is not a bound.
         """
         if self.low == self.high:
             return False

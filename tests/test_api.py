@@ -63,7 +63,7 @@ def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
 
 
 def mixed_columns() -> pd.DataFrame:
-    """Return 40 rows with columns of several types, in an index of its own."""
+    """Return 40 rows with columns of several types, indexed by strings."""
     rng = np.random.default_rng(0)
     days = pd.date_range("2024-01-01", periods=40, freq="h")[rng.permutation(40)]
     columns = {
@@ -145,7 +145,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 
 
 def warnings_of(call: Callable[[], object]) -> list[str]:
-    """Return the texts of the warnings of a call, each of which names this file."""
+    """Return the messages of the warnings of a call, each of which names this file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()

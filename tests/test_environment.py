@@ -24,7 +24,7 @@ CASES: dict[Callable[[str], Any], tuple[dict[str, Any], list[str]]] = {
     positive_number: ({"0.5": 0.5, "inf": float("inf")}, ["0", "-1", "nan", "8GB", "two"]),
     shlex.split: ({"g++ -O1": ["g++", "-O1"]}, ["'", '"g++', "g++ \\"]),
 }  # fmt: skip
-"""By parser: texts with their values, and texts that cannot be used."""
+"""By parser: strings with their values, and strings that cannot be used."""
 
 
 @pytest.mark.parametrize("parse", CASES)

@@ -1,4 +1,4 @@
-"""Which replaced attributes end a stand-in."""
+"""Which replaced attributes invalidate a stand-in."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ print(json.dumps([size, os.getcwd(), variables, str(backend)]))
 
 
 def imported(how: str, folder: Path, **variables: str) -> tuple[float, str, Any, str, str]:
-    """Import matplotlib in a process of its own.
+    """Import matplotlib in a new process.
 
     Returns:
         The size of fonts, the folder and the environment variables after the import, the backend,

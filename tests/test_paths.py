@@ -1,4 +1,4 @@
-"""Paths of users: what they stand for, and which are refused."""
+"""Paths of users: how they are expanded, and which are refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs give the same bits whatever instruction sets they may use.
 
-Each variant runs in a process of its own, in which native code, torch, BLAS and numpy use other
+Each variant runs in a new process, in which native code, torch, BLAS and numpy use other
 instructions and vector widths than this machine's best.
 """
 

@@ -1,4 +1,4 @@
-"""Stored tables are what the code gives: a split of each, computed again, has the same digits."""
+"""Stored tables are reproducible: a split of each, computed again, has the same digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Systems that lack what Linux has: fallbacks, and whole commands without POSIX."""
+"""Systems without features of Linux: fallbacks, and whole commands without POSIX."""
 
 from __future__ import annotations
 

@@ -19,24 +19,24 @@ AUTOGRAD_ADVICE = (
     "Training runs under `torch.no_grad()`: write `with torch.enable_grad():` around the code that "
     "needs autograd"
 )
-"""What to write after autograd failed."""
+"""Advice if autograd failed."""
 
 DTYPE_ADVICE = (
     "Give every new tensor the dtype and the device of the data: `torch.zeros(replicas, n, "
     "dtype=task.data.inputs.dtype, device=task.data.inputs.device)` in `init`, "
     "`torch.zeros_like(state['loc'])` or `inputs.new_zeros(...)` elsewhere"
 )
-"""What to write after tensors of different dtypes or devices met."""
+"""Advice if tensors of different dtypes or devices were combined."""
 
 DTYPE_ERROR = re.compile(r"\bdtypes?\b|scalar type|same device", re.IGNORECASE)
-"""Part of the messages of torch for such tensors."""
+"""Pattern of torch's messages about such tensors."""
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Check(Generic[T]):
-    """One clause of a contract.
+    """One requirement of a contract.
 
     Attributes:
         name: the property that is checked, as a statement.
@@ -82,7 +82,7 @@ def run_check(check: Check[T], subject: T) -> CheckResult:
     try:
         failure = check.run(subject)
     except Exception as error:
-        # A prerequisite also fails by mistakes that have nothing to do with its clause.
+        # A prerequisite also fails because of mistakes that are unrelated to its property.
         advice = None if check.is_prerequisite else check.advice
         if "does not require grad" in str(error):
             advice = AUTOGRAD_ADVICE

@@ -19,7 +19,7 @@ from bnnbench.types import Prediction, TrainingSet
 OTHER_SEEDS = [21, 22]
 
 HUGE_LEARNING_RATE = 1e300
-"""A learning rate for which nothing is finite after the first step."""
+"""A learning rate at which no number is finite after the first step."""
 
 MAX_ZERO_VARIANCES = 0.1
 """Maximal fraction of zero epistemic variances for methods that are not point estimates."""

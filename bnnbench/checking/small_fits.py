@@ -22,7 +22,7 @@ GROUPS = (0, 0, 1)
 COUNTS = (20, 17, 16)  # three, three and two minibatches of 8 per epoch
 
 FLOAT32: dict[str, Any] = {"dtype": torch.float32, "device": "cpu"}
-"""Of new tensors, whatever the defaults of torch."""
+"""Type and device of new tensors, independent of torch's defaults."""
 
 TEST_ROWS = 6
 """Number of rows to predict."""

@@ -26,7 +26,7 @@ PRECISION = (
     "checked in float64 on the CPU, so that rounding hides no difference; one test repeats the fit "
     "in float32, as runs compute it (training.dtype); runs may also use a GPU (device)"
 )
-"""Which types and devices the checks of a method use, and why."""
+"""Types and devices in the checks of a method, with the reasons."""
 
 
 class Subject(NamedTuple):
@@ -34,7 +34,7 @@ class Subject(NamedTuple):
 
     Attributes:
         cls: its class.
-        notes: what to know about it: sentences without a full stop.
+        notes: remarks on the checks, sentences without a full stop.
         results: results of its tests, computed lazily.
     """
 

@@ -43,7 +43,7 @@ OWN_OPTIONS = {
 """Settings that arguments of this command replace."""
 
 MIN_SPLITS = 3
-"""Of the shortest comparison that `--minutes` chooses; a t-test needs as many."""
+"""Fewest splits that `--minutes` chooses, as required by the t-test."""
 
 
 def comparable_runs(
@@ -83,13 +83,13 @@ def comparable_runs(
                 runs.append(build_run(single_job([*shared, *chosen])))
             except UserError as error:
                 if (error.setting or "").startswith("dataset") or error.code == "several_jobs":
-                    raise  # about the table or the command line, so it concerns all methods
+                    raise  # an error about the table or the command line concerns all methods
                 errors.append(error)
     if errors and not runs:
         raise errors[0]
     if len(runs) < 2:
         raise UserError(
-            " ".join(["fewer than two methods can be compared.", *map(str, errors)]),
+            " ".join(["fewer than two methods work on this table.", *map(str, errors)]),
             "--methods",
             "too_few",
         )
@@ -147,7 +147,7 @@ def within_budget(runs: Sequence[Run], minutes: float | None) -> Sequence[Run]:
         if total(chosen) <= seconds:
             break
     if count < most:
-        note(f"--minutes: {count} of {most} splits")
+        note(f"--minutes: running {count} of {most} splits")
     chosen.sort(key=seconds_left)
     while total(chosen) > seconds and len(chosen) > 2:
         slowest = chosen.pop()

@@ -92,7 +92,7 @@ def recommend(
 
 
 def recommendation_of(folders: Sequence[RunFolder]) -> Recommendation:
-    """Recommend one of the finished runs in these folders, and no earlier one.
+    """Recommend one of the finished runs in these folders, ignoring all others.
 
     Raises:
         UserError: if no run can be ranked.

@@ -19,7 +19,7 @@ from bnnbench.report.figures.plotting import describe_error
 from bnnbench.report.run_output import print_run
 from bnnbench.types import UserError
 
-PIPE_WIDTH = 160  # columns of a file or a pipe, where nothing should be folded
+PIPE_WIDTH = 160  # columns of a file or a pipe, where lines should not be wrapped
 
 
 class _Console(Console):
@@ -35,7 +35,7 @@ class _Console(Console):
 
 
 def stdout() -> Console:
-    """Return a console on standard output: folded at words on a terminal, wide elsewhere.
+    """Return a console on standard output, which wraps lines on a terminal only.
 
     Printing raises `BrokenPipeError` once the reader of a pipe is gone.
     """
@@ -58,9 +58,9 @@ def show_run(folder: RunFolder) -> None:
         print_run(folder, stdout())
     except (UserError, BrokenPipeError):
         raise
-    except Exception as error:  # of a page, perhaps of a plug-in
+    except Exception as error:  # the page may be that of a plug-in
         note(f"{folder.root} is finished, but cannot be printed: {describe_error(error)}")
-    # Plain print: a path must not be folded at the terminal's width.
+    # Plain print: a path must not be wrapped at the terminal's width.
     print(f"results: {one_line(str(folder.root))}", flush=True)
 
 

@@ -90,7 +90,7 @@ def _targets(text: str) -> list[str]:
 
 
 def _texts(file: Path, seen: frozenset[Path] = frozenset()) -> Iterator[str]:
-    """Yield the texts of a file and of its base options, one of which names the class."""
+    """Yield the contents of a file and of its base options, one of which names the class."""
     yield read_text(file)
     for name in base_options(file):
         places = (

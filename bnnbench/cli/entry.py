@@ -1,4 +1,4 @@
-"""The `bnnbench` command: runs `main` in a process of its own."""
+"""The `bnnbench` command: runs `main` and ends the process with its exit code."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def command() -> None:
 
 
 def open_closed_streams() -> None:
-    """Let the standard streams that the parent process closed be those of the null device.
+    """Open the null device for standard streams that the parent process closed.
 
-    Otherwise a file of ours would get their number, and libraries would write into it.
+    Otherwise a file could get their descriptor, and libraries would write into it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

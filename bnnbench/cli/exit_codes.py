@@ -25,7 +25,7 @@ from bnnbench.system import address_space
 from bnnbench.types import UserError
 
 ARGUMENT = re.compile(r"(?:argument |arguments: |required: )([^\s:,]+)")
-"""The argument that a message of argparse is about."""
+"""The argument named in a message of argparse."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,7 +64,7 @@ def _path(text: str) -> Path:
 
 
 MIN_ADDRESS_SPACE = 3e9
-"""Bytes. With less, libraries abort or wait forever instead of raising an error."""
+"""In bytes. With less memory, libraries abort or wait forever instead of raising an error."""
 
 RESUME_HINT = "finished work is kept; the same command resumes from there"
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from bnnbench.results.run_filter import RunFilter
 
 
-def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, str]) -> int:
+def paper_command(arguments: Namespace, run_filter: RunFilter, names: Mapping[str, str]) -> int:
     """Write the table and the figures of a paper and print, as the last line, their folder.
 
     Args:
-        given: the parsed options of `bnnbench report`.
+        arguments: the parsed options of `bnnbench report`.
         run_filter: selection of runs and metrics; RMSE and log-likelihood if it has no metrics.
         names: printed names by method, data set or metric.
 
@@ -41,34 +41,33 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
 
     metrics = run_filter.metrics_or(printed_in("figures"))
     # With reference results, --methods selects from these too.
-    first = replace(run_filter, methods=()) if given.reference else run_filter
+    first = replace(run_filter, methods=()) if arguments.reference else run_filter
     every = report_options.read_filtered_runs(
-        given.path, None, first, given.published_values, given.others
+        arguments.path, None, first, arguments.published_values, arguments.others
     )
     require_scores(every)
     runs = without_duplicates(every)
-    if given.reference:
-        joined = with_reference_runs(runs, given.reference, metrics)
+    if arguments.reference:
+        joined = with_reference_runs(runs, arguments.reference, metrics)
         runs = filter_runs(joined, RunFilter(run_filter.methods, run_filter.datasets))
     note_omitted_runs(runs)
     report_options.check_renames(names, runs)
-    mine = report_options.find_mine(given.mine, runs) if given.mine else ""
+    mine = report_options.find_mine(arguments.mine, runs) if arguments.mine else ""
     table = paper_table(runs, metrics, run_filter, names, mine)
     check_distinct_names(table)
-    output_dir = given.output_dir
-    report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)
-    with report_write_errors(given.path, output_dir):
-        layout = write_paper(
-            table, report, SIUNITX if given.siunitx else PADDED, given.error_bars, available_cores()
-        )
+    output_dir = arguments.output_dir
+    report = ReportFolder(output_dir) if output_dir else ReportFolder.below(arguments.path)
+    numbers = SIUNITX if arguments.siunitx else PADDED
+    with report_write_errors(arguments.path, output_dir):
+        layout = write_paper(table, report, numbers, arguments.error_bars, available_cores())
     if not layout.fits_width:
         note(
-            f"the table is about {layout.inches:.1f} inches wide, but a page only "
+            f"the table is about {layout.inches:.1f} inches wide, but a page is only "
             f"{PAGE_WIDTH:g}: choose fewer --methods, --datasets or --metric, or shorter names."
         )
     if not layout.fits_height:
         note(
-            f"the table is about {layout.height:.1f} inches high, but a page only "
+            f"the table is about {layout.height:.1f} inches high, but a page is only "
             f"{PAGE_HEIGHT:g}, with the caption: choose fewer --methods or one --metric."
         )
     print(f"paper: {report.root / 'paper.tex'}")

@@ -1,4 +1,4 @@
-"""Which cells of method and data set reference results have, and which commands fill the others."""
+"""Which methods have reference results on which data sets, and commands for missing ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISSING, NOT_APPLICABLE = "-", "n/a"
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of the published protocol.
+    """Results by method and data set, under the published protocol.
 
     Attributes:
         table: rows are methods, columns data sets: the number of splits (`18 of 20` if some are
@@ -75,11 +75,11 @@ def cells_of(results: ReferenceResults) -> Cells:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a method refuses.
+    """The limits of a method.
 
     Attributes:
         max_rows: the largest training part; None for no limit.
-        linear_only: whether it refuses networks with hidden layers.
+        linear_only: whether it supports only networks without hidden layers.
     """
 
     max_rows: int | None
@@ -87,7 +87,7 @@ class Limit:
 
     @property
     def reason(self) -> str:
-        """What it refuses, in words."""
+        """The limits in words."""
         if self.linear_only:
             return "accepts no hidden layers"
         return f"accepts at most {self.max_rows:,} training rows"

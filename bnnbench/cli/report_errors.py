@@ -69,7 +69,7 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
 
 
 def _is_elsewhere(error: OSError, folder: Path) -> bool:
-    """Whether an error is about a file that is not in a folder: one of the runs."""
+    """Whether an error is about a file outside the folder, such as one of the runs."""
     file, folder = real_path(Path(error.filename or folder)), real_path(folder)
     return not (file.is_relative_to(folder) or folder.is_relative_to(file))
 

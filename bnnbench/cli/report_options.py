@@ -25,7 +25,7 @@ def split_names(text: str) -> tuple[str, ...]:
 NAMES: dict[str, Any] = {
     "metavar": "A,B", "type": split_names, "default": (), "help": "only these, in this order",
 }  # fmt: skip
-"""Arguments of an option that selects by names, of several commands."""
+"""Arguments of an option that selects by names, shared by several commands."""
 
 METRICS = NAMES | {"help": "only these, in this order; see `bnnbench list metric`"}
 """Arguments of `--metric`."""
@@ -68,7 +68,7 @@ def add_run_selection(parser: _ActionsContainer) -> None:
     parser.add_argument(
         "--trials",
         action="store_true",
-        help="include runs under protocol=trial, which are no results",
+        help="include runs under protocol=trial, which are not results",
     )
 
 
@@ -156,7 +156,7 @@ def check_renames(names: Iterable[str], runs: Runs) -> None:
 
 
 def find_mine(name: str, runs: Runs) -> str:
-    """Return the label of the method of `--mine`, which may be the label itself.
+    """Return the label of the run that `--mine` names by its method or label.
 
     Raises:
         UserError: if no run has this name, or runs with several labels do.

@@ -34,7 +34,7 @@ EXECUTION_KEYS = (
     "device",
     "engine",
 )
-"""Keys that apply to every experiment: where and how it runs."""
+"""Keys that apply to every experiment; they determine where and how it runs."""
 
 NESTED_GROUPS = {
     "method": ("divergence", "prior", "likelihood", "loss"),
@@ -80,7 +80,7 @@ def pick_device(name: Any, engine: EngineSettings) -> str:
 
 
 def settings_for_engine(config: Config, engine: EngineSettings) -> Config:
-    """Return the configuration with what a remote engine uses for `auto`, and print a note.
+    """Replace `auto` by the values for a remote engine, and print a note.
 
     `auto` would depend on the hardware of this machine, which does not compute the results.
     """
@@ -197,7 +197,7 @@ def available_inputs(config: Config, engine: EngineSettings | None = None) -> Co
 def _add_grid(search: Config, protocol: Config) -> None:
     """Add the lists of a method's protocol that the settings of a grid search do not mention.
 
-    `configs/search/grid.yaml` reads those of our hyper-parameters, not those of a user's method.
+    `configs/search/grid.yaml` reads only those of the built-in hyper-parameters.
     """
     for lists, grid in (("values", "grid"), ("values_original_units", "grid_original_units")):
         if isinstance(search.get(lists), dict):
@@ -222,7 +222,7 @@ def build_run(job: Job, unused_allowed: bool = False) -> Run:
 
 
 def raise_mistake(error: UserError) -> None:
-    """Raise an error, unless its job duplicates another: not every method has a divergence."""
+    """Raise an error, unless its job duplicates another because a method has no divergence."""
     if not isinstance(error, DuplicateConfiguration):
         raise error
 
@@ -258,7 +258,7 @@ def reject_unused_overrides(
 
     Args:
         cls: the experiment's class.
-        settings: the experiment's own settings. A field that they set reads no group of its name.
+        settings: the experiment's own settings; a field set here does not read its group.
         keys: dotted keys given on the command line.
 
     Raises:
@@ -270,5 +270,7 @@ def reject_unused_overrides(
     for key in keys:
         if key.split(".")[0].split("/")[0] not in used:
             raise UserError(
-                f"{key} has no effect with experiment={settings['label']}.", key, "no_effect"
+                f"{key} has no effect with experiment={settings['label']}; leave it out.",
+                key,
+                "no_effect",
             )

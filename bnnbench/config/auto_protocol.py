@@ -14,10 +14,10 @@ from bnnbench.types import UserError
 RESOLVER = "auto"
 
 LARGE, VERY_LARGE = 5_000, 50_000
-"""Numbers of rows from which fewer folds, evaluations and splits suffice: scores vary less."""
+"""Numbers of rows above which fewer folds, evaluations and splits suffice: scores vary less."""
 
 MIN_STEPS = 2_000
-"""Of one fit, unless that takes more than 40 epochs."""
+"""Minimum number of steps of a fit, unless that takes more than 40 epochs."""
 
 
 def auto_setting(name: str, rows: int) -> int:

@@ -56,7 +56,7 @@ _files: dict[tuple[str, str], bytes] = {}
 
 
 def _cached(kind: type[Any]) -> type[ConfigSource]:
-    """Return a source of Hydra that reads every file once, where `kind` reads it for every job."""
+    """Return a Hydra source like `kind` that reads every file once, not for every job."""
 
     def load_config(source: ConfigSource, config_path: str) -> ConfigResult:
         key = source.full_path(), config_path
@@ -305,7 +305,7 @@ def _compose_experiment(given: Sequence[Override]) -> DictConfig:
 
 
 def _compose(overrides: Sequence[str]) -> DictConfig:
-    """Compose a configuration; files of the user must not set anything of Hydra itself."""
+    """Compose a configuration; the user's files must not contain settings of Hydra itself."""
     search_path = GlobalHydra.instance().config_loader().get_search_path().get_path()
     with_own_files = any(entry.provider in OWN_PROVIDERS for entry in search_path)
     try:
@@ -314,8 +314,8 @@ def _compose(overrides: Sequence[str]) -> DictConfig:
         if not with_own_files:
             raise
         raise UserError(
-            f"cannot compose your own YAML files ({type(error).__name__}: {error}); they must not "
-            "set anything of Hydra.",
+            f"cannot compose your own YAML files ({type(error).__name__}: {error}); remove keys "
+            "that begin with hydra.",
             code="not_composed",
         ) from None
     if with_own_files:
@@ -373,7 +373,7 @@ def _compose_each(
 def _split_jobs(given: Sequence[Override], swept: Mapping[str, Any]) -> list[list[str]]:
     """Return the overrides of each job; the sweep of an experiment comes before `given`.
 
-    The last override of a key replaces those before it, in their place, as in Hydra.
+    The last override of a key takes the position of earlier ones, as in Hydra.
 
     Raises:
         UserError: if there are more than `MAX_JOBS`.
@@ -388,7 +388,7 @@ def _split_jobs(given: Sequence[Override], swept: Mapping[str, Any]) -> list[lis
     if count > MAX_JOBS:
         keys = [key for key, values in choices.items() if len(values) > 1]
         raise UserError(
-            f"{join_words(keys)} would start {count:,} runs (at most {MAX_JOBS:,} are possible).",
+            f"{join_words(keys)} would start {count:,} runs; give values for at most {MAX_JOBS:,}.",
             keys[0],
             "too_many_jobs",
         )

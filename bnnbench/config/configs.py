@@ -57,7 +57,9 @@ class Option:
         try:
             lines = read_text(self.file).splitlines()
         except UnicodeDecodeError:
-            raise UserError(f"{self.file} is not UTF-8 text.", code="not_utf8") from None
+            raise UserError(
+                f"{self.file} is not UTF-8 text; save it as UTF-8.", code="not_utf8"
+            ) from None
         comments = [line[1:].strip() for line in lines if line[:1] == "#"]
         return next((c for c in comments if not c.startswith("@package")), "")
 
@@ -134,5 +136,5 @@ def _check_unique(folders: Sequence[Path]) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of groups; no deeper, since the folder may hold a project with outputs."""
+    """Yield the files of groups, but none in deeper folders, which may contain outputs."""
     return (file.relative_to(folder) for file in folder.glob("*/*.yaml"))

@@ -54,7 +54,9 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
     if isinstance(error, UnicodeDecodeError):
         byte = error.object[error.start]
         file = _undecodable_file(config_dir)
-        return UserError(f"{file} is not UTF-8 text (byte {byte:#x}).", code="not_utf8")
+        return UserError(
+            f"{file} is not UTF-8 text (byte {byte:#x}); save it as UTF-8.", code="not_utf8"
+        )
     if isinstance(error, OverrideParseException):
         return _syntax_error(str(error.override))
     for pattern, translate in TRANSLATIONS.items():

@@ -69,7 +69,7 @@ def _check_mapping(key: str, value: object) -> None:
 
 
 def _check_protocol(group: str, protocol: Mapping[str, Any]) -> None:
-    """Reject what nothing reads: a misspelt setting, or one that no method may choose."""
+    """Reject settings below `protocol` that nothing reads in this group, such as misspelt ones."""
     for key, value in protocol.items():
         setting = f"{group}.protocol.{key}"
         if key not in PROTOCOL_KEYS.get(group, ()):
@@ -82,7 +82,7 @@ def _check_protocol(group: str, protocol: Mapping[str, Any]) -> None:
 
 
 def check_method_bounds(settings: Mapping[str, Any], method: type) -> None:
-    """Reject search bounds of a hyper-parameter that is no field of the method's class.
+    """Reject search bounds of a hyper-parameter that is not a field of the method's class.
 
     Bounds in original units are those of a precision, and replace all bounds in standardised units.
     """
@@ -115,7 +115,7 @@ def _unknown_setting(setting: str, name: str, known: Collection[str]) -> UserErr
 def _check_name_not_taken(group: str, settings: Mapping[str, Any]) -> None:
     """Reject an external class with one of our names, which results and protocols refer to.
 
-    It may be inherited from a class of ours.
+    A name that is inherited from one of our classes is allowed.
     """
     if str(settings.get("_target_", "bnnbench.")).startswith("bnnbench."):
         return

@@ -1,4 +1,4 @@
-"""Keeps the Hydra of bnnbench apart from that of a program which uses Hydra itself.
+"""Isolates the Hydra of bnnbench from that of the calling program.
 
 Hydra and OmegaConf have one set of plug-ins, of resolvers and of initialised objects per process.
 """
@@ -22,7 +22,7 @@ from omegaconf.basecontainer import BaseContainer
 from bnnbench.config import auto_protocol
 
 FOREIGN = "hydra_plugins"
-"""The package in which Hydra looks for sweepers and launchers of others."""
+"""The package in which Hydra looks for other people's sweepers and launchers."""
 
 OPTIONS_OF_HYDRA = ("hydra", "_dummy_empty_config_.yaml")
 """Entries of Hydra in its store, where those of a program would be schemas of our files."""
@@ -34,7 +34,7 @@ _lock = RLock()
 def own_hydra() -> Iterator[None]:
     """Use our plug-ins and resolver in the block, in one thread at a time, and restore the others.
 
-    Hydra is not initialised at the beginning of a block, also not of one in another.
+    Hydra is not initialised at the beginning of a block, even of a nested one.
     """
     with _lock:
         before = Singleton._instances, BaseContainer._resolvers

@@ -14,7 +14,7 @@ SETTINGS_OF_A_FIT = (
     *("method", "likelihood", "loss", "divergence", "prior", "depth", "network"),
     *("training", "search", "protocol", "device", "seed"),
 )
-"""Groups whose settings have an effect on one fit; others are about splits and files."""
+"""Groups whose settings affect a single fit; the others concern splits and files."""
 
 SOURCE = f"{InMemory.__module__}.{InMemory.__qualname__}"
 

@@ -124,7 +124,7 @@ def _unknown_class(setting: str, named: str) -> UserError:
 
 
 def _lacks_decorator(cls: type) -> bool:
-    """Whether a class with settings of its own is not decorated with `@dataclass`."""
+    """Whether a class declares settings but is not decorated with `@dataclass`."""
     hints = vars(cls).get("__annotations__", {}).values()
     own = [hint for hint in hints if "ClassVar" not in str(hint)]
     return not is_dataclass(cls) or (bool(own) and "__dataclass_fields__" not in vars(cls))
@@ -141,11 +141,11 @@ def _location(error: BaseException) -> str:
 def check_saved_estimator(method: Mapping[str, Any]) -> None:
     """Raise `UserError` unless a saved run may name its estimator; nothing is imported.
 
-    It must be a class of scikit-learn, or one that an option of `method` names. The arguments must
+    It must be a class of scikit-learn, or named in an option of `method`. The arguments must
     be numbers, or those of this option: others can be names of files.
 
     Args:
-        method: settings of the method of a run that somebody else may have written.
+        method: settings of the method in a run, which may come from someone else.
     """
     estimator, arguments = method.get("estimator"), method.get("options") or {}
     if estimator is None:
@@ -191,7 +191,7 @@ def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
 
 
 def instantiate_from_groups(key: str, config: Mapping[str, Any], groups: Mapping[str, Any]) -> Any:
-    """Instantiate a dataclass whose fields are settings of its own or config groups.
+    """Instantiate a dataclass whose fields are its own settings or config groups.
 
     Args:
         key: of its own settings, for messages.

@@ -34,19 +34,19 @@ TEXT_LIST_KEYS = ("dataset.columns", "dataset.drop", "dataset.missing_values")
 """Settings that are lists of text; their brackets are optional."""
 
 TEXT_OR_LIST_KEYS = ("dataset.time",)
-"""Settings that are a text, or a list of texts in brackets."""
+"""Settings that are a string, or a list of strings in brackets."""
 
 LITERAL_KEYS = (*COLUMN_KEYS, *TEXT_LIST_KEYS)
-"""Settings whose texts refer to no other settings: a column may be called `${x}`."""
+"""Settings without interpolation: a column may be called `${x}`."""
 
 RESERVED_WORDS = ("null", "true", "false", "nan", "inf")
 """Words that Hydra's grammar reads as values."""
 
 MISSING_MARK = "???"
-"""What OmegaConf takes for a setting without a value."""
+"""A string that OmegaConf reads as a missing value."""
 
 MAX_JOBS = 10_000
-"""Of one sweep."""
+"""Maximum number of jobs in a sweep."""
 
 
 def as_override(key: str, value: Any) -> str:
@@ -66,7 +66,7 @@ def as_override(key: str, value: Any) -> str:
         return f"{key}={_value_text(value, key in COLUMN_KEYS, key in LITERAL_KEYS)}"
     except (TypeError, ValueError):
         raise UserError(
-            f"{key} must be a text, a number, a list or a mapping, not {value!r}.", key, "type"
+            f"{key} must be text, a number, a list or a mapping, not {value!r}.", key, "type"
         ) from None
 
 
@@ -79,7 +79,7 @@ def _value_text(value: Any, in_quotes: bool, literal: bool) -> str:
         value = str(value)
     if isinstance(value, str | os.PathLike):
         return quoted(os.fspath(value)) if in_quotes else os.fspath(value)
-    if isinstance(value, float):  # infinite ones have other names in JSON
+    if isinstance(value, float):  # JSON writes infinite ones differently
         return float.__repr__(value)
     return json.dumps(value)
 
@@ -89,7 +89,7 @@ def prepare_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
 
     Args:
         words: as typed.
-        sweep: whether a comma in a text separates two texts.
+        sweep: whether a comma in a string separates two strings.
 
     Raises:
         UserError: for the first mistake.
@@ -132,7 +132,7 @@ def check_overrides(words: Sequence[str]) -> None:
             )
         if key.startswith("+") and name in GROUPS:
             raise UserError(f"{word}: {name} already exists; leave out the +.", name, "added")
-        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME is no option
+        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME is not an option
             raise _wrong_option(name, value)
         if equals and name in FOLDER_KEYS:  # before Hydra makes the folder
             check_folder(name, None if value == "null" else value.strip("'\""))
@@ -148,7 +148,7 @@ def check_sweep(word: str) -> None:
     """Reject a sweep over no values or over infinitely many.
 
     Raises:
-        UserError: if this is one.
+        UserError: if it is one of these.
     """
     try:
         override = OverridesParser.create().parse_override(word)
@@ -170,15 +170,15 @@ def check_sweep(word: str) -> None:
 
 
 def quote_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
-    """Quote values that are options or text, and write the infinite numbers of YAML as Hydra does.
+    """Quote values that are options or text, and convert YAML's infinite numbers to Hydra's.
 
     `depth=1,2` becomes `depth='1','2'`, since Hydra does not accept a bare number as an option;
     `dataset.target=Preis (€)` becomes `dataset.target='Preis (€)'`.
-    What is in quotes is one text, whatever it contains.
+    A quoted value is one string, whatever it contains.
 
     Args:
         words: overrides, `KEY=VALUE`.
-        sweep: whether a comma in a text separates two texts.
+        sweep: whether a comma in a string separates two strings.
     """
     return [_quote(word, sweep) for word in words]
 
@@ -206,9 +206,9 @@ def _quote(word: str, sweep: bool) -> str:
 
 
 def _quote_list(value: str) -> str:
-    """Quote the texts of a list, which may contain brackets in pairs: `[day,pressure [bar]]`.
+    """Quote the strings of a list, which may contain matching brackets: `[day,pressure [bar]]`.
 
-    Brackets without a partner are left to Hydra, whose error shows how to quote.
+    Unmatched brackets are left to Hydra, whose error shows how to quote.
     """
     inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else value
     bare = [part for part in split_parts(inner) if not is_quoted(part.strip())]
@@ -226,7 +226,7 @@ def _quote_text(name: str, text: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """Quote a text for Hydra's grammar and for OmegaConf's, where it refers to no other setting."""
+    """Quote a string for Hydra and OmegaConf, so that it refers to no other setting."""
     if text == MISSING_MARK:
         return quoted(f"${{oc.select:_,{text}}}")
     return quoted(re.sub(r"(\\*)\$\{", r"\1\1\${", text))

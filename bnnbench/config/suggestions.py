@@ -9,7 +9,7 @@ from bnnbench.near_names import closest_match, with_known
 from bnnbench.types import UserError
 
 CLOSED_GROUPS = ("depth", "device")
-"""Groups to which users add no options."""
+"""Groups to which users cannot add options."""
 
 
 def unknown_option(

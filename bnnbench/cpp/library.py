@@ -104,7 +104,7 @@ def _compilation_lock(folder: Path) -> Iterator[None]:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            note("waiting for another process, which compiles the native code")
+            note("waiting for another process that is compiling the native code")
             lock.acquire()
         try:
             yield
@@ -171,7 +171,7 @@ def _compile(command: Sequence[str], units: Sequence[Path], target: Path) -> Non
 
 
 def _size_with_headers(unit: Path) -> int:
-    """Return the bytes of a file and of its own headers; compilation takes longer the more."""
+    """Return the size of a file with its own headers, which predicts its compilation time."""
     text = unit.read_text("utf-8")
     headers = (unit.with_name(name) for name in re.findall(r'#include "(.+?)"', text))
     return len(text) + sum(map(_size_with_headers, headers))
@@ -219,7 +219,7 @@ def _processor_flags() -> tuple[str, ...]:
 
 
 def _processor_identity() -> str:
-    """Return a text that identifies the processor's instruction set."""
+    """Return a string that identifies the processor's instruction set."""
     info = _cpuinfo() or {"model name": f"{platform.machine()} {platform.processor()}"}
     return "\n".join(info.get(name, "") for name in ("model name", "flags", "Features", "CPU part"))
 

@@ -17,7 +17,7 @@ MAX_RELATIVE_DISTANCE = 1e37
 float32, and an outlier in a test part or fold does not contribute to the scale."""
 
 ROUNDING = 1e-12
-"""A column whose deviation is a smaller fraction of its largest number counts as constant, since
+"""A column whose deviation is a smaller fraction of its largest number is constant, since
 rounding has this size. The fraction does not depend on the unit."""
 
 
@@ -58,7 +58,7 @@ def check_positive(column: str, numbers: np.ndarray, rows: np.ndarray, setting: 
     if wrong.size:
         raise UserError(
             f"{setting} needs positive targets, but {column} holds {numbers[wrong[0]]:g} in data "
-            f"row {rows[wrong[0]]}.",
+            f"row {rows[wrong[0]]}; correct or remove that row, or leave out {setting}.",
             setting,
             "not_positive",
         )

@@ -20,7 +20,7 @@ class InMemory:
     Attributes:
         rows: number of rows.
         name: the label.
-        table: the rows; without it, they have no inputs, and only their number is meaningful.
+        table: the rows; without it, only their number is known.
     """
 
     rows: int

@@ -1,4 +1,4 @@
-"""Texts in settings, and lists of them: a text may stand in quotes, as in Hydra's grammar."""
+"""Strings in settings, and lists of them; a string may be quoted, as in Hydra's grammar."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 
 PART = re.compile(rf"\s*(?:{QUOTED})\s*(?=,|\Z)|[^,]*", re.DOTALL)
-"""An element of a list: a text in quotes, or all that precedes a comma."""
+"""An element of a list: a string in quotes, or all that precedes a comma."""
 
 
 def quoted(text: str) -> str:
-    r"""Return a text in quotes: `it's` becomes `'it\'s'`."""
+    r"""Return a string in quotes: `it's` becomes `'it\'s'`."""
 
     def escaped(end: re.Match[str]) -> str:  # only backslashes before a quote have a meaning
         return 2 * end[1] + (r"\'" if end[2] else "")
@@ -20,12 +20,12 @@ def quoted(text: str) -> str:
 
 
 def is_quoted(text: str) -> bool:
-    """Whether all of a text is in one pair of quotes."""
+    """Whether all of a string is in one pair of quotes."""
     return bool(re.fullmatch(QUOTED, text, re.DOTALL))
 
 
 def unquoted(text: str) -> str:
-    """Return what the quotes around a text enclose; any other text is returned unchanged."""
+    """Remove the quotes around a string; any other string is returned unchanged."""
     if not is_quoted(text):
         return text
     before_quote = rf"\\+(?={text[0]}|\Z)"
@@ -44,5 +44,5 @@ def split_parts(text: str) -> list[str]:
 
 
 def split_texts(text: str) -> list[str]:
-    """Return the texts of a comma-separated list, without blanks around them or empty elements."""
+    """Return the stripped strings of a comma-separated list, without empty elements."""
     return [unquoted(part) for part in map(str.strip, split_parts(text)) if part]

@@ -85,7 +85,7 @@ class Regions(Checked):
 
     @property
     def name(self) -> str:
-        """The name of the data set and the region, which no published split has."""
+        """The name of the data set and the region; no published split has such a name."""
         return f"{self.source.name}_{self.region}"
 
     def load(self) -> Table:
@@ -104,7 +104,7 @@ class Regions(Checked):
             )
         if table.groups is not None:
             raise UserError(
-                "dataset.group cannot be combined with regions of a feature, which divide groups.",
+                "regions of a feature would divide the groups of dataset.group; leave it out.",
                 "dataset.group",
                 "grouped",
             )
@@ -112,8 +112,8 @@ class Regions(Checked):
         least = min(len(split.train) for split in splits)
         if least < MIN_TRAINING_ROWS:
             raise UserError(
-                f"dataset: {table.name} has {len(table.targets)} rows, which leaves {least} to "
-                f"train, and at least {MIN_TRAINING_ROWS} are needed.",
+                f"dataset: of the {len(table.targets)} rows of {table.name}, {least} would be left "
+                f"for training; choose a data set that leaves at least {MIN_TRAINING_ROWS}.",
                 "dataset",
                 "too_few_training_rows",
             )

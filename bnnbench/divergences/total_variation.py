@@ -112,7 +112,7 @@ def _density(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class TVLower(Divergence):
-    """The lower bound of the total variation distance, whose formula the thesis prints as TVU."""
+    """The lower bound of the total variation distance; the thesis prints it as TVU."""
 
     identity_name = "bnnbench.divergences.total_variation.TVLower"
     between = staticmethod(tv_lower)
@@ -120,7 +120,7 @@ class TVLower(Divergence):
 
 @dataclass(frozen=True, kw_only=True)
 class TVUpper(Divergence):
-    """The upper bound of the total variation distance, whose formula the thesis prints as TVL."""
+    """The upper bound of the total variation distance; the thesis prints it as TVL."""
 
     identity_name = "bnnbench.divergences.total_variation.TVUpper"
     between = staticmethod(tv_upper)

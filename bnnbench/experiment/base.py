@@ -198,7 +198,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """A text that identifies the task."""
+        """A string that identifies the task."""
         return f"{self.store.folder.root} {' '.join(self.units)}"
 
     def progress(self) -> float:

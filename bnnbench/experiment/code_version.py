@@ -1,7 +1,7 @@
-"""The version of the code that a run's numbers rest on.
+"""The version of the code that computed a run's numbers.
 
 Results of changed code are not reused silently. Code is compared by its files, not by its commit,
-which also changes with files that no number rests on.
+which also changes with files that affect no number.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ and data are part of a run's identity, and every processor gives the same bits.
 """
 
 SUITES = "suites"
-"""Folder of the package of which only the suites that a run uses count."""
+"""Folder of the package in which only the suites used by a run count."""
 
 SUFFIXES = (".py", ".cpp", ".h", ".csv", ".npz")
 """Files that count. The compiler's flags are constants in a Python file."""
 
 
 def code_version_of(component: Any) -> dict[str, Any]:
-    """Return the version of the code that a component's numbers rest on.
+    """Return the version of the code that determines a component's numbers.
 
     Args:
         component: a dataclass, with the components that it holds.
@@ -58,9 +58,9 @@ def code_version_of(component: Any) -> dict[str, Any]:
 
 
 def code_label(code: Mapping[str, Any]) -> str:
-    """Return a word for a code version that stands next to times, such as `0.1.0+3f2a...`.
+    """Return a short label of a code version, to print next to times: `0.1.0+3f2a...`.
 
-    Equal words mean code that computes the same.
+    Equal labels mean code that computes the same.
     """
     parts = (str(code[name]) for name in ("digest", "own") if code[name])
     return f"{code['version']}+{'.'.join(parts)}"
@@ -154,7 +154,7 @@ def _classes(component: Any) -> Iterator[str]:
 
 
 def _named(component: Any) -> Iterator[str]:
-    """Yield texts in a component such as `my_module.Regressor`."""
+    """Yield strings in a component such as `my_module.Regressor`."""
     for text in _parts(component):
         if isinstance(text, str) and "." in text and all(map(str.isidentifier, text.split("."))):
             yield text

@@ -30,7 +30,8 @@ def find_run(path: Path) -> RunFolder:
         )
     found = list(finished_runs(path))
     if not found:
-        raise UserError(f"no finished run at or below {path}.", "RUN", "no_run")
+        message = f"there is no finished run at or below {path}; give the folder of a run."
+        raise UserError(message, "RUN", "no_run")
     if len(found) > 1:
         raise UserError(
             f"{path} contains {len(found)} finished runs; give the folder of one, such as "

@@ -62,7 +62,7 @@ def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]
 
 
 def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], count: int) -> Folds:
-    """Make shuffled folds of each training part, the same whenever they are fitted."""
+    """Make shuffled folds of each training part, the same in every fit."""
     masks = []
     for split in splits:
         seed = derive_seed(fitting.seed, split.index, "folds") % 2**32

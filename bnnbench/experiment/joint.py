@@ -25,7 +25,7 @@ DRAWS, COVARIANCE, MARGINALS = "draws", "covariance", "marginals"
 
 @singledispatch
 def joint(method: Method) -> str:
-    """Return what a method knows about the joint distribution of its predictions.
+    """Return how a method describes the joint distribution of its predictions.
 
     - `draws`: component s of a prediction is the same network for every row.
     - `covariance`: one Gaussian per row, whose joint covariance `joint_covariance` returns.

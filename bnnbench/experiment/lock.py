@@ -29,7 +29,7 @@ LOCK_TIMEOUT = 600.0
 writes tables; longer than a server of NFS 4 keeps the lock of a dead machine."""
 
 UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
-"""Errors of a file system without locks."""
+"""Error numbers of a file system without locks."""
 
 
 @contextmanager

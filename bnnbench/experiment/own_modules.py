@@ -1,4 +1,4 @@
-"""The files of the user's own modules that a component rests on.
+"""The files of the user's own modules that a component depends on.
 
 Nothing is imported: the source code is read.
 """
@@ -62,7 +62,7 @@ def own_modules(defining: Iterable[str], named: Iterable[str] = ()) -> dict[str,
 
     Args:
         defining: modules that define classes of a component; installed ones count, too.
-        named: texts such as `my_module.Regressor`, which count if the module has such a name.
+        named: strings such as `my_module.Regressor`, which count if the module has such a name.
     """
     found: dict[str, Module] = {}
     plugins = plugin_packages()
@@ -128,7 +128,7 @@ module that is imported again has another one."""
 
 
 def _read(name: str) -> Module | None:
-    """Read a module's file; None if it has none, or is of a package that is never the user's."""
+    """Read a module's file; None if it has none, or if its package is never the user's."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     if name in _modules and _modules[name][0] is spec:
         return _modules[name][1]

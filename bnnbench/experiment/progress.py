@@ -138,8 +138,8 @@ def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
 class Pace:
     """The progress of a run at the start of this process, and the time of the start.
 
-    What each worker does only once, such as loading modules, is part of its first step. The pace is
-    therefore that of the later steps, once these are enough.
+    The first step of each worker includes work that is done only once, such as loading modules. The
+    pace is therefore measured on later steps, as soon as there are enough of them.
     """
 
     initial: float
@@ -155,21 +155,21 @@ class Pace:
         """Seconds since the start."""
         return time.monotonic() - self.started
 
-    def seconds_left(self, progress: float, wave: float = 0.0) -> float | None:
+    def seconds_left(self, progress: float, one_round: float = 0.0) -> float | None:
         """Estimate the seconds left; None if it is too early to tell.
 
         Args:
             progress: finished fraction.
-            wave: fraction of one step on each worker, below which there is no estimate. The first
-                steps count only if `wave` is a large part of the run.
+            one_round: fraction of the run in one step of every worker. There is no estimate before
+                it is finished; the first estimates use its pace only if it is a large part.
         """
         done = progress - self.initial
-        if 0 < wave <= done and progress < 1:
+        if 0 < one_round <= done and progress < 1:
             self._later = self._later or Pace(progress, time.monotonic())
             left = self._later.seconds_left(progress)
-            if left is not None or wave < MIN_FRACTION:
+            if left is not None or one_round < MIN_FRACTION:
                 return left
-        if progress < 1 and (done < max(MIN_FRACTION, wave) or self.elapsed < MIN_SECONDS):
+        if progress < 1 and (done < max(MIN_FRACTION, one_round) or self.elapsed < MIN_SECONDS):
             return None
         return self.elapsed * (1 - progress) / done if done else 0.0
 

@@ -78,7 +78,7 @@ def processor() -> str:
 
 
 def as_yaml(config: Mapping[str, Any]) -> str:
-    """Return a resolved configuration as YAML; a text such as `${x}` refers to nothing."""
+    """Return a resolved configuration as YAML; a string such as `${x}` refers to nothing."""
     return yaml.safe_dump(dict(config), allow_unicode=True, sort_keys=False)
 
 

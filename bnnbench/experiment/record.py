@@ -15,7 +15,7 @@ from bnnbench.files import check_regular_files, write_text
 from bnnbench.types import UserError
 
 TRIAL = "trial"
-"""Label of the protocol whose runs are no results."""
+"""Label of the protocol whose runs are not results."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def write_record(folder: RunFolder, record: Record) -> None:
 
 
 def read_record(folder: RunFolder) -> Record:
-    """Read `record.json`. Its texts may contain control characters, which renderers escape.
+    """Read `record.json`. Its strings may contain control characters, which renderers escape.
 
     Raises:
         UserError: if the file is missing or damaged.
@@ -111,7 +111,7 @@ def code_versions_of(store: UnitStore, units: Iterable[str]) -> tuple[Mapping[st
 def updated_record(record: Record, store: UnitStore, started: Sequence[str] = ()) -> Record:
     """Return the record of a run with the code versions of its finished units.
 
-    A run with units of another protocol is no trial, also if some units are computed as one.
+    A run with units of another protocol is not a trial, even if others are computed as one.
 
     Args:
         record: of the run, with the version of this code.

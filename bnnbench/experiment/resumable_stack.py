@@ -1,7 +1,7 @@
 """Base class of experiments that train replicas in stacks, and resume from saved states.
 
 A unit is trained as one or more replicas. On a GPU all units that can be stacked form one stack; on
-a CPU each unit is a stack of its own. States are saved for each unit during training.
+a CPU each unit is a separate stack. States are saved for each unit during training.
 """
 
 from __future__ import annotations

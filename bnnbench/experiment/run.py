@@ -140,7 +140,7 @@ class Run:
         return median_low(known) * len(units) / parallel
 
     def _is_of_code(self, unit: str) -> bool:
-        """Whether no other code version, or the lack of native code, changed a unit's seconds."""
+        """Whether this code version computed a unit, with native code if it is available now."""
         (now,), native = self.record.code_versions, library().code is not None
         return not any(
             describe_other_code(code, now) or code.get("native", native) != native

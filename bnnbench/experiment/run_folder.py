@@ -70,7 +70,7 @@ class RunFolder:
 
     @property
     def done(self) -> Path:
-        """The mark of a complete run, written last."""
+        """The file that marks a complete run, written last."""
         return self.root / "DONE"
 
     @property

@@ -44,7 +44,7 @@ class RunStatus:
         files: damaged files of the run.
         units: finished units with damaged files.
         other_code: descriptions of other code versions that worked on existing units.
-        all_other: whether the run is finished and rests on none of this version.
+        all_other: whether the run is finished and this version computed none of its units.
     """
 
     run: Run

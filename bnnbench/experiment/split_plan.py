@@ -42,7 +42,7 @@ from bnnbench.system import memory
 from bnnbench.types import Split, Table, UserError
 
 MIN_FITTED_ROWS = 2
-"""Fewest rows to which an evaluation of a search is fitted: one has no standard deviation."""
+"""Fewest rows to which a search fits: a single row has no standard deviation."""
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""
@@ -213,7 +213,8 @@ class SplitPlan(HasSteps, HasPlan):
                     replace(self.method, **given)  # raises the method's error
             elif not self.method.uses_batch_size:
                 raise UserError(
-                    f"search.values.batch_size has no effect with method={self.method.label}.",
+                    f"search.values.batch_size has no effect with method={self.method.label}; "
+                    "set it to null.",
                     "search.values.batch_size",
                     "no_effect",
                 )

@@ -30,14 +30,14 @@ MAX_INTEGER = 2**63
 """Integers of tables have 64 bits."""
 
 BYTES_PER_CELL = 16
-"""Bytes for which a cell of a table counts; short rows are filled up."""
+"""Bytes counted for a cell of a table; short rows are padded."""
 
 MAX_DEPTH = 50
-"""Of lists and mappings within each other."""
+"""Maximum depth of nested lists and mappings."""
 
 
 UNREADABLE = "unreadable"
-"""Code of the error for a file that is not damaged, but too large, or not for this user."""
+"""Code of the error for an intact file that is too large, or that this user may not read."""
 
 
 class DamagedRun(UserError):
@@ -66,7 +66,7 @@ def unusable_run_error(root: Path, error: Exception) -> DamagedRun:
     """Return the error for a run whose files can be read, but contradict each other."""
     reason = one_line(f"{type(error).__name__}: {error}")[:200]
     found = DamagedRun(
-        f"the files of {root} do not fit together ({reason}); run the same experiment again with "
+        f"the files of {root} are inconsistent ({reason}); run the same experiment again with "
         "resume=false.",
         setting=root.name,
         code="unusable",
@@ -94,7 +94,7 @@ def reading(path: Path, problem: str = "is damaged") -> Iterator[None]:
 
 
 def read_json(path: Path, finite: bool = True) -> Any:
-    """Read a JSON file of Unicode texts, integers of 64 bits and numbers.
+    """Read a JSON file of Unicode strings, integers of 64 bits and numbers.
 
     Args:
         path: the file.
@@ -135,7 +135,7 @@ def _check_depth(content: Any, depth: int) -> None:
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value of a JSON file is a text, a number, a truth value or null."""
+    """Return whether a value of a JSON file is a string, a number, a truth value or null."""
     return value is None or isinstance(value, str | int | float)
 
 

@@ -159,7 +159,7 @@ class UnitStore:
     def discard(self, units: Sequence[str]) -> None:
         """Delete all files of some units, except their locks."""
         for unit in units:
-            # First the file that marks the unit as finished, last that of the others' code.
+            # First the file that marks the unit as finished; last the list of code versions.
             remove(self.file(unit, "json"))
             code = self.file(unit, CODE)
             for path in self.folder.work.glob(f"{unit}.*"):
@@ -191,7 +191,7 @@ class UnitStore:
             raise
         except READ_ERRORS:
             raise UserError(
-                f"the units in {self.folder.work} do not fit together; run all of them again with "
+                f"the units in {self.folder.work} are inconsistent; run all of them again with "
                 "resume=false.",
                 code="damaged_units",
             ) from None
@@ -219,7 +219,7 @@ def _seal(piece: Mapping[str, Any]) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a text can be the name of a table, which becomes a name of a file."""
+    """Return whether a string can be the name of a table, which becomes a name of a file."""
     return NAME.fullmatch(text) is not None
 
 

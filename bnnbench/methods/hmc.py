@@ -36,7 +36,7 @@ from bnnbench.native.networks import are_supported, replaced_part
 from bnnbench.types import UserError
 
 TYPICAL_LEAPFROGS = 300
-"""Per trajectory: 200 to 450 on the small data sets, depending on their noise."""
+"""Steps per trajectory: 200 to 450 on the small data sets, depending on their noise."""
 
 SAMPLED = "sampled"
 SampledPrecision = Annotated[float | str | None, Word(SAMPLED, Between(0))]

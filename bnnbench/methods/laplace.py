@@ -110,7 +110,7 @@ class Laplace(GaussianMethod, MAP):
             if getattr(self, name) is not None:
                 raise UserError(
                     f"method.{name}={getattr(self, name)!r} cannot be combined with "
-                    f"method.{name}_by={EVIDENCE}, which determines it.",
+                    f"method.{name}_by={EVIDENCE}, which determines it; leave out one of them.",
                     setting=f"method.{name}",
                 )
         if NOISE not in self._by_evidence:

@@ -22,7 +22,7 @@ from bnnbench.methods.shared.hmc.network import has_conjugate_noise, posterior_t
 from bnnbench.random_streams import Streams
 
 TRUST, MEMORY = 1.5, 100
-"""Of the step-size adaptation: width of the weights in log units, and number of steps averaged."""
+"""Step-size adaptation: width of the weights in log units, and number of averaged steps."""
 
 SHRINKAGE = 0.8
 """Factor of the step size after a step whose energy is not finite."""

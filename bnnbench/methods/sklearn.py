@@ -159,7 +159,7 @@ class Sklearn(EstimatorMethod):
             before = state["first"][r] / scale
             if not np.allclose(moments[:, :1] / scale, before, 1e-6, 1e-6, equal_nan=True):
                 raise UserError(
-                    f"{self.estimator} predicts other numbers than when the model was fitted; "
+                    f"{self.estimator} does not reproduce the predictions of the saved model; "
                     "install the version that fitted it, or run the method again.",
                     "method.estimator",
                     "other_version",
@@ -184,7 +184,7 @@ class Sklearn(EstimatorMethod):
         try:
             estimator = cls(**options)
         except Exception as error:
-            message = f"method.options: {self.estimator} refuses them: {_one_line(error)}"
+            message = f"method.options: {self.estimator} rejects them: {_one_line(error)}"
             raise UserError(message, "method.options", "refused") from None
         derived = isinstance(estimator, BaseEstimator)
         kind = estimator.__sklearn_tags__().estimator_type if derived else None

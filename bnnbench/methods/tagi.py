@@ -246,7 +246,7 @@ def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> Moment
 
 
 def drawn_rows(data: TrainingSet, streams: Streams) -> Tensor:
-    """Return as many rows of every replica as there are, drawn with replacement, `[R, N]`."""
+    """Return N rows of every replica, drawn with replacement, `[R, N]`."""
     keys = streams.uniform(1, data.inputs.shape[1])[0].expand(data.replicas, -1).double()
     return (keys * torch.tensor(data.counts, device=keys.device)[:, None]).long()
 

@@ -99,8 +99,8 @@ class PredictiveDistribution:
         allowed = {0: (1,), 1: (rows,), 2: (1, rows)}.get(array.ndim, ())
         if len(columns) not in allowed:
             raise UserError(
-                f"{name} must have a row for all or for each of the {rows} rows, not the shape "
-                f"{list(np.shape(given))}.",
+                f"{name} must be a number, {rows} numbers, or an array with 1 or {rows} rows, not "
+                f"of shape {list(np.shape(given))}.",
                 name,
                 "wrong_shape",
             )

@@ -63,14 +63,14 @@ class FinalModel:
         saved: the model.
         encodings: of the columns of a table.
         time: the columns of `dataset.time`.
-        missing_values: numbers and texts that mean a missing value in the table.
+        missing_values: numbers and strings that mean a missing value in the table.
         target: name of the target.
         label: method and data set, for messages.
         scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
             model was not fitted for these.
         region: of the training rows.
         other_code: describes the code that computed the run; empty if it is this code.
-        coverage_note: what the run found out about its 90 % intervals; empty if they are sound.
+        coverage_note: the run's note on its 90 % intervals; empty if they are calibrated.
     """
 
     saved: SavedModel
@@ -120,7 +120,8 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     experiment = _read_experiment(folder)
     if not isinstance(experiment, SplitExperiment):
         raise UserError(
-            f"{folder.root} is a run of experiment={experiment.label}, which has no final model.",
+            f"{folder.root} is a run of experiment={experiment.label}, which has no final model; "
+            "give a run on train/test splits.",
             "RUN",
             "no_model",
         )
@@ -148,13 +149,14 @@ def _without_commit(code: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _save_and_load(path: Path, experiment: SplitExperiment, fitted: FittedModel) -> SavedModel:
-    """Save a model and return what the next command loads, even if it cannot be kept."""
+    """Save a model and return it as loaded, even if it cannot be saved in the run's folder."""
     with TemporaryDirectory(prefix="bnnbench-") as temporary:
         try:
             save_model(path, *fitted)
         except OSError as error:  # the run may be another user's
             note(
-                f"the model cannot be kept in {path} ({error.strerror}), so it will be fitted again"
+                f"the model cannot be saved in {path} ({error.strerror}); the next command will "
+                "fit it again"
             )
             path = Path(temporary)
             save_model(path, *fitted)

@@ -18,10 +18,10 @@ MIN_GROUPS = 19
 HELD_OUT_NOTES = {
     "rows": "",
     "groups": "whole groups were held out, so that the intervals are for rows of new groups",
-    "time": "the latest rows were held out: the intervals hold as long as new rows deviate from "
-    "the predictions as these did; there is no guarantee",
+    "time": "the latest rows were held out: the intervals are valid only if errors on new rows are "
+    "distributed like errors on these",
 }
-"""What conformal intervals promise, by what was held out."""
+"""Notes on conformal intervals, by the kind of held-out rows."""
 
 
 @dataclass(frozen=True)

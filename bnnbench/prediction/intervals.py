@@ -103,7 +103,7 @@ def _interval_ends(
     """Return the ends of the interval as standard normal scores (see `calibration`).
 
     Returns:
-        Both ends, and notes on what the calibration does not promise.
+        Both ends, and notes on the limits of the calibration.
     """
     import numpy as np
     from scipy.special import ndtri

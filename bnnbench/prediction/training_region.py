@@ -13,10 +13,10 @@ from bnnbench.experiment.acquisition import nearest_distances
 from bnnbench.preprocessing import Scaler
 
 QUANTILE = 0.99
-"""Fraction of the training rows that are not isolated."""
+"""Fraction of the training rows whose distances count as typical."""
 
 MAX_ROWS = 5_000
-"""Training rows that are kept; of more, a random subset."""
+"""Maximum number of stored training rows; of more, a random subset."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TrainingRegion:
         return cls(inputs[np.sort(order)], low, high, is_time)
 
     def among_rows(self, inputs: np.ndarray) -> int:
-        """Return how many of the new inputs `[M, D]` are those of a row that is kept."""
+        """Return how many of the new inputs `[M, D]` equal those of a stored row."""
         kept = {row.tobytes() for row in self.rows}
         return sum(row.tobytes() in kept for row in np.ascontiguousarray(inputs))
 
@@ -63,7 +63,7 @@ class TrainingRegion:
 
         Args:
             scaler: of the training rows.
-            inputs: `[M, D]`, original units; missing values are outside of no range.
+            inputs: `[M, D]`, original units; missing values are never outside.
 
         Returns:
             `[M, D + 1]`: outside the range of each feature, and far from all rows.

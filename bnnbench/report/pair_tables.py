@@ -25,7 +25,7 @@ UNLIMITED = "∞"
 def difference_cell(pair: Mapping[Any, Any]) -> str:
     """Return the signed difference of a pair and its interval; 0 if it is rounding.
 
-    A run that diverged on a split lost, whatever the difference on the others, so none is shown.
+    A run that diverged on a split is worse, whatever the other differences; none is shown.
     """
     diverged = [pair.get(name, 0) for name in ("diverged_a", "diverged_b")]
     if any(n > 0 for n in diverged):

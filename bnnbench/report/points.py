@@ -14,10 +14,10 @@ from bnnbench.notes import with_interval
 from bnnbench.report.blocks import FigureBlock, plus_minus, with_std
 
 MAX_LINES = 24
-"""Lines of a panel. Further runs are in the tables only."""
+"""Maximum number of lines of a panel. Further runs are in the tables only."""
 
 MAX_DISTANCE = 5.0
-"""Distance from the centre, in units of `median distance + median error`, that the axis shows."""
+"""Range of the axis around the centre, in units of `median distance + median error`."""
 
 Difference = tuple[str, str, float, float, bool]
 """A name, that of the baseline, the difference of their scores, half the width of its interval, and

@@ -1,4 +1,4 @@
-"""A comparison with reference results on one screen: what is significant, and what is open."""
+"""A comparison with reference results on one screen: significant and undecided differences."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MAX_LINES, WIDTH = 25, 80
 """Lines that a metric may take, and characters of a line."""
 
 FRAME = 4
-"""Lines of a table besides its rows."""
+"""Lines of a table in addition to its rows."""
 
 MAX_CHARACTERS = 150
-"""Of a line that names methods. A longer one gives their numbers by data set."""
+"""Maximum length of a line that names methods; longer ones count them by data set."""
 
 COLUMNS = blocks.columns(
     {"Data set": "{dataset}", "Mine is": "{outcome}", "Than": "{name}"},
@@ -43,7 +43,7 @@ STATEMENT = "Difference: mine minus theirs. --all prints every difference, and t
 def summary_blocks(
     comparison: ReferenceComparison, metrics: Sequence[Metric]
 ) -> Iterator[blocks.Block]:
-    """Yield, for each method of mine, a part for each metric, and what the answer rests on.
+    """Yield, for each method of mine, a part for each metric, and the data that were used.
 
     Tables are as long as `MAX_LINES` allow.
     """
@@ -65,14 +65,14 @@ def summary_blocks(
 
 
 def lines_of(text: str) -> int:
-    """Return how many lines a text takes on a screen of `WIDTH`, perhaps as an item of a list."""
+    """Return how many lines a string takes on a screen of `WIDTH`, perhaps as an item of a list."""
     return len(textwrap.wrap(f"- {text}", WIDTH))
 
 
 def notes_on(
     name: str, pairs: pd.DataFrame, comparison: ReferenceComparison, metrics: Sequence[Metric]
 ) -> Iterator[str]:
-    """Yield what the comparison of a method of mine rests on."""
+    """Yield notes on the data of the comparison of a method of mine."""
     own = comparison.mine.scored.loc[pairs["run_a"].unique()]
     yield basis(pairs)
     rank = mean_rank(comparison, name, metrics)
@@ -140,7 +140,7 @@ def folded(pairs: pd.DataFrame) -> str:
 
 
 def basis(pairs: pd.DataFrame) -> str:
-    """Say which data the answer rests on: splits and tested methods of each data set."""
+    """Say which data were used: splits and tested methods of each data set."""
     found: dict[str, list[str]] = {}
     for dataset, own in pairs[pairs["counted"]].groupby("dataset", sort=False):
         numbers = f"{splits_of(own)}, {quantity(own['b'].nunique(), 'method')}"

@@ -63,7 +63,7 @@ def run_figures(folder: RunFolder) -> FigureFunctions:
 def write_page(
     folder: RunFolder, figures: str = "both", processes: int = 1, again: bool = False
 ) -> list[str]:
-    """Write what is missing of the page of a finished run: its tables and figures.
+    """Write the missing parts of the page of a finished run: its tables and figures.
 
     Args:
         folder: of the run.
@@ -100,7 +100,7 @@ def _files(folder: RunFolder, name: str, figures: str) -> list[Path]:
 
 
 def write_pages(runs: Sequence[Run]) -> list[str]:
-    """Write what is missing of the pages of finished runs, in parallel; return the errors."""
+    """Write the missing parts of the pages of finished runs, in parallel; return the errors."""
     processes = max((run.workers for run in runs), default=1)
     each = processes if len(runs) == 1 else 1
     functions = [partial(write_page, run.folder, run.figures, each) for run in runs]

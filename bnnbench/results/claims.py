@@ -42,10 +42,10 @@ VERDICTS = {True: "confirmed", False: "contradicted", None: "undecided"}
 """Verdicts by what a check returns."""
 
 NOT_JUDGED = ""
-"""Stands in place of a verdict on a claim that the runs are not about."""
+"""Replaces the verdict on a claim about other runs."""
 
 OTHER_DATA, THESE_SETTINGS = "about", "on these settings"
-"""Begin the reason why a claim is not judged: it is about other data, or about other settings."""
+"""Beginnings of the reason why a claim is not judged: other data, or other settings."""
 
 OURS = "ours"
 """Source of a claim of our own, which may be judged on any settings."""
@@ -57,7 +57,7 @@ CheckFunction = TypeVar("CheckFunction", bound=Callable[..., CheckResult])
 
 
 class NotTestable(Exception):
-    """Raised by a check of runs that the claim is not about, or that were not made or kept.
+    """Raised by a check if the runs that the claim is about are missing.
 
     The message is the reason.
     """
@@ -313,7 +313,7 @@ def is_significant_majority(
     if is_contrary and high < chance:
         return False
     share = count / (count + opposite)
-    if share < chance if majority else share > chance:  # no number turns it round
+    if share < chance if majority else share > chance:  # no number reverses it
         return Undecided(math.inf, COMPARISONS)
     return undecided_share(count, count + opposite, COMPARISONS, chance)
 
@@ -390,10 +390,10 @@ def _has_better_mean(rows: pd.DataFrame) -> pd.Series:
 def decide_by_splits(
     rows: pd.DataFrame, decide: Callable[[pd.DataFrame], bool | None]
 ) -> bool | Undecided:
-    """Return a decision by the outcomes of comparisons, or how many splits would make it.
+    """Return a decision by the outcomes of comparisons, or how many splits it would need.
 
-    With this number, each difference that decides would be significant with `power.POWER`, at
-    `SIGNIFICANCE_LEVEL` divided by the number of comparisons: the safe side of Holm's correction.
+    With this number, each decisive difference would be significant with `power.POWER`, at
+    `SIGNIFICANCE_LEVEL` divided by the number of comparisons, the smallest of Holm's correction.
 
     Args:
         rows: from `compare_together`.

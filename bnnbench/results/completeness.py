@@ -24,7 +24,7 @@ def code_counts(table: pd.DataFrame) -> pd.Series:
 
 
 def mixed_code(run: Mapping[str, Any]) -> list[str]:
-    """Return `by 2 versions of the code` if several computed a run, as a list of one text."""
+    """Return `by 2 versions of the code` if several computed a run, as a list of one string."""
     count = run.get(CODE_VERSIONS, 1)
     return [f"by {count:g} versions of the code"] if count > 1 else []
 
@@ -67,7 +67,7 @@ def with_incomplete(
         by: columns of the table in which the runs that are ranked together agree.
 
     Returns:
-        The table with texts such as `3 of 20 splits`.
+        The table with strings such as `3 of 20 splits`.
     """
     keys = pd.Series([*splits[SPLIT_KEY].itertuples(index=False, name=None)], splits.index)
     tested = keys.groupby(splits["run"]).agg(frozenset).reindex(table.index)
@@ -96,7 +96,7 @@ def with_incomplete(
 def comparable_losses(table: pd.DataFrame, metric: Metric) -> pd.Series:
     """Return the losses by which runs are ranked on their data sets; lower is better.
 
-    A run with diverged splits has lost: it is behind all others, by the number of these splits,
+    A run with diverged splits ranks behind all others, by the number of these splits,
     then by its loss.
 
     Args:

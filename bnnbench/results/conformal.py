@@ -25,7 +25,7 @@ LEVEL = 0.9
 """Level of the intervals."""
 
 ROUNDING_ERROR = 1e-9
-"""Of a sum of weights."""
+"""Rounding error of a sum of weights."""
 
 BAND = 0.95
 """Probability of the band of coverage."""

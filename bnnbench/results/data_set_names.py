@@ -26,7 +26,7 @@ def distinct_data_sets(tables: Iterable[pd.DataFrame]) -> dict[str, str]:
     """Return another name for the data set of each run whose table shares its name with another.
 
     The name is followed by the file, the target and the beginning of the fingerprint, as far as
-    these are needed. Tables that are no file of the user keep their names.
+    these are needed. Tables that are not files of the user keep their names.
 
     Args:
         tables: rows of `Runs.tables`.

@@ -1,4 +1,4 @@
-"""Names under which no two runs share a row of a table: the only way to choose between runs."""
+"""Distinct names of the runs in a table; of several seeds, one run is kept."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _read() -> tuple[Term, ...]:
 
 
 def _flat(value: str | list[str]) -> Any:
-    """Join the lines of a text; turn a list into a tuple."""
+    """Join the lines of a string; turn a list into a tuple."""
     return " ".join(value.split()) if isinstance(value, str) else tuple(value)
 
 

@@ -1,4 +1,4 @@
-"""Notes on intervals that contain values which the target cannot have."""
+"""Notes on intervals that contain impossible values of the target."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def below_zero_note(
     below = np.count_nonzero(lower < 0)
     if not _is_bounded(run) or below <= MAX_BELOW_ZERO * len(lower):
         return []
-    bound = "the predicted distribution does not know this bound"
+    bound = "the predictive distribution does not have this bound"
     if run["smallest_target"] > 0:
         bound = "with dataset.log_target=true, all predictions are positive"
     return [

@@ -195,7 +195,7 @@ def deviating_settings(table: pd.DataFrame) -> Iterator[str]:
 def unusual_settings(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
     """Describe those of the named settings in which a run deviates from the protocol.
 
-    `final_epochs` is left out where it equals `epochs`, and settings of another search are.
+    `final_epochs` is left out where it equals `epochs`, and so are settings of another search.
     """
     settings, expected = with_components(run["settings"]), dict[str, Any]()
     if has_protocol(run):

@@ -4,9 +4,9 @@ Standard deviations are compared by F tests.
 
 They need means, standard deviations and sizes only, which is all that most sources print.
 
-What is not decided by m tests together is `Undecided`, with the number of repetitions that would
-decide it. Holm's correction is at its strictest there, which is the safe side: the level is
-`LEVEL / m`.
+If m tests together leave a decision open, it is `Undecided`, with the number of repetitions that
+would settle it. This number is conservative: it is computed at the level `LEVEL / m`, the smallest
+of Holm's correction.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class MeanTest:
     def undecided(self, level: float, limit: float = 0.0, power: float = POWER) -> Undecided:
         """Return how many repetitions would show that the mean is not `limit`.
 
-        Two samples count as one of their differences, with fewer degrees of freedom, which is the
-        safe side.
+        Two samples count as one of their differences. This has fewer degrees of freedom, so the
+        number is conservative.
 
         Args:
             level: of the test.
@@ -149,7 +149,7 @@ def against_value(test: MeanTest, value: float, stderr: float = 0.0) -> MeanTest
     Args:
         test: of the mean against zero.
         value: subtracted from the mean.
-        stderr: its standard error, which is taken for exact: it has infinitely many degrees of
+        stderr: its standard error, which is treated as exact: it has infinitely many degrees of
             freedom in the Welch-Satterthwaite equation.
     """
     error = math.hypot(test.stderr, stderr)
@@ -263,7 +263,7 @@ def check_positive(values: pd.Series, units: str, name: str) -> CheckResult:
 
     Args:
         values: missing ones are left out.
-        units: what the values are of, such as `repetitions`.
+        units: what each value belongs to, such as `repetitions`.
         name: of the values, such as `AUROC of hmc - bbb`.
 
     Raises:

@@ -22,14 +22,14 @@ from bnnbench.results.run_tables import Runs
 from bnnbench.results.significance import INTERVAL, ROPE, SIGNIFICANCE_LEVEL, compare_pairs, holm
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
-"""Of the first run of a pair; better and worse are significant."""
+"""Outcome of the first run of a pair; better and worse are significant."""
 
 OUTCOMES: tuple[Outcome, ...] = ("better", "equivalent", "undecided", "worse")
 
 SIGNIFICANT = OUTCOMES[0], OUTCOMES[-1]
 
 NOT_TESTED = "not tested"
-"""Stands in place of an outcome for a pair with a run that is never ranked."""
+"""Replaces the outcome of a pair with a run that is never ranked."""
 
 OPPOSITE = {"better": "worse", "worse": "better"}
 
@@ -40,7 +40,7 @@ SWAPPED = (
     *(("run_a", "run_b"), ("a", "b"), ("diverged_a", "diverged_b"), ("mean_a", "mean_b")),
     *(("low", "high"), ("p_better", "p_worse")),
 )
-"""Columns of a pair that change places if the runs do."""
+"""Columns of a pair that are swapped together with its runs."""
 
 
 def rule(rope: float = ROPE) -> str:
@@ -100,7 +100,7 @@ def with_outcomes(
 
 
 def _tested_outcomes(pairs: pd.DataFrame, adjusted: pd.Series) -> list[tuple[pd.Series, str]]:
-    """Return which pairs have which outcome by their test; the first that holds counts."""
+    """Return for each outcome which pairs have it by their test; the first match counts."""
     sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
     significant, is_better = adjusted < SIGNIFICANCE_LEVEL, sign * pairs["difference"] < 0
     inside = (pairs["low"] >= -pairs["rope"]) & (pairs["high"] <= pairs["rope"])
@@ -135,7 +135,7 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
     Args:
         run: the digest of the run.
         pairs: from `significance.compare_pairs`, of one data set and metric, without the runs that
-            are no rivals.
+            are never compared.
 
     Returns:
         A row per other run, index its digest: the columns of the pair with the other run as its

@@ -1,4 +1,4 @@
-"""Leave out the runs whose files turn out to be damaged only when they are used."""
+"""Leave out runs whose damage is noticed only when their files are used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def use_readable(
     """Call a function with the runs, without those that it cannot use.
 
     No reader checks all that the sections of a report and the pages of suites expect of a run. If
-    the function fails, those runs are left out with which alone it fails too.
+    the function fails, it is called with each run alone, and the runs that fail are left out.
 
     Args:
         runs: the runs.
@@ -34,7 +34,7 @@ def use_readable(
 
     Raises:
         UserError: if all runs are damaged.
-        Exception: raised by the function whatever the runs.
+        Exception: raised by the function without those runs, too.
     """
     try:
         return runs, use(runs)
@@ -55,7 +55,7 @@ def use_readable(
 def _errors_of_each(
     runs: Runs, probe: Callable[[Runs], object]
 ) -> Iterator[tuple[str, DamagedRun]]:
-    """Yield the digest of each run with which alone the function fails, and the error."""
+    """Call the function with each run alone, and yield the digest and error of each failure."""
     for run, folder in runs.folders.items():
         try:
             probe(with_tables(runs, _rows(runs, {run})))

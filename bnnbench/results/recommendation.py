@@ -25,7 +25,7 @@ SCORE = BY_KEY["log_likelihood"]
 NOT_WORSE: tuple[Outcome, ...] = ("better", "equivalent", "undecided")
 
 LEVEL = 0.9
-"""Of the intervals whose coverage is reported."""
+"""Level of the intervals whose coverage is reported."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ BASE = "map"
 """The method with ratio 1."""
 
 COUNTED = "search, training, predictions, scores"
-"""What the CPU seconds of a split are spent on."""
+"""The parts of the CPU seconds of a split."""
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,8 @@ def without_trials(runs: Runs) -> Runs:
     tables = {kind: table for kind, table in tables.items() if len(table)}
     if not tables:
         raise UserError(
-            f"{runs.path} contains trial runs only (protocol=trial), which are no results; include "
-            "them with --trials.",
+            f"{runs.path} contains trial runs only (protocol=trial), which are not results; "
+            "include them with --trials.",
             "--trials",
             "only_trials",
         )

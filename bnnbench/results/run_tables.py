@@ -192,7 +192,7 @@ def read_verified_runs(
 
 
 def all_damaged_error(errors: Sequence[UserError]) -> UserError:
-    """Return the error for a folder of which every run is damaged."""
+    """Return the error for a folder in which every run is damaged."""
     rest = f" Damaged runs in addition to this one: {len(errors) - 1}."
     message = f"{errors[0]}{rest if len(errors) > 1 else ''}"
     return UserError(message, errors[0].setting, errors[0].code)

@@ -1,4 +1,4 @@
-"""What suites read of finished runs: answers, scores and other tables, and arrays."""
+"""Readers of finished runs for suites: answers, scores and other tables, and arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLAIMS = "claims"
 
 
 def read_answers(folder: RunFolder) -> pd.DataFrame:
-    """Read `answers.csv`, with columns `COLUMNS`; missing texts are empty strings.
+    """Read `answers.csv`, with columns `COLUMNS`; missing text becomes an empty string.
 
     Raises:
         UserError: if the file is missing or not such a table.
@@ -39,7 +39,7 @@ class SavedRun:
 
     Attributes:
         folder: of the run.
-        tables: by name, `answers` among them; missing texts are empty.
+        tables: by name, `answers` among them; missing text is an empty string.
     """
 
     folder: RunFolder
@@ -116,8 +116,8 @@ def images_of(binarisation: str) -> Callable[[RunFolder], str]:
     """Return a function that names the images of a run.
 
     Args:
-        binarisation: of the source's images. The name of images with another one tells it, as in
-            `mnist, stochastic`.
+        binarisation: of the source's images. Another one is part of the name, as in `mnist,
+            stochastic`.
     """
 
     def name_of(folder: RunFolder) -> str:
@@ -158,7 +158,7 @@ def run_reader(
 def read_saved_table(
     folder: RunFolder, name: str, numbers: Iterable[str], optional: bool = False
 ) -> pd.DataFrame:
-    """Read `<name>.csv` like `read_table`; missing texts become empty."""
+    """Read `<name>.csv` like `read_table`; missing text becomes an empty string."""
     problem = f"is missing or is not a valid {name} table"
     table = read_table(folder.table(name), numbers, problem=problem, optional=optional)
     texts = table.select_dtypes(exclude="number").columns

@@ -19,7 +19,7 @@ from typing import Any
 from bnnbench.files import READ_ERRORS, cache_folders, is_private, read_text, sha256, write_text
 
 LIBRARIES = ("numpy", "scipy", "pandas", "scoringrules")
-"""Libraries that scores rest on."""
+"""Libraries whose versions can change scores."""
 
 
 def cached_scores(files: Collection[Path], compute: Callable[[], Any]) -> Any:

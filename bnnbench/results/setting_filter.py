@@ -24,7 +24,7 @@ PROTOCOL = "protocol"
 """Column with the label of the chosen protocol."""
 
 STATISTIC_ENDS = ("_mean", "_std", "_stderr")
-"""Ends of the columns that are scores."""
+"""Suffixes of columns that are scores."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Condition:
 
 
 def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
-    """Yield what a run has under the name of a setting.
+    """Yield the values of a setting in a run.
 
     A component of another one is found under its own name too: `divergence.weight` is stored as
     `method.divergence.weight`.
@@ -82,12 +82,12 @@ def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
 
 
 def _equals(value: Any, text: str) -> bool:
-    """Return whether a setting has the value that a text means on the command line."""
+    """Return whether a setting has the value that a string means on the command line."""
     return str(value) == text or _close(_plain(value), _plain(_read(text)))
 
 
 def _read(text: str) -> Any:
-    """Return the value that a text means: a number, true, false, null, a list or a text."""
+    """Return the value that a string means: a number, true, false, null, a list or a string."""
     if text.startswith("[") and text.endswith("]"):
         return [_read(part.strip()) for part in text[1:-1].split(",")]
     for read in (json.loads, float):

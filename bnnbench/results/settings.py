@@ -71,7 +71,7 @@ Settings = Mapping[str, Any]
 def flatten(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten the identity of a run to dotted names such as `training.epochs`.
 
-    A component with a label or name also gets an entry of its own: `method` is `vadam`. The
+    A component with a label or name also gets an entry itself: `method` is `vadam`. The
     experiment's label becomes `experiment`.
     """
     entries = {"experiment" if key == "label" else key: value for key, value in identity.items()}

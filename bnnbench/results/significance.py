@@ -27,7 +27,7 @@ SIGNIFICANCE_LEVEL = 0.05  # of two-sided tests; intervals contain 1 - SIGNIFICA
 INTERVAL = f"{100 * (1 - SIGNIFICANCE_LEVEL):g} % interval"
 
 ROUNDING = 1e-6
-"""Fraction of a score below which a difference is rounding, as of other processors."""
+"""Fraction of a score below which a difference is rounding, such as between processors."""
 
 ScoreT = TypeVar("ScoreT", float, np.ndarray)
 

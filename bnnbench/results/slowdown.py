@@ -29,7 +29,7 @@ def describe_slowdown(reason: str) -> str:
 
 
 def describe_lost_native(method: Method) -> str:
-    """Say which of the user's classes ends the native code of a method, and how much slower it is.
+    """Say which of the user's classes prevents native code, and how much slower the method is.
 
     Args:
         method: any method.

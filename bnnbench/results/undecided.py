@@ -1,4 +1,4 @@
-"""Decisions that are open, and how many repetitions would make them."""
+"""Open decisions, and how many repetitions would settle them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPETITIONS = "repetitions"
 
 @dataclass(frozen=True)
 class Undecided:
-    """An open decision. It is false, like None, which is an open decision without a number.
+    """An open decision. It is falsy, like None, which is an open decision without a number.
 
     Attributes:
         needed: how many repetitions would decide each open test with a probability of
@@ -45,7 +45,7 @@ class Undecided:
 
 
 NEVER = Undecided(math.inf)
-"""An open decision that no number of repetitions makes."""
+"""An open decision that no number of repetitions would settle."""
 
 NO_SPREAD = Undecided(2, has_spread=False)
 """An open decision on fewer than two repetitions."""

@@ -79,7 +79,7 @@ class Search(Checked, ABC):
 
     @property
     def scored_parts(self) -> int:
-        """Number of fits in an evaluation, each with a validation part of its own."""
+        """Number of fits in an evaluation, each with a different validation part."""
         return self.folds if self.held_out_fraction is None else 1
 
     @property

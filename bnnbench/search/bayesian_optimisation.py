@@ -25,8 +25,8 @@ LENGTH_SCALES = (0.05, 2.0)  # bounds, for inputs in the unit cube
 class BayesianOptimisation(Search):
     """Random points, then expected improvement under a GP with a Matern 5/2 kernel.
 
-    Suggests what `skopt.Optimizer` suggests with a faster GP in place of its own, but without the
-    lists of candidates that take most of its time. The GP is fitted once per suggestion, without
+    Suggests what `skopt.Optimizer` would with a faster GP, but without its lists of candidates,
+    which take most of its time. The GP is fitted once per suggestion, without
     restarts and with bounded length scales: the same quality as scikit-optimize's defaults.
 
     Attributes:

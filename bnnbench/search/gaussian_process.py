@@ -26,9 +26,9 @@ Function = Callable[[Array], tuple[float, Array]]
 
 MAX_ITERATIONS = 60
 MAX_STEP = 2.0  # largest change of a variable in an iteration
-MIN_DECREASE = 1e-7  # of the value in an iteration, else it ends
+MIN_DECREASE = 1e-7  # of the value in an iteration; the search ends below it
 MIN_SLOPE = 1e-5
-SUFFICIENT, SHRINKAGE, MIN_FRACTION = 1e-4, 0.4, 1e-8  # of the line search
+SUFFICIENT, SHRINKAGE, MIN_FRACTION = 1e-4, 0.4, 1e-8  # constants of the line search
 
 
 def minimise(function: Function, start: Array, bounds: Array) -> tuple[Array, float]:

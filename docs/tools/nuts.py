@@ -83,14 +83,17 @@ def rotated(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def run_chain(
-    data: tuple[np.ndarray, ...], precisions: dict[str, float], given: argparse.Namespace, seed: int
+    data: tuple[np.ndarray, ...],
+    precisions: dict[str, float],
+    arguments: argparse.Namespace,
+    seed: int,
 ) -> dict[str, np.ndarray]:
     """Run one chain from weights drawn uniformly from ±0.1.
 
     Args:
         data: standardised training inputs `[N, D]`, targets `[N]`, and test inputs `[M, D]`.
         precisions: of the prior and the noise.
-        given: `warm_up`, `draws`, `depth` and `acceptance`.
+        arguments: `warm_up`, `draws`, `depth` and `acceptance`.
         seed: of the chain.
 
     Returns:
@@ -106,10 +109,12 @@ def run_chain(
         model,
         dense_mass=[("second",)],
         init_strategy=init_to_uniform(radius=0.1),
-        max_tree_depth=given.depth,
-        target_accept_prob=given.acceptance,
+        max_tree_depth=arguments.depth,
+        target_accept_prob=arguments.acceptance,
     )
-    chain = MCMC(kernel, num_warmup=given.warm_up, num_samples=given.draws, progress_bar=False)
+    chain = MCMC(
+        kernel, num_warmup=arguments.warm_up, num_samples=arguments.draws, progress_bar=False
+    )
     key = jax.random.PRNGKey(seed)
     chain.run(key, inputs, targets, **precisions, extra_fields=("num_steps", "diverging"))
     function = jax.vmap(network, (0, None))(chain.get_samples(), test)
@@ -123,16 +128,16 @@ def run_chain(
 
 
 def chains(
-    table: Table, split: Split, precisions: dict[str, float], given: argparse.Namespace
+    table: Table, split: Split, precisions: dict[str, float], arguments: argparse.Namespace
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield every chain, from its file if it has one."""
     train, test = standardised_inputs(table, split)
     targets = training_scaler(table, split).targets([table.targets[split.train]])[0].numpy()
-    for seed in range(given.chains):
-        settings = f"{given.warm_up}-{given.draws}-{given.depth}-{given.acceptance}"
-        path = given.folder / f"{table.name}-{settings}-{seed}.npz"
+    for seed in range(arguments.chains):
+        settings = f"{arguments.warm_up}-{arguments.draws}-{arguments.depth}-{arguments.acceptance}"
+        path = arguments.folder / f"{table.name}-{settings}-{seed}.npz"
         if not path.exists():
-            arrays: dict[str, Any] = run_chain((train, targets, test), precisions, given, seed)
+            arrays: dict[str, Any] = run_chain((train, targets, test), precisions, arguments, seed)
             write_atomically(path, partial(np.savez, **arrays))
             print(f"{path}: {arrays['seconds']:.0f} s", flush=True)
         with np.load(path) as stored:
@@ -229,9 +234,9 @@ def main() -> None:
     settings = {"chains": 4, "warm_up": 500, "draws": 1000, "depth": 9, "acceptance": 0.8}
     for name, value in settings.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    folder = find_run(given.run)
+    folder = find_run(arguments.run)
     runs, stored = read_runs(folder.root), read_mixtures(folder)
     name = runs.scored["dataset"].iloc[0]
     table = read_table(name)
@@ -242,10 +247,10 @@ def main() -> None:
     points = np.flatnonzero(stored.split == split.index)
     assert np.array_equal(stored.row[points], split.test)
     hmc = thinned(stored.mixture.loc[points], stored.mixture.noise[points])
-    given.folder.mkdir(parents=True, exist_ok=True)
-    found = list(chains(table, split, precisions, given))
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    found = list(chains(table, split, precisions, arguments))
     row = compare(found, hmc, of_split, table, split)
-    path = given.folder / "nuts.csv"
+    path = arguments.folder / "nuts.csv"
     rows = pd.read_csv(path).query(f"dataset != '{table.name}'") if path.exists() else None
     result = pd.concat([rows, pd.DataFrame([row])]).sort_values("dataset")
     write_text(path, result.to_csv(index=False, float_format="%.6g"))

@@ -61,7 +61,7 @@ def idle_load(part: str) -> float:
     """Wait until the load is at most `MAX_LOAD`, and return it.
 
     Args:
-        part: what is measured next.
+        part: the name of the next measurement.
 
     Raises:
         UserError: if it is higher for `WAIT_SECONDS`.

@@ -1,4 +1,4 @@
-"""`bnnbench compare --mine`: one screen of what is significant, and on what it rests."""
+"""`bnnbench compare --mine`: one screen with the significant differences and the data used."""
 
 from __future__ import annotations
 

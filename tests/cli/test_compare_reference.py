@@ -56,7 +56,7 @@ def test_verdicts_tables_and_power_at_80_columns(
     headings = [line for line in lines if line.startswith("  Method")]
     ends = [heading.split()[-1] for heading in headings]
     assert ends == 4 * ["Needs"] + 2 * ["Worse"], "no column is cut off"
-    assert sum(line.startswith("  vadam") for line in lines) == 2 * 2 + 2
+    assert sum(line.startswith("  vadam  ") for line in lines) == 2 * 2 + 2
     assert "nan" not in out and max(map(len, lines)) <= 80
 
 

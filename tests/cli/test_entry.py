@@ -17,7 +17,7 @@ THREADS = "OMP_NUM_THREADS"
 
 
 def python(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a process of its own."""
+    """Run a program in a new process."""
     inherited = {name: value for name, value in os.environ.items() if name != THREADS}
     command = [sys.executable, "-c", text]
     return subprocess.run(command, capture_output=True, text=True, env={**inherited, **environment})

@@ -1,4 +1,4 @@
-"""`bnnbench new`: what it writes works, and names that cannot work are refused."""
+"""`bnnbench new`: the written files work, and names that cannot work are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _modules_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def files() -> dict[str, str]:
-    """Return the texts of all files in the current folder."""
+    """Return the contents of all files in the current folder."""
     found = (path for path in Path().rglob("*") if path.is_file())
     return {path.as_posix(): path.read_text() for path in found}
 

@@ -1,4 +1,4 @@
-"""Texts in quotes, and lists of them."""
+"""Strings in quotes, and lists of them."""
 
 from __future__ import annotations
 

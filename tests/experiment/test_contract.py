@@ -1,4 +1,4 @@
-"""What every experiment must satisfy, with the settings in `support.experiments`."""
+"""The contract of every experiment, with the settings in `support.experiments`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_every_experiment_has_a_case() -> None:
 
 @every_experiment
 def test_units_folders_and_metadata(name: str, tmp_path: Path) -> None:
-    """The folder does not depend on what changes no result: the chosen units."""
+    """The folder does not depend on the chosen units, which change no result."""
     run, fewer = make_run(name, tmp_path), make_run(name, tmp_path, *CASES[name].fewer)
     assert set(fewer.experiment.units()) <= set(run.experiment.units())
     assert fewer.folder == run.folder

@@ -34,12 +34,12 @@ def test_the_time_left_is_shown_when_it_can_be_estimated(
 ) -> None:
     """A fifth was finished before; there is no estimate before each worker has finished a step."""
     monkeypatch.setattr("time.monotonic", lambda: 1000 + seconds)
-    left = Pace(initial=0.2, started=1000).seconds_left(fraction, wave=0.08)
+    left = Pace(initial=0.2, started=1000).seconds_left(fraction, one_round=0.08)
     assert time_left_suffix(left) == text
 
 
 @pytest.mark.parametrize(
-    ("looks", "wave", "left"),
+    ("looks", "one_round", "left"),
     [
         ([(0.01, 30.0), (0.02, 31.0), (0.05, 34.0)], 0.01, 95.0),
         ([(0.01, 30.0), (0.02, 31.0)], 0.01, None),
@@ -52,7 +52,7 @@ def test_the_time_left_is_shown_when_it_can_be_estimated(
 def test_the_first_steps_do_not_slow_the_pace(
     monkeypatch: pytest.MonkeyPatch,
     looks: list[tuple[float, float]],
-    wave: float,
+    one_round: float,
     left: float | None,
 ) -> None:
     """The first evaluation of each worker also loads and compiles."""
@@ -60,7 +60,7 @@ def test_the_first_steps_do_not_slow_the_pace(
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     pace, found = Pace(initial=0.0, started=0.0), None
     for progress_now, now[0] in looks:
-        found = pace.seconds_left(progress_now, wave)
+        found = pace.seconds_left(progress_now, one_round)
     assert found == (None if left is None else pytest.approx(left))
 
 

@@ -1,4 +1,4 @@
-"""What is written about a run."""
+"""The provenance that is written for a run."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class Returned(RegressorMixin, BaseEstimator):
 
 
 class WithStd(Returned):
-    """Returns a pair, unless it is told otherwise."""
+    """Accepts `return_std`."""
 
     def predict(self, x: np.ndarray, return_std: bool = False) -> Any:
         return self.values(len(x))

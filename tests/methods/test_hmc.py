@@ -245,7 +245,7 @@ class OwnGaussian(Gaussian):
     ],
 )
 def test_a_sampled_noise_needs_a_gaussian_density(likelihood: Gaussian, reason: str) -> None:
-    """The error names what is in its place."""
+    """The error names the replacement."""
     with raises_user_error("method.noise_precision", "loss", [reason]):
         HMC(label="hmc", likelihood=likelihood)
     HMC(label="hmc", likelihood=likelihood, noise_precision=5.0)

@@ -1,4 +1,4 @@
-"""Labels contain what distinguishes runs and nothing else."""
+"""Labels contain the settings that distinguish runs, and nothing else."""
 
 from __future__ import annotations
 

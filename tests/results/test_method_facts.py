@@ -1,4 +1,4 @@
-"""What a record says about its method; older records have the properties of the family."""
+"""Properties of the method in a record; older records have those of the family."""
 
 from __future__ import annotations
 

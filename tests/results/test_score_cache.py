@@ -1,4 +1,4 @@
-"""Scores are computed once for the same files and code, and never read from what others wrote."""
+"""Scores are computed once for the same files and code, and never read from others' files."""
 
 from __future__ import annotations
 

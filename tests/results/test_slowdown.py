@@ -1,4 +1,4 @@
-"""What is said about methods whose classes end native code."""
+"""Messages about methods whose classes prevent native code."""
 
 from __future__ import annotations
 

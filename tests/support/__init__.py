@@ -1,1 +1,1 @@
-"""What several test files share: a test file imports from here, never from another test file."""
+"""Code that several test files share: a test file imports from here, never from another one."""

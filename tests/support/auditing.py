@@ -1,4 +1,4 @@
-"""Watch a block through Python's audit events: what it executes, and which files it opens."""
+"""Watch a block through Python's audit events: executed code and opened files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Listener = Callable[[str, bool], None]
 
 @dataclass
 class Watch:
-    """What happens in a block.
+    """The events of a block.
 
     Attributes:
         folder: the working directory.

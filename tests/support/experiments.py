@@ -1,4 +1,4 @@
-"""Tiny settings and wrong settings of every experiment, for the tests of what all must satisfy."""
+"""Tiny settings and wrong settings of every experiment, for the tests of their contract."""
 
 from __future__ import annotations
 

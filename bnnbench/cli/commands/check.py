@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run all tests and print their results.
 
     Returns:
@@ -65,19 +65,21 @@ def run(given: Namespace) -> int:
     Raises:
         UserError: if the settings name nothing to check, or it cannot be instantiated.
     """
-    groups = [g for g in CHECKED_GROUPS if any(word.startswith(f"{g}=") for word in given.settings)]
+    groups = [
+        g for g in CHECKED_GROUPS if any(word.startswith(f"{g}=") for word in arguments.settings)
+    ]
     if not groups:
         raise UserError(
             f"nothing to check: give {' or '.join(f'{group}=NAME' for group in CHECKED_GROUPS)}; "
             "see `bnnbench check --help`.",
             "KEY=VALUE",
         )
-    use_config_dir(given.config_dir)
-    with status_message(f"composing {' '.join(given.settings)}"):
+    use_config_dir(arguments.config_dir)
+    with status_message(f"composing {' '.join(arguments.settings)}"):
         from bnnbench.checking.subjects import make_subject
         from bnnbench.config.compose import compose_configs
 
-        configs = compose_configs(given.settings, config_dir=given.config_dir)
+        configs = compose_configs(arguments.settings, config_dir=arguments.config_dir)
     failed, checked = False, []
     for config in configs:
         for group in groups:

@@ -29,14 +29,14 @@ A run is significantly better or worse if the two-sided p-value is below 0.05 af
 correction over all comparisons of one data set and metric. Other pairs are equivalent or undecided.
 For every pair of runs, on every data set and metric, it prints the difference with its 95 %
 interval, the smallest difference that the splits can detect, and how many splits would detect the
-observed one. Training sets of different splits overlap; the test corrects its variance for this, by
-the fraction of test rows, which a plain standard error does not. Two runs share a split if they
-train and test on the same rows, whatever its number. At least three common splits are needed.
+observed one. Because training sets of different splits overlap, the test inflates the variance by
+the fraction of test rows; a plain standard error ignores the overlap. Two runs share a split if
+they train and test on the same rows, whatever its number. At least three common splits are needed.
 
 With --mine, the runs of one or several methods are compared with the reference results of their
 track (runs under the same protocol), on one screen: which differences are significant, which are
-undecided, and on what data this rests. --all adds a table per data set, outcomes over data sets,
-and the power. On data sets without reference results, the other runs below PATH are the rivals.
+undecided, and which data were used. --all adds a table per data set, outcomes over data sets, and
+the power. On data sets without reference results, they are compared with the other runs below PATH.
 """
 
 EXAMPLES = """\
@@ -95,32 +95,35 @@ def add_arguments(parser: ArgumentParser) -> None:
     report_options.add_run_selection(parser)
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Print the comparison.
 
     Raises:
         UserError: if there is nothing to compare, or an option is wrong.
     """
-    _check_options(given)
+    _check_options(arguments)
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
     from bnnbench.report.renderers.terminal import render
 
     console = stdout()
-    for renderable in render(_blocks(given)):
+    for renderable in render(_blocks(arguments)):
         console.print(renderable, highlight=False)
     return 0
 
 
-def _check_options(given: Namespace) -> None:
+def _check_options(arguments: Namespace) -> None:
     """Raise a `UserError` for options that do not go together."""
-    check_between("--rope", given.rope, 0, low_included=True)
-    with_reference = given.reference or given.mine
-    if given.published and with_reference:
-        raise UserError("use either --published or --mine and --with.", "--published")
-    if given.all and not with_reference:
+    check_between("--rope", arguments.rope, 0, low_included=True)
+    with_reference = arguments.reference or arguments.mine
+    if arguments.published and with_reference:
+        message = "--published cannot be combined with --mine or --with; leave out one of them."
+        raise UserError(message, "--published")
+    if arguments.all and not with_reference:
         raise UserError("--all needs --mine or --with reference.", "--all")
-    if (given.published and len(given.paths) > 1) or (not with_reference and len(given.paths) > 2):
+    if (arguments.published and len(arguments.paths) > 1) or (
+        not with_reference and len(arguments.paths) > 2
+    ):
         raise UserError(
             "compare takes one or two folders; with --published one, with --mine or --with "
             "reference any number.",
@@ -128,7 +131,7 @@ def _check_options(given: Namespace) -> None:
         )
 
 
-def _blocks(given: Namespace) -> Iterable[Block]:
+def _blocks(arguments: Namespace) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
     from bnnbench.report.pair_comparison import pair_blocks
     from bnnbench.report.published_comparison import published_blocks
@@ -137,18 +140,18 @@ def _blocks(given: Namespace) -> Iterable[Block]:
     from bnnbench.results.run_filter import RunFilter
     from bnnbench.results.run_tables import with_distinct_data_sets
 
-    where = report_options.parse_where(given.where)
+    where = report_options.parse_where(arguments.where)
     # Those of --methods are the reference methods, with --mine or --with reference.
-    methods = () if given.mine or given.reference else given.methods
-    run_filter = RunFilter(methods, (), given.metric, where, given.trials)
-    paths = given.paths or [Path("outputs")]
-    if given.mine or given.reference:
-        return _reference_blocks(given, run_filter)
+    methods = () if arguments.mine or arguments.reference else arguments.methods
+    run_filter = RunFilter(methods, (), arguments.metric, where, arguments.trials)
+    paths = arguments.paths or [Path("outputs")]
+    if arguments.mine or arguments.reference:
+        return _reference_blocks(arguments, run_filter)
     folders = with_distinct_data_sets([_read([path], run_filter) for path in paths])
-    if given.published:
-        return published_blocks(folders[0], given.rope)
+    if arguments.published:
+        return published_blocks(folders[0], arguments.rope)
     selected = [*map(without_duplicates, folders)]
-    return pair_blocks(selected, run_filter.metrics_or(printed_in("pairs")), given.rope)
+    return pair_blocks(selected, run_filter.metrics_or(printed_in("pairs")), arguments.rope)
 
 
 def _read(paths: Sequence[Path], run_filter: RunFilter) -> Runs:
@@ -165,7 +168,7 @@ def _read(paths: Sequence[Path], run_filter: RunFilter) -> Runs:
     return selected
 
 
-def _reference_blocks(given: Namespace, run_filter: RunFilter) -> Iterator[Block]:
+def _reference_blocks(arguments: Namespace, run_filter: RunFilter) -> Iterator[Block]:
     """Yield the comparison of my runs with the reference results of their tracks."""
     from bnnbench.report.blocks import Paragraph
     from bnnbench.report.reference_summary import summary_blocks
@@ -173,23 +176,23 @@ def _reference_blocks(given: Namespace, run_filter: RunFilter) -> Iterator[Block
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference
 
-    mine, others = _mine_and_others(given, run_filter)
+    mine, others = _mine_and_others(arguments, run_filter)
     metrics = run_filter.metrics_or(printed_in("figures"))
     comparisons = compare_with_reference(
-        mine, given.reference or REFERENCE, metrics, given.rope, given.methods, others
+        mine, arguments.reference or REFERENCE, metrics, arguments.rope, arguments.methods, others
     )
     for message in comparisons.left_out:
         note(message)
     for comparison in comparisons.tracks:
         yield from summary_blocks(comparison, metrics)
-        if given.all:
+        if arguments.all:
             yield from reference_blocks(comparison, metrics)
     names = [name for one in comparisons.tracks for name in one.pairs["a"].unique()]
     for text in choice_note(names):
         yield Paragraph(text)
 
 
-def _mine_and_others(given: Namespace, run_filter: RunFilter) -> tuple[Runs, Runs | None]:
+def _mine_and_others(arguments: Namespace, run_filter: RunFilter) -> tuple[Runs, Runs | None]:
     """Return the runs of `--mine`, by default all, and the other ones."""
     import pandas as pd
 
@@ -198,12 +201,12 @@ def _mine_and_others(given: Namespace, run_filter: RunFilter) -> tuple[Runs, Run
     from bnnbench.results.run_filter import check_known_names, with_tables
     from bnnbench.results.run_tables import is_folder
 
-    found = [Path(name) for name in given.mine if is_folder(Path(name))]
+    found = [Path(name) for name in arguments.mine if is_folder(Path(name))]
     folders = [folder for folder in found if any(finished_runs(folder))]
-    names = [name for name in given.mine if Path(name) not in folders]
-    paths = given.paths or ([] if folders and not names else [Path("outputs")])
+    names = [name for name in arguments.mine if Path(name) not in folders]
+    paths = arguments.paths or ([] if folders and not names else [Path("outputs")])
     runs = _read([*paths, *folders], run_filter)
-    if not given.mine:
+    if not arguments.mine:
         return without_duplicates(runs), None
     table = runs.scored
     check_known_names("--mine", names, dict.fromkeys(sorted(table["method"].unique())))

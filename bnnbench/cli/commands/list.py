@@ -27,7 +27,7 @@ SUITES, METRICS = "suite", "metric"
 SUMMARY = "list methods, data sets, experiments, suites and other options"
 
 DESCRIPTION = """\
-List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
+List or describe the options of `bnnbench run` and the suites of `bnnbench reproduce`.
 
   bnnbench list                    the names of all options, by group, and of all suites
   bnnbench list methods datasets   the options of some groups, with a line about each; methods with
@@ -37,8 +37,8 @@ List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
   bnnbench list suite NAME         the experiments of a suite, with their settings
   bnnbench list metrics            all scores, for `bnnbench report --metric`
 
-Options that are not part of bnnbench name their owner in brackets: [yours], if they come from the
-`bnnbench.toml` of this folder, or else their package.
+Options that are not part of bnnbench are followed by their origin: [yours] if they are found
+through the `bnnbench.toml` of this folder, otherwise the name of their package in brackets.
 """
 
 LISTABLE = (*GROUPS, SUITES, METRICS)
@@ -66,16 +66,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Print an overview, the options of groups, or the details of options.
 
     Raises:
         UserError: if a word is neither a group nor an option.
     """
-    if not given.words:
+    if not arguments.words:
         print(_overview())
         return 0
-    found = parse_words(given.words)
+    found = parse_words(arguments.words)
     print("\n".join(_option(group, name) if name else _group(group) for group, name in found))
     return 0
 
@@ -241,7 +241,7 @@ def _suite(name: str) -> str:
 
 
 def summaries(group: str) -> dict[str, str]:
-    """Return the summary of each option, suite or metric; it names the owner if that is not us."""
+    """Return the summary of each option, suite or metric, with the origin of plug-ins."""
     if group == SUITES:
         return {suite.name: suite.description for suite in suites()}
     if group == METRICS:

@@ -1,4 +1,4 @@
-"""`bnnbench new`: writes the files of a method of one's own."""
+"""`bnnbench new`: writes the files of a new method."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ from bnnbench.types import UserError
 SUMMARY = "write the files of a method of your own"
 
 DESCRIPTION = """\
-Write a method that runs, for you to change. It is derived from mc_dropout; a comment in its code
-marks what it changes.
+Write a working method for you to change. It is derived from mc_dropout; a comment in its code marks
+what differs.
 
   bnnbench new method mine      writes mine.py, configs/method/mine.yaml and bnnbench.toml
 
-If there is a bnnbench.toml, it is left as it is, and the other files go to the first folders of its
-`path` and `config_dirs`. No file is overwritten. docs/tutorials/your_own_method.md continues from
-there.
+An existing bnnbench.toml is kept, and the other files go to the first folders of its `path` and
+`config_dirs`. No file is overwritten. docs/tutorials/your_own_method.md continues from there.
 """
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
-"""In ASCII, and short enough for the name of a file: it is that of two."""
+"""In ASCII, and short enough for the names of two files."""
 
 YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "nan", "inf"})
-"""What YAML or Hydra reads as a value that is no text; in any case."""
+"""Words that YAML or Hydra reads as a value other than text, in upper or lower case."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("kind", metavar="method", choices=("method",), help="what to write")
     parser.add_argument(
-        "name", metavar="NAME", help="of the method, its module and its YAML file, such as mine"
+        "name",
+        metavar="NAME",
+        help="name of the method, its module and its YAML file, such as mine",
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Write the files, and print what to do next.
 
     Raises:
-        UserError: if the name cannot be that of a new method, a file exists, or the project in this
+        UserError: if a method cannot have this name, a file exists, or the project in this
             folder is not trusted or cannot hold a method.
     """
     from bnnbench.discovery import FILE, project
 
-    name, found = given.name, project()
+    name, found = arguments.name, project()
     _check_name(name)
     modules, configs = Path(), Path("configs")
     if found is not None:
@@ -84,7 +85,7 @@ def _check_name(name: str) -> None:
         )
     if {name, _class_name(name)} & {*keyword.kwlist} or name.lower() in YAML_WORDS:
         raise UserError(
-            f"NAME cannot be {name}, which is a word of Python or YAML; choose another name.",
+            f"NAME cannot be {name}, a reserved word of Python or YAML; choose another name.",
             "NAME",
             "keyword",
         )

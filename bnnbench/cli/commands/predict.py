@@ -34,14 +34,14 @@ hyper-parameters that the search chose. The model is saved in the run's folder (
 safetensors, the rest as JSON) and reused. Columns are matched by name; their order does not matter,
 and further columns are ignored.
 
-The output has the number of each row, the columns that the model does not use and those of dates
-and of dataset.time, as FILE writes them (or the columns of --id-columns), and, in units of the
+The output has the number of each row; unchanged, the columns of FILE that the model does not use,
+dates and the columns of dataset.time (or instead those of --id-columns); and, in units of the
 target, the mean, the ends of the interval, the standard_deviation and its two parts: epistemic
 (uncertainty of the model) and noise. The column outside_training_region marks rows with an unknown
-category, outside the range of a feature, or farther from all training rows than 99 % of these are
-from each other; the columns of dataset.time are left out of this test. FILE is read with the
-settings of the run, unless options override them. A file written with -o has the format of FILE:
-semicolons and decimal commas, if FILE has them. If FILE has the target, its rows are scored.
+category, outside the range of a feature, or farther from the nearest training row than 99 % of the
+training rows are from theirs; it ignores the columns of dataset.time. FILE is read with the
+settings of the run, unless options override them. A file written with -o has the format of FILE,
+such as semicolons and decimal commas. If FILE contains the target, the predictions are scored.
 
 The interval is Gaussian with this mean and standard deviation (with dataset.log_target, it is that
 of a Gaussian of the logarithm), unless it is calibrated:
@@ -49,12 +49,13 @@ of a Gaussian of the logarithm), unless it is calibrated:
   isotonic    by isotonic regression on the run's out-of-fold predictions
   conformal   by split conformal prediction: a fifth of the rows is held out (whole groups with
               dataset.group, the latest rows with dataset.time), and the interval covers new rows
-              of the same distribution with at least the given probability, on average over rows:
-              less where the noise is large, unless the method predicts that. This is approximate
-              after a search, which has seen all rows; with dataset.time there is no guarantee
+              of the same distribution with at least the given probability. This holds on average
+              over rows: coverage is lower where the noise is large, unless the method predicts the
+              noise. It is approximate after a search, which uses all rows. With dataset.time there
+              is no guarantee
 
-With --next N, the rows of FILE are a pool without labels, and the output is the N rows to label
-next, the first one first: each has the largest epistemic variance once those above it are labelled.
+With --next N, the rows of FILE are a pool without labels, and the output is N rows, in the order in
+which to label them: each has the largest epistemic variance once those above it are labelled.
 """
 
 READING = {
@@ -63,10 +64,10 @@ READING = {
     "encoding": "encoding of a text file: auto or a Python codec",
     "sheet": "sheet of an Excel file",
 }
-"""Options that override a setting `dataset.NAME` of the run, and what they give."""
+"""Options that override a setting `dataset.NAME` of the run, and their descriptions."""
 
 SIX_DIGITS = "%.6g"
-"""Format of predictions, which are not more precise."""
+"""Format of predictions; more digits would not be meaningful."""
 
 EXAMPLES = """\
 examples:
@@ -165,9 +166,9 @@ def run(arguments: Namespace) -> int:
 
 
 def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSettings:
-    """Return the settings of a run, with those that options give, to read new rows.
+    """Return the settings to read new rows: those of the run, overridden by options.
 
-    A sheet of the run is not looked for in a file without sheets, and names not in the same line.
+    The sheet is ignored for a file without sheets, and so is the line number of the names.
     """
     from bnnbench.data.own_table.reading import EXCEL
     from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
@@ -182,7 +183,7 @@ def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSett
 
 
 def naming_options(error: UserError) -> UserError:
-    """Return an error of the reader that names options instead of settings of the data set."""
+    """Replace settings of the data set by options in an error of the reader, and return it."""
     pattern, option = rf"dataset\.({'|'.join(READING)})", r"--\1"
     text = re.sub(pattern, option, str(error)).replace("\"--decimal=','\"", "--decimal=,")
     return UserError(text, re.sub(pattern, option, error.setting or "") or None, error.code)
@@ -231,7 +232,7 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
     """
     if output is None:
         text = predicted.to_csv(index=False, float_format=SIX_DIGITS)
-        if sys.stdout.isatty():  # no escape sequences of FILE
+        if sys.stdout.isatty():  # FILE may contain escape sequences
             text = "".join(f"{one_line(line)}\n" for line in text.splitlines())
         sys.stdout.write(text)
         return

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from bnnbench.experiment.run import Run
 
 LONG_SECONDS = 300.0
-"""From this estimate on, a dry run says how to take less time."""
+"""Above this estimate, a dry run says how to reduce the time."""
 
 SUMMARY = "find out which method suits your table"
 
 DESCRIPTION = """\
 Find out which method suits a table. Each method runs on the same ten splits with the same short
-search; the method with the best test log-likelihood is compared with the others by the correlated
-t-test, and the fastest method that is not significantly worse is recommended. The methods are by
-default
+search. The correlated t-test compares the method with the best test log-likelihood with each other
+one, and the fastest method that is not significantly worse is recommended. By default the methods
+are
 
   {methods}
 
-(gp up to 2,000 rows); a method that cannot use a setting is left out and named. With dataset.time,
-dataset.test or dataset.n_splits, all splits of the table are run. --minutes reduces the splits, and
-then the methods, until the estimated time fits; on a slow or busy machine, methods that no longer
-fit are left out later. The command is resumable, writes a report and prints a recommendation; then
-predict new rows with `bnnbench predict RUN NEW.csv`. For `predict --calibrate isotonic` and for
-recalibrated intervals in the report, add evaluation.out_of_fold=true, which takes longer (boosting
-six times as long).
+(gp up to 2,000 rows). A method that cannot use a setting is left out, with a note. With
+dataset.time, dataset.test or dataset.n_splits, all splits of the table are run. --minutes reduces
+the splits, and then the methods, until the estimated time fits; on a slow or busy machine, more
+methods may be left out later. The command is resumable, writes a report and prints a
+recommendation; then predict new rows with `bnnbench predict RUN NEW.csv`. For
+`predict --calibrate isotonic` and for recalibrated intervals in the report, add
+evaluation.out_of_fold=true, which takes longer (boosting six times as long).
 """
 
 EXAMPLES = """\
@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = DESCRIPTION.format(methods=", ".join(METHODS))
     parser.add_argument("file", metavar="FILE", help="the table: CSV, Excel, parquet")
-    parser.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
     text = "methods to compare, each METHOD or METHOD/LIKELIHOOD"
     parser.add_argument("--methods", **NAMES | {"default": METHODS, "help": text})
     parser.add_argument(
@@ -72,30 +72,32 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Compare the methods, or print the plan."""
-    if given.minutes is not None:
-        check_between("--minutes", given.minutes, 0)
-    every = comparable_runs(given.file, given.target, given.methods, given.overrides)
-    runs = within_budget(every, given.minutes)
-    if given.dry_run:
+    if arguments.minutes is not None:
+        check_between("--minutes", arguments.minutes, 0)
+    every = comparable_runs(
+        arguments.file, arguments.target, arguments.methods, arguments.overrides
+    )
+    runs = within_budget(every, arguments.minutes)
+    if arguments.dry_run:
         from bnnbench.run_all import report_slow_training
 
         report_slow_training(runs, note)
         show_plans(runs)
-        print(f"next: {_without_dry_run(given)}")
+        print(f"next: {_without_dry_run(arguments)}")
         return 0
-    return recommend(runs, given.minutes)
+    return recommend(runs, arguments.minutes)
 
 
-def _without_dry_run(given: Namespace) -> str:
+def _without_dry_run(arguments: Namespace) -> str:
     """Return the command line that runs what a dry run planned."""
-    words = ["bnnbench", "recommend", given.file, "--target", given.target]
-    if given.methods != METHODS:
-        words += ["--methods", ",".join(given.methods)]
-    if given.minutes is not None:
-        words += ["--minutes", f"{given.minutes:g}"]
-    return shlex.join([*words, *given.overrides])
+    words = ["bnnbench", "recommend", arguments.file, "--target", arguments.target]
+    if arguments.methods != METHODS:
+        words += ["--methods", ",".join(arguments.methods)]
+    if arguments.minutes is not None:
+        words += ["--minutes", f"{arguments.minutes:g}"]
+    return shlex.join([*words, *arguments.overrides])
 
 
 def show_plans(runs: Sequence[Run]) -> None:

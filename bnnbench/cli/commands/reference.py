@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SUMMARY = "list reference results, add and verify runs"
 
 DESCRIPTION = """\
-List the reference results: their tracks, and the cells of method and data set that they have, with
-the commands that fill the others. They are the scores of every split of many methods; runs are
+List the reference results, which are the scores of many methods on every split: their tracks, which
+methods have results on which data sets, and the commands that compute the missing ones. Runs are
 compared within a track. See docs/how_to/reference_results.md.
 """
 
@@ -30,7 +30,7 @@ examples:
 
 ADD_HELP = """\
 Add finished runs on published splits to a folder of reference results. Adding a run again replaces
-its rows if its code is the same. Other rows of other code are refused.
+its rows if its code is the same. Different rows from another version of the code are refused.
 
 Exit code 0: no run was refused; 1: at least one.
 """
@@ -59,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.set_defaults(run=run_add)
     verify = commands.add_parser("verify", help="compute splits again", description=VERIFY_HELP)
     verify.add_argument("reference_run", metavar="RUN", help="a value of the column run")
-    verify.add_argument("--splits", type=int, default=2, metavar="N", help="how many (default: 2)")
+    verify.add_argument(
+        "--splits", type=int, default=2, metavar="N", help="number of splits (default: 2)"
+    )
     verify.set_defaults(run=run_verify)
     option["default"] = argparse.SUPPRESS  # --folder is accepted before and after the command
     verify.add_argument("--folder", help=text, **option)
@@ -67,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--folder", help=text, **option)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the tracks and cells of reference results.
 
     Raises:
@@ -81,7 +83,7 @@ def run(given: argparse.Namespace) -> int:
     from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.results.reference.results import read_reference_results
 
-    results = read_reference_results(given.folder)
+    results = read_reference_results(arguments.folder)
     console = stdout()
     console.print(_tracks(results))
     machines = pd.DataFrame(list(results.runs["environment"]))[["commit", "device"]].fillna("?")
@@ -101,8 +103,8 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def run_add(given: argparse.Namespace) -> int:
-    """Add runs to reference results and print what became of them; return 1 if any was refused.
+def run_add(arguments: argparse.Namespace) -> int:
+    """Add runs to reference results and print the outcome; return 1 if any was refused.
 
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
@@ -110,8 +112,8 @@ def run_add(given: argparse.Namespace) -> int:
     from bnnbench.notes import fold, one_line, quantity, terminal_columns
     from bnnbench.results.reference.write import add
 
-    folder = given.folder or DEFAULT_FOLDER
-    result = add(folder, *given.paths)
+    folder = arguments.folder or DEFAULT_FOLDER
+    result = add(folder, *arguments.paths)
     counts = (
         f"{folder}: {quantity(len(result.added), 'run')} added, {len(result.replaced)} replaced, "
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
@@ -121,7 +123,7 @@ def run_add(given: argparse.Namespace) -> int:
     return int(bool(result.faults))
 
 
-def run_verify(given: argparse.Namespace) -> int:
+def run_verify(arguments: argparse.Namespace) -> int:
     """Print reference scores next to those of a new computation; return 1 if they differ.
 
     Raises:
@@ -133,12 +135,14 @@ def run_verify(given: argparse.Namespace) -> int:
     from bnnbench.report.renderers.terminal import frame_grid
     from bnnbench.results.reference.results import read_reference_results
 
-    check_int("--splits", given.splits, minimum=1)
-    found = verify_run(read_reference_results(given.folder), given.reference_run, given.splits)
+    check_int("--splits", arguments.splits, minimum=1)
+    found = verify_run(
+        read_reference_results(arguments.folder), arguments.reference_run, arguments.splits
+    )
     formats = {"reference": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
     texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
     table = found.table.assign(**texts)
-    stdout().print(frame_grid(table, ("split", "score"), f"run {given.reference_run}"))
+    stdout().print(frame_grid(table, ("split", "score"), f"run {arguments.reference_run}"))
     if found.other_code:
         print(f"the reference run was computed with {found.other_code}")
     print("the scores agree" if found.equal else "the scores differ")

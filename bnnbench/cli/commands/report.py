@@ -137,32 +137,38 @@ def add_arguments(parser: ArgumentParser) -> None:
     report_options.add_arguments(parser)
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Write the report that the parsed arguments ask for."""
-    names = report_options.parse_renames(given.rename)
+    names = report_options.parse_renames(arguments.rename)
     from bnnbench.results.run_filter import RunFilter
 
-    where = report_options.parse_where(given.where)
-    run_filter = RunFilter(given.methods, given.datasets, given.metric, where, given.trials)
-    if given.style == "paper":
+    where = report_options.parse_where(arguments.where)
+    run_filter = RunFilter(
+        arguments.methods, arguments.datasets, arguments.metric, where, arguments.trials
+    )
+    if arguments.style == "paper":
         from bnnbench.cli.paper import paper_command
 
         for option in ("all_published", "refresh", "open", "sections"):
-            if getattr(given, option):
+            if getattr(arguments, option):
                 name = f"--{option.replace('_', '-')}"
-                raise UserError(f"{name} does not work with --style paper.", name)
-        return paper_command(given, run_filter, names)
+                raise UserError(f"{name} does not work with --style paper; leave it out.", name)
+        return paper_command(arguments, run_filter, names)
     for option in ("rename", "mine", "siunitx"):
-        if getattr(given, option):
+        if getattr(arguments, option):
             raise UserError(f"--{option} needs --style paper.", f"--{option}")
     from bnnbench.cli.console import open_in_browser
     from bnnbench.report.blocks import Style
 
-    sections = given.sections
-    style = Style(given.error_bars, given.all_published, run_filter, given.reference, sections)
-    values, refresh = given.published_values, given.refresh
-    page = write_and_show(given.path, style, given.output_dir, None, values, refresh, given.others)
-    if given.open:
+    sections = arguments.sections
+    style = Style(
+        arguments.error_bars, arguments.all_published, run_filter, arguments.reference, sections
+    )
+    values, refresh = arguments.published_values, arguments.refresh
+    page = write_and_show(
+        arguments.path, style, arguments.output_dir, None, values, refresh, arguments.others
+    )
+    if arguments.open:
         open_in_browser(page)
     return 0
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bnnbench.experiment.run_folder import RunFolder
 
 SMALL, ALL = "small", "all"
-"""Names that stand for the quick part of every suite, and for all suites."""
+"""Names of the quick part of every suite, and of all suites."""
 
 SUMMARY = "run published experiments, resumable, with reports"
 
@@ -82,7 +82,7 @@ def find_sweeps(name: str) -> list[Sweep]:
     return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run and report all experiments; an error of one run does not stop the others.
 
     Returns:
@@ -97,11 +97,11 @@ def run(given: Namespace) -> int:
     from bnnbench.report.blocks import Style
     from bnnbench.run_all import run_all
 
-    sweeps = find_sweeps(given.name)
+    sweeps = find_sweeps(arguments.name)
     for sweep in sweeps:  # reports mistakes that all runs share early
-        _build_runs(sweep, given.overrides, max_jobs=1)
-    runs = [_build_runs(sweep, given.overrides) for sweep in sweeps]
-    if given.dry_run:
+        _build_runs(sweep, arguments.overrides, max_jobs=1)
+    runs = [_build_runs(sweep, arguments.overrides) for sweep in sweeps]
+    if arguments.dry_run:
         from bnnbench.cli.plan import show_sweeps
 
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
@@ -128,7 +128,7 @@ def _finished(runs: Sequence[Run]) -> list[RunFolder]:
     return [run.folder for run in runs if run.complete()]
 
 
-def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None) -> list[Run]:
+def _build_runs(sweep: Sweep, overrides: Sequence[str], max_jobs: int | None = None) -> list[Run]:
     """Build all runs of a sweep, or the first few.
 
     Raises:
@@ -137,7 +137,7 @@ def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None)
     from bnnbench.config.assemble import build_runs
     from bnnbench.config.compose import sweep_jobs
 
-    words = [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
+    words = [f"experiment={sweep.experiment}", *sweep.overrides.split(), *overrides]
     try:
         with status_message(f"checking every run of {sweep.experiment}"):
             return build_runs(sweep_jobs(words, max_jobs), unused_allowed=True)

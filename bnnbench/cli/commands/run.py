@@ -72,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.set_defaults(format_help=parser.format_help)
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Run the jobs of a command line and return the exit code.
 
     Raises:
@@ -81,37 +81,37 @@ def run(given: Namespace) -> int:
     from bnnbench.config.compose import compose_jobs, config_text, initialise_hydra
     from bnnbench.config.overrides import prepare_overrides
 
-    if given.cfg and given.multirun:
+    if arguments.cfg and arguments.multirun:
         raise UserError("--multirun and --cfg cannot be combined; give one of them.", "--cfg")
-    if given.resolve and not given.cfg:
+    if arguments.resolve and not arguments.cfg:
         raise UserError("--resolve needs --cfg job.", "--resolve")
-    overrides = prepare_overrides(given.settings, given.multirun)
-    use_config_dir(given.config_dir)
-    with initialise_hydra(given.config_dir):
-        if given.help:
-            print(_help(given, overrides))
+    overrides = prepare_overrides(arguments.settings, arguments.multirun)
+    use_config_dir(arguments.config_dir)
+    with initialise_hydra(arguments.config_dir):
+        if arguments.help:
+            print(_help(arguments, overrides))
             return 0
-        if given.cfg:
-            print(config_text(overrides, given.package, given.resolve), end="")
+        if arguments.cfg:
+            print(config_text(overrides, arguments.package, arguments.resolve), end="")
             return 0
-        jobs = compose_jobs(overrides, given.multirun)
-    runner = SweepRunner(given.dry_run, jobs.is_sweep)
+        jobs = compose_jobs(overrides, arguments.multirun)
+    runner = SweepRunner(arguments.dry_run, jobs.is_sweep)
     runner.run(jobs)
     return runner.finish()
 
 
-def _help(given: Namespace, overrides: Sequence[str]) -> str:
+def _help(arguments: Namespace, overrides: Sequence[str]) -> str:
     """Return the help with the options and settings of a command line; Hydra is initialised."""
     from bnnbench.cli.help_format import help_columns
     from bnnbench.cli.run_help import SHOWN, describe_choices
     from bnnbench.config.compose import group_options, setting_values
 
     values = setting_values(overrides, SHOWN)
-    return f"{given.format_help()}\n{describe_choices(group_options(), values, help_columns())}"
+    return f"{arguments.format_help()}\n{describe_choices(group_options(), values, help_columns())}"
 
 
 MAX_MESSAGES = 3
-"""Errors of jobs that are printed; the others are counted."""
+"""Maximum number of printed errors; further ones are counted."""
 
 
 @dataclass
@@ -124,7 +124,7 @@ class SweepRunner:
         errors: of jobs; a sweep continues with the others.
         skipped: duplicates among the combinations of a sweep.
         finished: the folders of finished runs.
-        in_table: those that one table shows at the end of a sweep.
+        in_table: folders whose results are printed in one table at the end of a sweep.
         planned_seconds: the estimated time of each run whose plan was printed.
     """
 
@@ -225,7 +225,7 @@ def join_errors(errors: Sequence[UserError]) -> UserError:
 
 
 def _status_text(jobs: JobList) -> str:
-    """Return what happens first; an experiment does not necessarily read the default data set."""
+    """Return the first status message; not every experiment reads the default data set."""
     if jobs.is_sweep:
         return f"checking {len(jobs.jobs)} run{'s' * (len(jobs.jobs) > 1)}"
     (job,) = jobs.jobs

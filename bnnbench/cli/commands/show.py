@@ -33,8 +33,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open its page in the browser")
 
 
-def run(given: Namespace) -> int:
-    """Print the results of a run; write its page and open it, if that is asked for.
+def run(arguments: Namespace) -> int:
+    """Print the results of a run; with `--open`, also write and open its page.
 
     Raises:
         UserError: if there is no such run, it is damaged, or its page cannot be written.
@@ -43,9 +43,9 @@ def run(given: Namespace) -> int:
     from bnnbench.experiment.find_runs import find_run
     from bnnbench.results.run_files import read_verified
 
-    folder = find_run(given.folder)
+    folder = find_run(arguments.folder)
     read_verified(folder)
-    if not given.open:
+    if not arguments.open:
         show_run(folder)
         return 0
     from bnnbench.report.run_html import write_run_html

@@ -10,13 +10,13 @@ from bnnbench.types import UserError
 SUMMARY = "allow the code of a project of your own to run"
 
 DESCRIPTION = """\
-Allow bnnbench to use the project in FOLDER: to read the YAML files and to import the modules of the
-folders that its bnnbench.toml names. Inspect them first if they are not yours.
+Allow bnnbench to use the project in FOLDER: to read the YAML files and import the modules in the
+folders that its bnnbench.toml names. Inspect them first if somebody else wrote them.
 
 The path and a digest of bnnbench.toml are recorded in ~/.config/bnnbench/trusted.json. After a
-change of bnnbench.toml, trust it again; changes of the modules need no new trust. Where no one can
-type the command, set the environment variable BNNBENCH_TRUST=FOLDER[:FOLDER] instead, which also
-covers all folders below. See docs/explanation/trust.md.
+change of bnnbench.toml, run the command again; after a change of the modules, this is not needed.
+In scripts and containers, set the environment variable BNNBENCH_TRUST=FOLDER[:FOLDER] instead,
+which also covers all folders below. See docs/explanation/trust.md.
 """
 
 
@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(given: Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Record the trust, and print what it covers.
 
     Raises:
@@ -41,9 +41,10 @@ def run(given: Namespace) -> int:
     from bnnbench.discovery import FILE, read_project
     from bnnbench.trust import record_trust
 
-    file = given.folder.resolve() / FILE
+    file = arguments.folder.resolve() / FILE
     if not file.is_file():
-        raise UserError(f"{file} does not exist.", "FOLDER", "no_file")
+        message = f"{file} does not exist; give the folder of a {FILE}."
+        raise UserError(message, "FOLDER", "no_file")
     found = read_project(file)
     record_trust(file)
     print(f"trusted: {file}")

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na", "<na>")
-"""Texts that mean a missing value, in small or capital letters."""
+"""Strings that mean a missing value, in upper or lower case."""
 
 SPELLINGS = [*dict.fromkeys(f(text) for text in MISSING for f in (str, str.upper, str.title))]
-"""`MISSING` as files usually spell it."""
+"""`MISSING` in the usual spellings."""
 
 SPELLINGS += ["NaN", "-NaN"]
 
@@ -30,7 +30,7 @@ MARKS = "".join(THOUSANDS)
 
 
 def grouped_number(marks: str, decimal: str) -> str:
-    """Return the pattern of a number with thousands separators, all of them the same of `marks`."""
+    """Return the pattern of a number with thousands separators, all of which are the same mark."""
     decimal = re.escape(decimal)
     first = rf"([1-9]|0(?=.*{decimal}))\d{{0,2}}"  # 0.125 is not grouped, but 0.125,5 is
     groups = r"(\d{2}(?P=mark))*\d{3}((?P=mark)\d{3})*"  # also those of India: 12,34,567
@@ -38,16 +38,16 @@ def grouped_number(marks: str, decimal: str) -> str:
 
 
 def other_marks(decimal: str) -> str:
-    """Return the marks that may group digits beside this decimal mark."""
+    """Return the marks that may group digits, given the decimal mark."""
     return MARKS.replace(decimal, "")
 
 
 @dataclass(frozen=True)
 class MissingCodes:
-    """Values that mean a missing value, besides `MISSING`.
+    """Values that mean a missing value, in addition to `MISSING`.
 
     Attributes:
-        texts: the values as text.
+        texts: the values as strings.
         numbers: those that are numbers.
     """
 
@@ -72,7 +72,7 @@ def read_cells(
     Args:
         frame: as pandas read it.
         codes: values that mean a missing value.
-        missing: texts that also do, in small letters.
+        missing: strings that also do, in lower case.
         decimal: the decimal mark; empty if numbers in text are not converted.
     """
     import pandas as pd
@@ -94,9 +94,9 @@ def read_cells(
 
 
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:
-    """Return a text column as numbers, if every cell is one; else unchanged.
+    """Convert a text column to numbers if every cell is one; else return it unchanged.
 
-    Digits may be grouped (1.234.567,5). Numbers with a unit stay texts, with decimal points.
+    Digits may be grouped (1.234.567,5). Numbers with a unit stay strings, with decimal points.
     """
     import pandas as pd
 

@@ -44,13 +44,13 @@ DROP, IMPUTE = "drop", "impute"
 MAX_CATEGORIES = 100
 
 MAX_CLASSES = 20
-"""Different texts of a target up to which they are taken for classes, if they repeat."""
+"""Up to so many different strings of a target are taken for classes, if they repeat."""
 
 MIN_CODES = 10
-"""Texts of a pattern, such as `S-0012`, from which they are codes that may name groups."""
+"""Strings of a pattern, such as `S-0012`, from which they are codes that may name groups."""
 
 MAX_CODES = 3
-"""Different texts in a column of numbers up to which they are taken for codes of missing values."""
+"""Up to so many different strings in a column of numbers are taken for codes of missing values."""
 
 TIME_OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[ap]m)?", re.I)
 
@@ -67,8 +67,8 @@ class Policy:
         missing: `refuse`, `drop` the row, or `impute` the mean.
         categorical: `refuse`, or `onehot`: a column of zeros and ones for each value.
         dates: `refuse`, or `numbers`: days since 1 January 1970.
-        drop: the columns excluded so far.
-        missing_values: the texts and numbers that mean a missing value so far.
+        drop: the columns that have been excluded so far.
+        missing_values: the strings and numbers that have been declared missing so far.
         split_by: whether a column defines the splits; otherwise one is suggested.
         time: the columns that order the rows, which are known before the target.
     """
@@ -109,7 +109,7 @@ class ColumnIssue:
         settings: those that resolve it; a tuple continues a list.
         hint: additional advice.
         split_hint: advice on splits by the column.
-        other_settings: used instead if another column defines the splits.
+        other_settings: replace `settings` if another column defines the splits.
     """
 
     column: str
@@ -161,7 +161,7 @@ def check_columns(
 
 
 def _merged(issues: Sequence[ColumnIssue]) -> Settings:
-    """Return the settings that resolve all issues; nothing else is done to an excluded column."""
+    """Return the settings that resolve all issues; an excluded column needs no other setting."""
     excluded = {issue.column for issue in issues if "drop" in issue.settings}
     merged: dict[str, str | tuple[str, ...]] = {}
     for issue in issues:
@@ -253,8 +253,8 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
     may_group = count >= MIN_GROUPS and repeats and not hint and not policy.split_by
     group = override("group", name)
     in_one_part = (
-        f"with {group}, the rows with the same {name} stay in one part of every split, and the "
-        f"RMSE, which may then be higher, is that of rows with a new {name}"
+        f"with {group}, rows with the same {name} stay in one part of every split; the RMSE then "
+        f"measures predictions for a new {name}, and may be higher"
     )
     split_hint = in_one_part if may_group else ""
     if count > MAX_CATEGORIES or (may_group and count > odd.sum() / 2):
@@ -274,13 +274,13 @@ def _text_issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[C
 
 
 def _mixture(cells: pd.Series) -> str:
-    """Describe the units of a column that has several; else return an empty text."""
+    """Describe the units of a column with several; empty for other columns."""
     mixed = None if is_typed_text(cells) else mixed_units(strings := as_strings(cells))
     return f"holds numbers in {mixed[0]!r}, but {_first_text(strings, mixed[1])}" if mixed else ""
 
 
 def _first_text(strings: pd.Series, odd: pd.Series) -> str:
-    """Describe the first of some cells, and its data row."""
+    """Describe the first of the given cells, and its data row."""
     first = int(np.flatnonzero(odd)[0])
     return f"the text {shorten(strings.iloc[first])!r} in data row {first + 1}"
 
@@ -288,7 +288,7 @@ def _first_text(strings: pd.Series, odd: pd.Series) -> str:
 def _code_issue(
     name: str, problem: str, texts: pd.Series, kind: str, policy: Policy, hint: str
 ) -> ColumnIssue:
-    """Return the issue of a column of numbers or dates with a few texts."""
+    """Return the issue of a column of numbers or dates with a few strings."""
     correct, (codes, remedy) = f"make every cell a {kind}", _missing_codes(texts, policy)
     if not codes:
         return _unusable(name, problem, policy, correct, hint=hint)
@@ -296,10 +296,10 @@ def _code_issue(
 
 
 def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
-    """Return the settings that read texts such as `?` and `-` as missing, and a clause about them.
+    """Return the settings that read strings such as `?` and `-` as missing, and a clause on them.
 
-    Both are empty if there are too many different texts, some that cannot be typed, or repeated
-    ones with digits, such as `5*` and `10+ years`, which are values.
+    Both are empty if there are too many different strings, if some cannot be typed, or if strings
+    with digits repeat, such as `5*` and `10+ years`, which are values.
     """
     words = tuple(dict.fromkeys(texts))
     values = texts[texts.duplicated()].str.contains(r"\d").any()

@@ -25,7 +25,7 @@ KINDS = (NUMBER, DATES, CATEGORIES)
 """Column kinds."""
 
 UNDECIDED = "no cell decides the order of day, month and year"
-"""Why texts such as 01/02/2024 are not read as dates."""
+"""Why strings such as 01/02/2024 are not read as dates."""
 
 ANY_NUMBER = re.compile(rf"[-+]?[\d{MARKS}]*\d[\d.,]*([eE][-+]?\d+)?", re.ASCII)
 """A number in any notation: 1,234.5 or 1.234,5 or 1'234.5 or 1 234,5."""
@@ -91,7 +91,7 @@ class Encoding:
 def infer_encoding(column: pd.Series) -> Encoding:
     """Infer the encoding of a column: numbers if possible, else dates, else categories.
 
-    Texts whose order of day and month no cell decides are categories.
+    Dates are categories if no cell decides the order of day and month.
     """
     name, text = str(column.name), is_typed_text(column)
     if not text and (numbers := _as_numbers(column)) is not None:
@@ -105,7 +105,7 @@ def infer_encoding(column: pd.Series) -> Encoding:
 
 
 def is_typed_text(column: pd.Series) -> bool:
-    """Whether a column is text by its type, even if its texts look like numbers or dates."""
+    """Whether a column is text by its type, even if its strings look like numbers or dates."""
     import pandas as pd
 
     return isinstance(column.dtype, pd.CategoricalDtype)
@@ -205,14 +205,14 @@ def as_strings(column: pd.Series, known: Sequence[str] = ()) -> pd.Series:
 
 
 def odd_cells(column: pd.Series) -> tuple[pd.Series, str]:
-    """Return which cells keep a text column from being numbers or dates.
+    """Return which cells prevent a text column from being numbers or dates.
 
     Args:
-        column: with at least one text.
+        column: with at least one string.
 
     Returns:
         Which cells those are, and what most of the other cells are: `number` or `date`. If the
-        column holds neither, all cells that are not plain numbers, and the empty text. In a typed
+        column holds neither, all cells that are not plain numbers, and the empty string. In a typed
         frame, these are all cells with a value.
     """
     if is_typed_text(column):

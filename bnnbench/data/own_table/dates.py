@@ -35,16 +35,16 @@ MIN_COMPACT_DATES = 10
 chance."""
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
-"""Years that numbers may mean."""
+"""Years that numbers may stand for."""
 
 LAST_SHORT_YEAR = 2029
-"""The last year with two digits, as in workbooks."""
+"""The last year that two digits stand for, as in workbooks."""
 
 MIN_SPAN_RATIO = 3.0
 """The year comes first, or does not, if dates then span a period that is shorter by this factor."""
 
 LANGUAGES = "en de fr es it pt nl da nb sv fi pl cs hu ro tr id ru uk el"
-"""Of names of months; no name is that of another month in another of these languages."""
+"""Languages of names of months; no name means another month in another of them."""
 
 DATE = re.compile(r"(?!\d+:)\w([\w\s./:'-]|,\s)*")
 """What a date may consist of: it starts with no time of day, and 1,2024 is a number."""
@@ -54,7 +54,7 @@ def date_formats(column: pd.Series) -> tuple[str, ...]:
     """Return the formats in which all cells are dates: several if no cell decides between them.
 
     Args:
-        column: of texts or dates.
+        column: of strings or dates.
     """
     cells = column.dropna()
     found = {form: times for form, times in readings(cells).items() if times.notna().all()}
@@ -80,7 +80,7 @@ def date_formats(column: pd.Series) -> tuple[str, ...]:
 
 
 def readings(column: pd.Series) -> dict[str, pd.Series]:
-    """Return the cells as moments in each format in which most of some cells are dates."""
+    """Return the cells as timestamps in each format in which most of a sample are dates."""
     cells = column.dropna()
     some = cells.sample(min(len(cells), 20), random_state=0)  # most formats already fail there
     texts = some.astype(str)
@@ -93,10 +93,10 @@ def readings(column: pd.Series) -> dict[str, pd.Series]:
 
 
 def read_dates(column: pd.Series, form: str) -> pd.Series:
-    """Return cells as moments, UTC if they have a time zone: NaT for those that are not dates.
+    """Return cells as timestamps, UTC if they have a time zone; NaT for those that are not dates.
 
     Args:
-        column: of texts, dates or numbers.
+        column: of strings, dates or numbers.
         form: one of `FORMATS`.
     """
     import pandas as pd
@@ -137,14 +137,14 @@ def _normal(text: str) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return a text in small letters without accents."""
+    """Return a string in lower case without accents."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 @lru_cache(maxsize=1)
 def _words() -> dict[str, str]:
-    """Return what to write for each word that may occur in a date."""
+    """Return the replacement of each word that may occur in a date."""
     from babel import Locale
 
     ignored = "de del of the den le st nd rd th uhr utc gmt 年 月 日 년 월 일"
@@ -162,7 +162,7 @@ def _words() -> dict[str, str]:
 def compact_format(numbers: np.ndarray) -> str:
     """Return the format of whole numbers `[N]` such as 20241231 or 2024123108.
 
-    It is empty unless many different numbers are dates, and not only successive numbers.
+    It is empty unless many different numbers are dates and are not just consecutive.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Encodings that a text file may have, with what each makes of its text."""
+"""Plausible encodings of a text file, with an example of its text in each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAMPLE_BYTES = 1 << 16
 
 
 def encoding_candidates(path: Path, with_fallback: bool = True) -> str:
-    """Return what plausible encodings make of the first cell that is not ASCII, a clause each.
+    """Describe the first cell that is not ASCII in each plausible encoding, in a clause each.
 
     Args:
         path: a text file.

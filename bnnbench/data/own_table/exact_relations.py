@@ -35,7 +35,7 @@ MIN_ERRORS, MIN_EFFECT = 4.0, 1e-3
 def determining_columns(
     inputs: np.ndarray, targets: np.ndarray, columns: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the columns of which the target is a sum or a product of powers, or no columns.
+    """Return the columns whose sum, or product of powers, is the target; empty if there are none.
 
     Args:
         inputs: `[N, D]`, NaN where there is no value.
@@ -103,7 +103,7 @@ def _taking_part(values: np.ndarray, target: np.ndarray, in_logs: bool) -> np.nd
 
 
 def _last_digit(values: np.ndarray) -> float:
-    """Return the largest power of ten of which all values are multiples; 0 if there is none."""
+    """Return the largest power of ten that divides all values; 0 if there is none."""
     for digits in range(-6, 7):
         if np.allclose(values.round(digits), values, rtol=1e-12, atol=0):
             return float(10.0**-digits)

@@ -13,7 +13,7 @@ READABLE = {
     "zip": (".xlsx", ".xlsm", ".zip", ".frame"), "parquet": (".parquet", ".pq"),
     "feather": (".feather", ".arrow"), "gzip": (".gz",), "bzip2": (".bz2",), "xz": (".xz",),
 }  # fmt: skip
-"""Formats that are read, with the extensions of which they must have one."""
+"""Supported formats, with the extensions that their files may have."""
 
 UNSUPPORTED = {
     "Excel 97-2003": ("xls", "excel"), "OpenDocument": ("ods", "excel"), "ARFF": ("arff", ""),
@@ -25,7 +25,7 @@ UNSUPPORTED = {
     "pickle": ("pkl pickle", "pickle"), "ORC": ("orc", "orc"), "PDF": ("pdf", ""),
     "Word": ("docx doc", ""), "TAR": ("tar tgz", ""), "7-Zip": ("7z", ""), "RAR": ("rar", ""),
 }  # fmt: skip
-"""Formats that are not supported, with their extensions and the reader of pandas, if any."""
+"""Unsupported formats, with their extensions and the reader of pandas, if any."""
 
 BY_SUFFIX = {f".{one}": kind for kind, (names, _) in UNSUPPORTED.items() for one in names.split()}
 

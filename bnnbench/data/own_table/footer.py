@@ -28,20 +28,20 @@ MAX_FOOTER_ROWS, SAMPLE_ROWS = 12, 200
 MAX_CHANCE, MAX_CHANCE_WITH_WORD, MIN_SHARE = 1e-3, 0.05, 0.01
 """Probability that a measurement agrees with a statistic of the rows above as well as a row does,
 below which the row is this statistic; the same if a word is among numbers; and the probability of
-a text unlike those above, or of more empty cells than in every row above."""
+a string unlike those above, or of more empty cells than in every row above."""
 
 STATISTICS = "mean", "total", "standard deviation", "minimum", "maximum"
 
 DATA, UNSURE, NOTE = "data", "row that is not data", "note"
-"""Kinds of a row besides `STATISTICS`. A row that is UNSURE is no data next to a certain one."""
+"""Kinds of a row besides `STATISTICS`. An UNSURE row next to a certain one is not data."""
 
 NOTES = (
     re.compile(r"^([*†‡§©¹²³]|\d+\)\s*\w)"),
     re.compile(r"[^\W\d]\s*:"),
     re.compile(r"[^\W\d]\s+[^\W\d]"),
 )
-"""A footnote mark, a colon, and two words: a text with one of these, which no text above it has, is
-a note; next to numbers, not if it has only two words."""
+"""Signs of a note: a footnote mark, a colon, or two words. A string with one of them that no string
+above it has is a note; next to numbers, two words do not suffice."""
 
 
 def footer_note(kinds: Sequence[str], where: str, rows: Sequence[Sequence[str]]) -> str:
@@ -60,7 +60,7 @@ def without_footer(
     Args:
         frame: the rows of the file, as text or numbers.
         decimal: its decimal mark.
-        place: returns the place in the file of the row of an index.
+        place: returns the place in the file of the row with an index.
     """
     frame, end = without_empty_end(frame)
     kinds = _find_footer(frame, decimal)
@@ -89,7 +89,7 @@ def _find_footer(frame: pd.DataFrame, decimal: str) -> list[str]:
 
 
 def _texts(rows: pd.DataFrame) -> list[list[str]]:
-    """Return the cells of rows as stripped texts, empty where there is no value."""
+    """Return the cells of rows as stripped strings, empty where there is no value."""
     cells = rows.astype(object).where(rows.notna(), "").to_numpy().tolist()
     return [[str(cell).strip() for cell in row] for row in cells]
 
@@ -114,12 +114,12 @@ def _unit(number: float) -> float:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a file, of which the last may be a footer.
+    """The rows of a file, the last of which may be a footer.
 
     Attributes:
-        tail: the texts of the last rows, the last one last.
-        above: the texts of each column in some rows above.
-        filled: the least number of filled cells of these rows.
+        tail: the strings of the last rows, in order.
+        above: the strings of each column in some rows above.
+        filled: the smallest number of filled cells in these rows.
         numbers: `[N]` of each column that holds numbers, dates or times by its index, NaN where
             there is no number.
     """
@@ -170,11 +170,11 @@ class _Rows:
         return kind if possible < limit else UNSURE if odd else DATA, bool(certain < limit)
 
     def _is_note(self, column: int, text: str, signs: Sequence[re.Pattern[str]]) -> bool:
-        """Whether a text has a sign of a note that no text above has."""
+        """Whether a string has a sign of a note that no string above it has."""
         return any(s.search(text) and not any(map(s.search, self.above[column])) for s in signs)
 
     def _is_unlike(self, column: int, text: str) -> bool:
-        """Whether a new text is among categories, or without digits among keys with digits."""
+        """Whether a new string is below categories, or one without digits below numbered keys."""
         if column in self.numbers:
             return is_word(text)
         above = self.above[column]
@@ -184,9 +184,10 @@ class _Rows:
 
 
 def _chances(value: float, column: np.ndarray) -> np.ndarray:
-    """Return the share of values `[N]` as near to each of `STATISTICS` as one is; infinity if far.
+    """Return the share of values `[N]` that are as near to each of `STATISTICS` as a number is.
 
-    It is smaller for a total outside the range of the values, with which few numbers agree.
+    Infinity if the number is far from it. The share is smaller for a total outside the range of the
+    values, with which few numbers agree.
     """
     above = column[np.isfinite(column)]
     if len(above) < 3:
@@ -207,7 +208,7 @@ def _chances(value: float, column: np.ndarray) -> np.ndarray:
 def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
     """Raise `UserError` if words are among numbers or dates in the last rows only.
 
-    They may be a footer or mean missing values. Shorter texts, such as `?`, do mean these.
+    They may be a footer or mean missing values. Shorter strings, such as `?`, always mean missing.
     """
     for name, column in frame.items():
         last = column.iloc[-1] if len(column) else None

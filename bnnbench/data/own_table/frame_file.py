@@ -24,7 +24,7 @@ SUFFIX = ".frame"
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
 DATES = ("datetime64", "datetime", "date")
-"""What `pandas.api.types.infer_dtype` calls columns of Python objects."""
+"""Names of `pandas.api.types.infer_dtype` for columns of Python objects."""
 
 
 def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
@@ -43,7 +43,7 @@ def write_frame(frame: pd.DataFrame, folder: Path) -> Path:
             found = _arrays_of(frame.iloc[:, k])
         except (TypeError, ValueError) as error:
             name, reason = frame.columns[k], one_line(str(error)).rstrip(".")
-            text = f"column {name!r} of the frame must hold numbers, dates or texts ({reason})."
+            text = f"column {name!r} of the frame must hold numbers, dates or text ({reason})."
             raise UserError(text, "dataset.path", "wrong_type") from None
         arrays |= {f"{name}{k}": array for name, array in found.items()}
     content = b"".join(name.encode() + array.tobytes() for name, array in arrays.items())

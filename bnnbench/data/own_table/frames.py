@@ -1,4 +1,4 @@
-"""Frames of any library as frames of pandas, with columns of numbers, dates and texts."""
+"""Convert frames of any library to pandas, with columns of numbers, dates and text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bnnbench.types import UserError
 
 DURATIONS = ("timedelta", "timedelta64")
 TIMES = (*DATES_OF_FRAMES, "period", *DURATIONS)
-"""What `pandas.api.types.infer_dtype` calls points in time and differences between them."""
+"""Names of `pandas.api.types.infer_dtype` for points in time and their differences."""
 
 
 def is_exchangeable(data: object) -> bool:
@@ -36,7 +36,7 @@ def as_pandas(data: Any, name: str) -> pd.DataFrame:
         name: of the argument, for messages.
 
     Raises:
-        UserError: if it is no frame, or pyarrow is missing.
+        UserError: if it is not a frame, or pyarrow is missing.
     """
     if isinstance(data, pd.DataFrame):
         return data
@@ -57,7 +57,7 @@ def as_pandas(data: Any, name: str) -> pd.DataFrame:
 
 
 def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame with clean names whose columns are numbers, dates or texts.
+    """Return a frame with clean names and columns of numbers, dates or text.
 
     Durations become numbers of seconds, and periods the dates on which they start.
 
@@ -69,7 +69,7 @@ def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
         The frame, and notes on durations and on an index that describes the rows.
 
     Raises:
-        UserError: if it is no frame.
+        UserError: if it is not a frame.
     """
     frame, durations = with_clean_names(as_pandas(data, name)), []
     notes = _notes_on_index(frame, name)
@@ -87,7 +87,7 @@ def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _notes_on_index(frame: pd.DataFrame, name: str) -> list[str]:
-    """Return what to do about an index that says more than which row is which."""
+    """Return advice about an index that holds more than row numbers."""
     columns = frame.head(0).reset_index(allow_duplicates=True).columns
     names = [f"{one}_index" if one in frame else str(one) for one in columns[: frame.index.nlevels]]
     reset = f"{name}.reset_index({f'names={names}' if columns.has_duplicates else ''})"

@@ -17,7 +17,7 @@ NUMBER = re.compile(r"(?!\d+\)\s*\w)[-+\u2212<>~=.,$€£'(\s]{0,2}\d")
 """The beginning of a number, date or time in any notation; `1) text` is a note."""
 
 WORD = re.compile(r"[^\W\d_]{2}|^[^\W\d_]$|[∑°%‰€$£]")
-"""A part of a word, a label such as Σ, or a unit; the texts `?`, `-` and `n.a.` have none."""
+"""A part of a word, a label such as Σ, or a unit; the strings `?`, `-` and `n.a.` have none."""
 
 BRACKETED = re.compile(r"\[.*\]|\(.*\)")
 
@@ -59,19 +59,19 @@ class Header:
 
 
 def usual_length(rows: Sequence[Sequence[str]]) -> int:
-    """Return the number of cells of the rows that have most cells together; one row is none."""
+    """Return the row length that accounts for the most cells, among lengths of several rows."""
     counts = Counter(map(len, rows))
     repeated = {length: count for length, count in counts.items() if count > 1} or counts
     return max(repeated, key=lambda length: (repeated[length] * length, length))
 
 
 def is_measured(text: str) -> bool:
-    """Whether a text is a number, date or time, perhaps with a unit, not several words."""
+    """Whether a string is a number, date or time, perhaps with a unit, not several words."""
     return bool(NUMBER.match(text)) and len(re.findall(r"[^\W\d_]{3,}", text)) < 2
 
 
 def is_word(text: str) -> bool:
-    """Whether a text is a word, not a number, date or mark of a missing value."""
+    """Whether a string is a word, not a number, date or mark of a missing value."""
     small = text.lower()
     return small not in MISSING and not is_measured(text) and bool(WORD.search(text))
 
@@ -134,7 +134,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> dict[int, list[str]]:
 def _names(
     rows: Sequence[Sequence[str]], possible: Sequence[int], columns: dict[int, list[str]]
 ) -> int:
-    """Return the index of the first row with most different texts above the numbers.
+    """Return the index of the first row with most different strings above the numbers.
 
     Rows with metadata and names of groups fill, or distinguish, fewer columns.
     """

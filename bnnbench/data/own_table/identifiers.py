@@ -18,7 +18,7 @@ GROUP = re.compile(
     r"(e?s|[\W_](number|code))?",
     re.I,
 )
-"""Names of what a row may belong to; `user_age` measures something."""
+"""Names of entities that a row may belong to; `user_age` is a measurement."""
 
 MIN_GROUPS, MIN_NAMED_GROUPS = 20, 10
 """Values of a column of groups, and of one whose name is a hint."""

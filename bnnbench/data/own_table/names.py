@@ -24,7 +24,7 @@ ENDS = re.compile(r"^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$")
 
 
 def clean_name(name: object) -> str:
-    """Return the name of a column without blanks at its ends and line breaks inside."""
+    """Return the name of a column without surrounding blanks and line breaks."""
     return re.sub(r"\s*[\r\n]+\s*", " ", ENDS.sub("", str(name)))
 
 
@@ -34,7 +34,7 @@ def with_clean_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
+    """Whether a string is a finite number."""
     return bool(re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", text, re.ASCII))
 
 
@@ -144,7 +144,7 @@ def _are_row_names(column: pd.Series) -> bool:
 
 
 def header_hint(names: Sequence[str]) -> str:
-    """Return how to read a file without names, if a name is a number; else an empty text."""
+    """Return advice on a file without names if a name is a number; else an empty string."""
     if not any(map(is_number, names)):
         return ""
     return "if its first line holds data, not names, add dataset.header=false"
@@ -153,7 +153,7 @@ def header_hint(names: Sequence[str]) -> str:
 def header_note(frame: pd.DataFrame) -> list[str]:
     """Return a note if the names of the columns look like a row of data.
 
-    Names of columns of numbers are then numbers, and names of other columns occur below.
+    They do if numeric columns have numbers as names and names of other columns occur in the rows.
     """
     names = [str(name) for name in frame]
     if not header_hint(names):

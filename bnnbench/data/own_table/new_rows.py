@@ -29,7 +29,7 @@ def encode_rows(
         frame: the new rows.
         encodings: the encodings of the known table's columns.
         name: the file, for messages.
-        missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
+        missing_values: numbers and strings that mean a missing value, besides `cells.MISSING`.
 
     Returns:
         Inputs `[M, D]`, NaN where there is no value; whether a row has an unknown category, `[M]`;
@@ -65,7 +65,7 @@ def encode_rows(
             raise UserError(f"{name}: {error}", error.setting, error.code) from None
     inputs = np.column_stack(columns)
     if np.isinf(inputs).any():
-        raise UserError(f"{name} holds infinite numbers.", code="infinite")
+        raise UserError(f"{name} holds infinite numbers; correct them.", code="infinite")
     unknown, warnings = _unknown_words(frame, encodings, name)
     if plain:
         warnings.insert(0, f"{name}: numbers without a unit are read as {list_first(plain)}")

@@ -62,12 +62,12 @@ class ReadingSettings:
 
     Attributes:
         separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
-        decimal: decimal mark of texts: `.`, `,` or `auto`.
+        decimal: decimal mark of text: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
         header: whether a text or a sheet has the names, or the line or row that has them; if not,
             the columns are `column_1`, `column_2`, ...
-        missing_values: numbers and texts that mean a missing value, besides `cells.MISSING`.
+        missing_values: numbers and strings that mean a missing value, besides `cells.MISSING`.
     """
 
     separator: str = AUTO
@@ -157,7 +157,7 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
 
 
 def encoding_hint(path: Path, encoding: str) -> str:
-    """Say that the encoding of a text file was guessed, if it was; else return an empty text."""
+    """Say that the encoding of a text file was guessed, if it was; else return an empty string."""
     if encoding != AUTO or not path.is_file() or path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return ""
     try:
@@ -290,7 +290,7 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _with_typed_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make texts categories, so that they are not taken for numbers or dates."""
+    """Make strings categories, so that they are not taken for numbers or dates."""
     import pandas as pd
 
     is_text = {n: pd.api.types.infer_dtype(c, skipna=True) == "string" for n, c in frame.items()}

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 NUMBER_BYTES, TEXT_FILE_BYTES, OBJECT_BYTES = 8, 16, 64
 """Bytes for which a cell counts: of a typed column, of a text file, and any other cell. The
-characters of texts are added."""
+characters of strings are added."""
 
 TAG_BYTES = OBJECT_BYTES // 4
-"""Bytes for which a tag of XML counts: a cell of a sheet has four."""
+"""Bytes counted for an XML tag: a cell of a sheet has four."""
 
 ATTRIBUTE_BYTES = 8
-"""Bytes for which an attribute of XML counts."""
+"""Bytes counted for an XML attribute."""
 
 PIECE, BATCH_ROWS = 1 << 20, 10_000
-"""Characters or bytes, and rows, that are read at once."""
+"""Numbers of characters or bytes, and of rows, that are read at once."""
 
 
 def limited_lines(file: IO[str], path: Path) -> Iterator[str]:
-    """Yield the lines of a file, of which every character may be a cell, up to the limit.
+    """Yield the lines of a file up to the limit, as if every character were a cell.
 
     Raises:
         RefusedFile: if the lines exceed it.
@@ -53,7 +53,7 @@ def limited_lines(file: IO[str], path: Path) -> Iterator[str]:
 class LimitedRows:
     """A text file that raises `RefusedFile` once its cells exceed the limit.
 
-    Short rows count as wide as the table, because they are filled up.
+    Short rows count with the width of the table, to which they are padded.
     """
 
     def __init__(self, file: IO[str], path: Path, separator: str, width: int) -> None:
@@ -107,7 +107,7 @@ def check_columns_of(path: Path, feather: bool) -> None:
     """Raise `RefusedFile` if the columns of a parquet or feather file exceed the limit.
 
     Raises:
-        ValueError: if a column holds anything but numbers, dates and texts.
+        ValueError: if a column holds anything but numbers, dates and text.
     """
     schema, rows = _feather_shape(path) if feather else _parquet_shape(path)
     _check_types(schema)
@@ -140,7 +140,7 @@ def _parquet_shape(path: Path) -> tuple[Any, int]:
 
 
 def check_categories(frame: pd.DataFrame, path: Path) -> None:
-    """Raise `RefusedFile` if the texts of a frame's categories, one per row, exceed the limit."""
+    """Raise `RefusedFile` if the strings of a frame's categories, one per row, exceed the limit."""
     import pandas as pd
 
     size = 0
@@ -152,7 +152,7 @@ def check_categories(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _arrays(path: Path, feather: bool, index: int, name: str) -> Iterator[Any]:
-    """Yield the pieces of a column, dictionaries as they are."""
+    """Yield the chunks of a column, without decoding dictionaries."""
     from pyarrow import ipc, parquet
 
     with open_file(path) as file:
@@ -173,7 +173,7 @@ def _check_types(schema: Any) -> None:
     other = (types.is_nested, types.is_run_end_encoded, types.is_interval, _is_extension)
     wrong = [field.name for field in schema if any(is_kind(field.type) for is_kind in other)]
     if wrong:
-        raise ValueError(f"only numbers, dates and texts are read; remove {list_names(wrong)}")
+        raise ValueError(f"only numbers, dates and text are read; remove {list_names(wrong)}")
 
 
 def _is_extension(kind: Any) -> bool:
@@ -201,7 +201,7 @@ def _cell_bytes(kind: Any) -> int:
 
 
 def _characters(array: Any) -> int:
-    """Return the number of bytes of the texts of an array, as if each row had its own."""
+    """Return the number of bytes of the strings of an array, as if each row had its own."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 MIN_ROWS = 10
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
-"""Of text files in an archive, which are no part of the data set's name."""
+"""Extensions of text files in an archive, which are not part of the data set's name."""
 
 DEFAULT_RANDOM_SPLITS = 20
 
@@ -101,7 +101,7 @@ class OwnTable(Checked):
         sheet: the sheet of a workbook; None means the first.
         header: whether the file has the names of the columns, or the number of the line (or of the
             row in a sheet) that has them; if not, they are `column_1`, `column_2`, ...
-        missing_values: numbers and texts that mean a missing value, besides those that always do.
+        missing_values: numbers and strings that mean a missing value, besides the usual ones.
         log_target: whether to fit the logarithm of a positive target. All scores, intervals and
             predictions are those of the target; precisions in original units are those of the
             logarithm.
@@ -157,7 +157,7 @@ class OwnTable(Checked):
             raise invalid("header", None, f"{self.header!r} must be true, false or {line}.")
         for value in self.missing_values or ():
             if type(value) not in (int, float, str):
-                raise invalid("missing_values", None, f"{value!r} must be a number or a text.")
+                raise invalid("missing_values", None, f"{value!r} must be a number or text.")
         split_by = [*self.split_by]
         if len(split_by) > 1:
             raise UserError(

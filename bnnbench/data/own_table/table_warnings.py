@@ -22,13 +22,13 @@ MAX_TARGET_RATIO = 1000.0
 """Ratio of the 99 % to the 1 % quantile of positive targets above which a logarithm is advised."""
 
 MIN_SHARED_ROWS = 0.01
-"""Fraction of the test rows that also occur in the training part below which nothing is said."""
+"""Fraction of test rows in the training part below which there is no warning."""
 
 MIN_CODE_ROWS = 0.01
 """Fraction of the rows above which a value far outside the others may mean a missing value."""
 
 MAX_CODES = 3
-"""Different values at one end of a column up to which they are taken for codes."""
+"""Up to so many different values at one end of a column are taken for codes."""
 
 MIN_QUARTILE_RANGES, MIN_SPACINGS = 0.25, 2.0
 """Distance of a negative code from values that are not negative: in their interquartile range, and
@@ -148,8 +148,8 @@ def _split_warnings(
         (name, count), instead = found, " instead of dataset.time" if time else ""
         warnings.append(
             f"{name} repeats ({count} values in {len(targets)} rows): if the rows of one value "
-            f"belong together, add {override('group', name)}{instead}; the RMSE may then rise, "
-            f"since it is that of rows with a new {name}"
+            f"belong together, add {override('group', name)}{instead}; the RMSE then measures "
+            f"predictions for a new {name}, and may be higher"
         )
     return warnings
 

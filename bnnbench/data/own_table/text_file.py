@@ -230,10 +230,10 @@ def detect_encoding(path: Path) -> str:
 
 
 def _separator(lines: Sequence[str], header: bool | int) -> str:
-    """Return the separator with which the names are high up and as many as the cells of most lines.
+    """Return the separator with which the table looks most regular.
 
-    Among equals, it splits most lines into equally many, and most, cells. Blanks separate columns
-    only if they split all lines alike.
+    The names must come early and have the usual number of cells; then the most lines must have this
+    number; then it must be large. Blanks must split all lines into equally many cells.
     """
     scores: dict[str, tuple[float, ...]] = {}
     for separator in SEPARATORS:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Heading:
-    """What is above the rows of a text file.
+    """The lines above the rows of a text file.
 
     Attributes:
         lines: the number of lines, including that of the names.
@@ -83,9 +83,9 @@ def read_text(
         path: the file.
         text_format: its format.
         header: whether there are names of columns, or the line with them.
-        codes: texts that mean a missing value.
+        codes: strings that mean a missing value.
         dtype: of the columns; None for numbers where possible.
-        exact: whether to preserve blanks, texts that mean a missing value, and empty rows.
+        exact: whether to preserve blanks, strings that mean a missing value, and empty rows.
     """
     heading = _heading(path, text_format, header)
     read = partial(_rows, path, text_format, heading, codes, dtype, exact)
@@ -153,7 +153,7 @@ def _lines(path: Path, text_format: TextFormat, heading: _Heading) -> list[tuple
 
 
 def _long_notes(rows: Sequence[tuple[int, list[str]]], width: int) -> int:
-    """Return the number of rows from the first with too many cells, if it is a note; else 0."""
+    """Return the number of rows from the first one with too many cells if it is a note; else 0."""
     count = next((len(rows) - k for k, (_, cells) in enumerate(rows) if len(cells) > width), 0)
     if not 0 < count <= min(MAX_FOOTER_ROWS, len(rows) // 2):
         return 0

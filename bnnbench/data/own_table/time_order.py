@@ -22,10 +22,10 @@ MIN_EQUAL_STEPS = 0.9
 """Fraction of the steps between successive times that are equal."""
 
 MAX_COUNT_RATIO = 2.0
-"""Rows of a time relative to the median, if several rows of a time have no order."""
+"""Rows per time relative to the median, if rows of equal times have no order."""
 
 STEPS_PER_YEAR = np.array([1.0, 4.0, 12.0, 52.18, 365.25])
-"""Of years and decimal years."""
+"""Range of years and decimal years."""
 
 EPOCH_SECONDS = (3e8, 4e9)
 """Seconds since 1970 that numbers may mean: those of the years 1979 to 2096. Their steps have a
@@ -38,8 +38,8 @@ def chronological_columns(
     """Return the columns by which the rows are in chronological order, forwards or backwards.
 
     These are dates, years, decimal years or seconds since 1970 with equal steps, or several columns
-    such as year, month and day, of which each counts within a value of those before it. A number
-    of the rows, levels of an experiment, and other sorted measurements are none of these.
+    such as year, month and day, each of which counts within a value of the previous ones. Row
+    numbers, levels of an experiment, and other sorted measurements do not qualify.
 
     Args:
         columns: `[N]` values of each input.
@@ -87,7 +87,7 @@ def _counts_seconds(values: np.ndarray) -> bool:
 
 
 def _has_equal_counts(values: np.ndarray) -> bool:
-    """Whether about as many rows have each of several times, as in a panel."""
+    """Whether several times occur in about equally many rows each, as in a panel."""
     counts = np.unique(values, return_counts=True)[1]
     return len(counts) >= MIN_PERIODS and bool(counts.max() <= MAX_COUNT_RATIO * np.median(counts))
 

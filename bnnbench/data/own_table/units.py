@@ -34,10 +34,10 @@ MEASURE = re.compile(
     "ma|[hkm]?pa|m?bar|psi|[kmgt]b|ha|acre?|km/h|m/s|mph|([mμn]?g|m?mol|kg)/(d?l|[cm]?m3)",
     re.IGNORECASE,
 )
-"""Units that a column mixes by mistake; other texts, as in 4A and 5B, may be parts of codes."""
+"""Units that a column may mix by mistake; other strings, as in 4A and 5B, may belong to codes."""
 
 MULTIPLIER = re.compile(r"\W*[kKMB]")
-"""In `5k`; a plain number beside it has another magnitude."""
+"""Magnitudes such as that of `5k`; plain numbers in the column have another one."""
 
 CELL = (
     rf"(?P<limit>[<>]=?|[≤≥~≈])?\s?(?P<sign>{SIGN})?(?P<before>(?![0-9.])(?:{CURRENCY.pattern}))?\s?"
@@ -56,7 +56,7 @@ class Quantities:
 
     Attributes:
         numbers: NaN where there is no value.
-        unit: as most cells that have one write it; empty if none has.
+        unit: in its most frequent spelling; empty if no cell has one.
     """
 
     numbers: pd.Series
@@ -102,7 +102,7 @@ def _key(unit: str) -> str:
 
 
 def numbers_in(cells: pd.Series, unit: str) -> pd.Series:
-    """Return cells as numbers, NaN for those with another unit; cells without one have this one.
+    """Return cells as numbers in this unit, which may be omitted; NaN for other units.
 
     Decimal marks must be points, and nothing may group digits.
     """

@@ -79,7 +79,7 @@ class EngineSettings(Checked, ABC):
 
 
 MAX_LOSSES_IN_A_ROW = 3
-"""Losses without a new evaluation on disk in between."""
+"""Maximum number of losses without a new evaluation on disk in between."""
 
 
 class LostTaskCounter:

@@ -136,7 +136,7 @@ class DaskEngine(Engine):
         return self._sent[name]
 
     def _process(self, task: Task, future: Future) -> None:
-        """Store the files of a task, hand it out again if it was lost, or keep its error."""
+        """Store the files of a task, resubmit it if it was lost, or keep its error."""
         try:
             files = self._result(future)
         except Exception as error:
@@ -181,7 +181,7 @@ class DaskEngine(Engine):
     def _reconnect(self) -> None:
         """Wait for the scheduler to return and resubmit all unfinished tasks."""
         address = self._settings.address
-        note(f"the Dask scheduler at {address} is gone; waiting for it to come back")
+        note(f"the Dask scheduler at {address} does not answer; waiting for it")
         self._client.close(timeout=1)
         self._client = _client(self._settings, self._settings.connect_timeout)
         open_ = [self._tasks[key] for key in self._futures]

@@ -94,7 +94,7 @@ def saved_job(task: Task) -> str:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """Return the texts in a JSON file; none if it is missing or damaged."""
+    """Return the strings in a JSON file; none if it is missing or damaged."""
     try:
         read = json.loads(read_text(file)).items()
     except (RefusedFile, *READ_ERRORS):

@@ -290,7 +290,7 @@ class Method(Checked, ABC):
         return False
 
     def metadata(self) -> dict[str, Any]:
-        """Return what the record of a run states about the method besides its settings.
+        """Return the properties of the method that a run records in addition to its settings.
 
         A subclass of a class of the package that trains a network trains one too, whatever it says.
         """
@@ -376,7 +376,8 @@ def check_noise_precision(likelihood: Likelihood, value: float | str | None) -> 
     if value is not None and "noise_precision" not in likelihood.hyper_names:
         raise UserError(
             f"method.noise_precision={value!r} cannot be combined with "
-            f"likelihood={likelihood.label}, which predicts the noise of each point.",
+            f"likelihood={likelihood.label}, which predicts the noise of each point; leave out one "
+            "of them.",
             setting="method.noise_precision",
             code="likelihood",
         )

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 PRECISION_BOUNDS = (1e-6, 1e6)
-"""Of the prior precision, or of its ratio to the noise precision."""
+"""Bounds of the prior precision, or of its ratio to the noise precision."""
 
 BISECTION_STEPS = 60  # enough for float64 precision
 

@@ -1,4 +1,4 @@
-"""What a fit records after its epochs and steps: the objective, and copies of the weights."""
+"""Records of a fit after epochs and steps: the objective, and copies of the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compact SVG of a figure for embedding in a page, with hover texts."""
+"""Compact SVG of a figure for embedding in a page, with tooltips."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ GEOMETRY = ("d", "x", "y", "width", "height", "points", "transform")
 """Attributes whose numbers are rounded to one decimal."""
 
 MAX_POINTS = 400
-"""Lines and clouds with more points get no hover texts."""
+"""Lines and clouds with more points have no tooltips."""
 
 Texts = dict[str, list[str]]
-"""Texts of the marks in each element of a figure, by element id."""
+"""Tooltips of the marks in each element of a figure, by element id."""
 
 
 def inline_svg(figure: Figure, name: str) -> str:
@@ -126,7 +126,7 @@ def name_marks(figure: Figure) -> Texts:
         figure: drawn once before, so that its ticks are known.
 
     Returns:
-        The hover texts of each element.
+        The tooltips of each element.
     """
     texts_by_id: Texts = {}
     for axes in figure.axes:

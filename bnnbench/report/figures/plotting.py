@@ -163,7 +163,7 @@ def text_width(text: str, points: float = MEDIUM_POINTS) -> float:
 
 
 def wrap_text(text: str, width: float, points: float = MEDIUM_POINTS) -> str:
-    """Wrap each line of a text to fit a width.
+    """Wrap each line of a string to fit a width.
 
     `width` is in inches.
     """

@@ -189,7 +189,7 @@ def _tick(axes: Axes, room: float, points: float) -> None:
 
 
 def is_math(text: str) -> bool:
-    """Whether a text contains a formula that matplotlib can draw."""
+    """Whether a string contains a formula that matplotlib can draw."""
     if text.count("$") < 2:
         return False
     try:

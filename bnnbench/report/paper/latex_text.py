@@ -41,7 +41,7 @@ def escaped(text: str) -> str:
 
 
 def text_ems(text: str) -> float:
-    """Approximate width of a text, which `escaped` escapes, in ems of a ten-point font."""
+    """Approximate width of a string, which `escaped` escapes, in ems of a ten-point font."""
     parts = FORMULA.split(text)
     return sum(map(_formula_ems, parts[1::2])) + sum(map(_plain_ems, parts[::2]))
 

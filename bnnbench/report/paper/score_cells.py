@@ -116,7 +116,7 @@ def comparisons(reference: pd.Index, pairs: pd.DataFrame) -> Tests:
 
     Args:
         reference: the digest of the run to compare with; empty if there is none.
-        pairs: of one data set and metric, without the runs that are no rivals.
+        pairs: of one data set and metric, without runs that are never compared.
     """
     found = {}
     for run in reference:

@@ -85,7 +85,7 @@ def difference_panel(verdict: Verdict, pairs: pd.DataFrame, names: pd.Series) ->
     own = pairs[(pairs["metric"] == verdict.metric.key) & (pairs["dataset"] == verdict.dataset)]
     rivals = own[["run_a", "run_b"]].isin(verdict.scores.index).all(axis=1)
     both = from_both_sides(own[rivals])
-    # A run that diverged on a split lost, whatever the difference on the others.
+    # A run that diverged on a split is worse, whatever the difference on the others.
     lost = (both["diverged_a"] > 0) ^ (both["diverged_b"] > 0)
     rows = both[both["run_a"].isin(shown) & both["run_b"].isin(shown) & ~lost]
     cells = (

@@ -36,7 +36,7 @@ UNKNOWN_SETTINGS = "*"
 """Mark of published methods whose settings are unknown."""
 
 ONE_GAUSSIAN = {"log_likelihood_gaussian": "log_likelihood"}
-"""Our scores that equal a differently named one of a source whose forecasts are one Gaussian."""
+"""Our scores that a source with Gaussian forecasts reports under another name."""
 
 MIN_SPLITS = 2
 """Minimum number of common splits for a standard error."""

@@ -81,7 +81,7 @@ def relevant_settings(
 def tuned_on_test(run: Mapping[Any, Any]) -> bool:
     """Return whether settings of a run's method were chosen with the help of test rows.
 
-    A record that does not say so has what is known of the preset of its name.
+    If its record does not say so, the preset with its name decides.
     """
     value = run.get("tuned_on_test")
     if isinstance(value, bool):

@@ -31,7 +31,7 @@ COMPONENT_CLASSES: Mapping[str, str] = {
 """Classes of the likelihoods, losses and searches of published results, by label."""
 
 ANY = "*"
-"""Stands in `protocol.json` for most methods or data sets."""
+"""Key of `protocol.json` for most methods or data sets."""
 
 
 @cache
@@ -70,11 +70,11 @@ def is_bounds(name: str) -> bool:
 
 
 def with_components(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return settings whose noise model and search are named by what they are.
+    """Return settings with unambiguous names of the noise model and the search.
 
-    A component of another class than that of its label is named by its class. `search` is none for
-    runs that only fitted folds because nothing was searched. Runs that do not name a held-out
-    fraction have none.
+    A component whose class is not that of its label is named by its class. `search` is none for
+    runs that only fitted folds because nothing was searched. The held-out fraction is None if it
+    is not recorded.
     """
     found: dict[str, Any] = {"search.held_out_fraction": settings.get("search.held_out_fraction")}
     if "search" not in settings and "search.folds" in settings:

@@ -91,9 +91,9 @@ def _is_number(value: Any) -> bool:
 def shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the protocol in a run.
 
-    Those without effect are the published ones: the network of a method that trains none, and the
-    search of one that has nothing to search or fixes its hyper-parameters. So are the precisions,
-    unless they are fixed for all methods.
+    Settings without effect are replaced by the published ones: the network of a method that trains
+    none, and the search of one that has nothing to search or fixes its hyper-parameters. So are
+    the precisions, unless they are fixed for all methods.
     """
     settings, published = with_components(run["settings"]), published_shared_settings(run)
     searched, fixed = is_searched(settings), has_fixed_precisions(settings)
@@ -121,7 +121,7 @@ def published_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
 def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the protocol in which a run differs from the published one.
 
-    A run with another noise model is another model: only this is named. So is another search.
+    For a run with another noise model, only that is named; the same holds for another search.
     """
     published = published_shared_settings(run)
     found = {n: v for n, v in shared_settings(run).items() if not matches(v, published[n])}

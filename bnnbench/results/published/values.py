@@ -209,7 +209,7 @@ def _read(path: Path) -> pd.DataFrame:
             raise ValueError(f"its rows have more cells than its first line, read as {file_format}")
     except UserError as error:  # about the setting of a table
         raise _file_error(str(error).removeprefix("dataset.path: "), "unreadable") from None
-    except (OSError, ValueError) as error:  # a folder, no text, ragged rows, an empty file
+    except (OSError, ValueError) as error:  # a folder, a binary file, ragged rows, an empty file
         reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
         raise _file_error(f"{path} cannot be read as CSV ({reason}).", "unreadable") from None
     rows.columns = rows.columns.str.strip()

@@ -1,7 +1,7 @@
 """Compare runs with the reference runs of a track, split by split.
 
-Only methods with one protocol are ranked and tested, with one correction for all of these tests.
-Across protocols there is only the paired difference.
+Only methods under the same protocol are ranked and tested, with a joint correction.
+Across protocols, only paired differences are computed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ MIN_DATASETS = 2
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What came of comparing runs with reference results.
+    """The outcome of comparing runs with reference results.
 
     Attributes:
         tracks: a comparison for each track.
@@ -220,7 +220,7 @@ def compare_in_track(
 def as_ranked(table: pd.DataFrame, fingerprints: pd.DataFrame, track: str) -> pd.DataFrame:
     """Add the columns of `with_ranked`, and mark my runs as reference runs of the track are.
 
-    In a track of the protocol, settings of the method itself are no deviation.
+    In a track of the protocol, settings of the method itself do not count as deviations.
     """
     table = with_ranked(table, fingerprints)
     few = table["incomplete"]

@@ -76,9 +76,9 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let no other process write to a folder until the end of the block.
+    """Hold the lock of a folder, which is created if it does not exist.
 
-    The folder is created if it does not exist. What a killed process left in it is removed.
+    Hidden files that a killed process left in it are removed or moved to their names.
 
     Raises:
         UserError: if another process holds the lock for longer than `LOCK_TIMEOUT`.

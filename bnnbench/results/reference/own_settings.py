@@ -114,7 +114,7 @@ def _value(run: Mapping[Any, Any], setting: str) -> str | None:
 def _affects(run: Mapping[Any, Any], setting: str) -> bool:
     """Return whether a setting affects the method of a run.
 
-    What a class of the user's compares with published values does not say so.
+    For a class of the user's, its `compared_settings` do not answer this.
     """
     if setting not in TRAINING_SETTINGS:
         return True

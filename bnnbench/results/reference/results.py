@@ -94,8 +94,8 @@ def find_folder(folder: Path | str | None = None) -> Path:
     if is_folder(path) and (path / SUMS).is_file():
         return path
     raise UserError(
-        f"{path} is no folder of reference results, since it has no file {SUMS}; give a folder "
-        "that `bnnbench reference add` has written, or none for the reference results of bnnbench.",
+        f"{path} is not a folder of reference results, since it has no file {SUMS}; give a folder "
+        "that `bnnbench reference add` wrote, or none for the reference results of bnnbench.",
         "folder",
         "no_reference",
     )
@@ -220,7 +220,7 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
 
 
 def _few_splits(run: Mapping[str, Any], published: pd.Series) -> list[str]:
-    """Return `3 of 20 splits` if a run has fewer than its data set, as a list of one text."""
+    """Return `3 of 20 splits` if a run has fewer than its data set, as a list of one string."""
     count = published.get(run["dataset"], 0)
     return [f"{run['splits']} of {count} splits"] if run["splits"] < count else []
 

@@ -62,12 +62,12 @@ class Content:
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the runs.
+    """The outcome for each run.
 
     Attributes:
         added: digests of new runs.
         replaced: digests of runs that replaced rows of the same code.
-        unchanged: digests of runs that were there already.
+        unchanged: digests of runs that were already present.
         faults: a sentence for each refused run.
         skipped: number of runs that are not on published splits.
     """
@@ -138,7 +138,7 @@ def put(content: Content, candidate: Candidate) -> str:
     if before and _other_code(before, line):
         metadata = line["record"]["metadata"]
         raise UserError(
-            f"run {run} ({metadata['method']} on {metadata['dataset']}) is there already, from "
+            f"run {run} ({metadata['method']} on {metadata['dataset']}) already exists, from "
             "another version of the code; add it to another folder.",
             "code_versions",
             "other_code",

@@ -23,7 +23,7 @@ SCORES = ("rmse", "log_likelihood", "crps")
 
 
 class Choice(NamedTuple):
-    """What a rule may use to choose a row of the pool.
+    """The data that a rule uses to choose a row of the pool.
 
     Attributes:
         epistemic: variance of the prediction of each row of the pool, `[K]`.

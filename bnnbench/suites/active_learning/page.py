@@ -54,7 +54,7 @@ def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
         table: `labels.csv` of a run; repetitions in which a fit diverged are left out.
 
     Returns:
-        A row per `arm`: the RMSE at first and at last (`start`, `end`), its median (`median`), the
+        A row per `arm`: the first and last RMSE (`start`, `end`), its median (`median`), the
         mean `difference` to random rows, each with `<name>_stderr`, and `needed`, the labels that
         reach the last RMSE of random rows (missing if it is not reached).
     """

@@ -68,8 +68,8 @@ class Pools(Checked):
             )
         if table.groups is not None:
             raise UserError(
-                "dataset.group cannot be combined with experiment=active_learning, which divides "
-                "groups.",
+                "experiment=active_learning would divide the groups of dataset.group; leave it "
+                "out.",
                 "dataset.group",
                 "grouped",
             )

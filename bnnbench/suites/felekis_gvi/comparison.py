@@ -132,7 +132,7 @@ def has_other_epochs(table: pd.DataFrame) -> pd.Series:
 def contenders(table: pd.DataFrame) -> pd.Series:
     """Return each run's divergence without its order for Bayes by Backprop, else its method.
 
-    Several runs of a data set and depth that share this name are told apart by `distinct_names`.
+    `distinct_names` distinguishes several runs of a data set and depth that share this name.
     The name contains the weight if it is not 1 or, if none is 1, not the most common one: 0.1 is
     `_weight_2` where most are 0.05. All runs are of one experiment.
     """

@@ -2,8 +2,8 @@
 
 Cinelli et al., section 3.2.3, Algorithm 1: each factor of the posterior is approximated by a site,
 an unnormalised member of the family. An update divides one site out of the approximation, includes
-the exact factor, projects the product onto the family and obtains the new site. Power EP does the
-same with a power of factor and site, (3.66)-(3.67). In natural parameters, products are sums. The
+the exact factor, projects the product onto the family and obtains the new site. Power EP replaces
+factor and site by powers of them, (3.66)-(3.67). In natural parameters, products are sums. The
 first pass from flat sites is assumed density filtering (ADF), section 3.2.2.
 """
 

@@ -1,4 +1,4 @@
-"""What a stack of repetitions trains on: shared settings, replicas, and their random numbers."""
+"""Input of a stack of repetitions: shared settings, replicas, and their random numbers."""
 
 from __future__ import annotations
 

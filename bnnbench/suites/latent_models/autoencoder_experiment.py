@@ -1,4 +1,4 @@
-"""What the experiments with autoencoders share: training, and bounds of log p(x)."""
+"""Base class of the experiments with autoencoders: training, and bounds of log p(x)."""
 
 from __future__ import annotations
 

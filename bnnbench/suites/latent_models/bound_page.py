@@ -1,4 +1,4 @@
-"""What the pages of runs with bounds of log p(x) share."""
+"""Base class of the pages of runs with bounds of log p(x)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the experiments of this suite share: training, measuring and saving units."""
+"""Base class of the experiments of this suite: training, measuring and saving units."""
 
 from __future__ import annotations
 

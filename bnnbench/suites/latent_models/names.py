@@ -23,10 +23,10 @@ QUANTITIES = {
 """Quantities of `answers.csv` by column of the scores; `quantities` fills in the draws."""
 
 DRAWS = "{draws}"
-"""Stands for the number of draws of a run in texts."""
+"""Placeholder for the number of draws of a run."""
 
 BOUND = f"the bound of log p(x) with {DRAWS} draws"
-"""What rules compare."""
+"""The score that rules compare."""
 
 
 def quantities(draws: int | None) -> dict[str, str]:
@@ -41,7 +41,7 @@ def quantities(draws: int | None) -> dict[str, str]:
 
 
 def with_draws(text: str, draws: int) -> str:
-    """Return a text with a number of draws for `DRAWS`."""
+    """Replace `DRAWS` in a string by a number of draws."""
     return text.replace(DRAWS, f"{draws:,}")
 
 
@@ -57,7 +57,7 @@ IMAGES_OF_BOOK = (MNIST, FASHION_MNIST)
 """Data sets of the book's figures and tables."""
 
 BINARISATION = "threshold"
-"""Of the book's images (5.6.2)."""
+"""Binarisation of the book's images (5.6.2)."""
 
 BOOK = "Cinelli et al. (2021)"
 """Sources of claims."""

@@ -23,7 +23,7 @@ from bnnbench.types import Split, Table
 class RegionExperiment(SplitExperiment):
     """The protocol of `SplitExperiment` with one split for each feature of a data set.
 
-    The two parts of each test set are scored apart: the rows of the region, and rows from outside
+    The two parts of each test set are scored separately: rows of the region, and rows outside
     of it, which are not trained on either. `splits.csv` contains scores of both together.
 
     Attributes:

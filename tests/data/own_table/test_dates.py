@@ -1,4 +1,4 @@
-"""Dates in many notations, and texts and numbers that only look like dates."""
+"""Dates in many notations, and strings and numbers that only look like dates."""
 
 from __future__ import annotations
 

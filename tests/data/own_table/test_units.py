@@ -1,4 +1,4 @@
-"""Numbers with units, signs and limits, and texts that only resemble them."""
+"""Numbers with units, signs and limits, and strings that only resemble them."""
 
 from __future__ import annotations
 

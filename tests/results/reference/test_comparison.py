@@ -1,4 +1,4 @@
-"""Comparison of runs with reference results: pairs, what is tested and ranked, and data sets."""
+"""Comparison of runs with reference results: pairs, tested and ranked runs, and data sets."""
 
 from __future__ import annotations
 

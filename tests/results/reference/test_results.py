@@ -1,4 +1,4 @@
-"""What is written is read, compared within a track, and protected by checksums."""
+"""Written results are read, compared within a track, and protected by checksums."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_context_has_one_network_for_all_actions(tmp_path: Path) -> None:
 
 
 def test_only_rewards_of_choices_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not chosen changes nothing; fits have the rows that were chosen before."""
+    """Rewards of other actions change nothing; fits use the rows that were chosen before."""
     plan = small_bandit(tmp_path, "method=bbb", "experiment.arms=[greedy,thompson,epsilon]")
     table, _ = plan.game(0)
     before, refit, sizes = play(plan, table, 0), experiment.refit, []

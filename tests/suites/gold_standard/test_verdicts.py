@@ -30,7 +30,7 @@ def outputs(tmp_path: Path) -> Path:
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers in a text, without the names W1 and W2."""
+    """The numbers in a string, without the names W1 and W2."""
     return [float(number) for number in re.findall(r"(?<![\w.-])-?\d+(?:\.\d+)?", text)]
 
 

@@ -1,4 +1,4 @@
-"""The book's numbers stand next to runs with its images and settings only."""
+"""The book's numbers are shown only next to runs with its images and settings."""
 
 from __future__ import annotations
 

@@ -17,17 +17,17 @@ from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.significance import holm
 from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
-from bnnbench.suites.inference_toys.clutter import experiment as tables
+from bnnbench.suites.inference_toys.clutter import experiment
 from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE
 from bnnbench.suites.inference_toys.maths import normal_density
 
 PLOT_OPTIONS: dict[str, PlotOptions] = {
-    tables.EP: {"color": PALETTE[0], "marker": "o"},
-    tables.VB: {"color": PALETTE[5], "marker": "s", "linestyle": "--"},
-    tables.LAPLACE: {"color": PALETTE[2], "marker": "^", "linestyle": "-."},
-    tables.IMPORTANCE: {"color": PALETTE[3], "marker": "D", "linestyle": ":"},
-    tables.GAUSSIAN_VI: {"color": PALETTE[1], "linestyle": (0, (5, 1, 1, 1))},
-    tables.ADF: {"color": PALETTE[4], "linestyle": (0, (1, 1))},
+    experiment.EP: {"color": PALETTE[0], "marker": "o"},
+    experiment.VB: {"color": PALETTE[5], "marker": "s", "linestyle": "--"},
+    experiment.LAPLACE: {"color": PALETTE[2], "marker": "^", "linestyle": "-."},
+    experiment.IMPORTANCE: {"color": PALETTE[3], "marker": "D", "linestyle": ":"},
+    experiment.GAUSSIAN_VI: {"color": PALETTE[1], "linestyle": (0, (5, 1, 1, 1))},
+    experiment.ADF: {"color": PALETTE[4], "linestyle": (0, (1, 1))},
 }
 """Colours, line styles and markers by algorithm."""
 
@@ -51,20 +51,20 @@ EXCEEDS = (
 )
 
 claims = Claims()
-read_run = run_reader(tables.NUMBERS)
+read_run = run_reader(experiment.NUMBERS)
 
 
 def sizes_of(run: SavedRun) -> list[int]:
     """Return the numbers of observations, increasing."""
-    return sorted(run[tables.POINTS]["observations"].unique().tolist())
+    return sorted(run[experiment.POINTS]["observations"].unique().tolist())
 
 
 def data_sets(run: SavedRun) -> list[SavedRun]:
     """Return the tables of each data set, by increasing number of observations."""
     return [
         SavedRun(run.folder, {
-            ANSWERS: run.rows(ANSWERS, setting=tables.setting_of(size)),
-            **{name: run.rows(name, observations=size) for name in tables.NUMBERS},
+            ANSWERS: run.rows(ANSWERS, setting=experiment.setting_of(size)),
+            **{name: run.rows(name, observations=size) for name in experiment.NUMBERS},
         })
         for size in sizes_of(run)
     ]  # fmt: skip
@@ -88,7 +88,7 @@ def panel_rows(
 
 def exact_value(data: SavedRun, quantity: str) -> float:
     """Return the exact value of a quantity."""
-    return float(data.answer(quantity, tables.EP)["exact"])
+    return float(data.answer(quantity, experiment.EP)["exact"])
 
 
 @figures(
@@ -102,8 +102,8 @@ def error_against_work(run: SavedRun) -> Figure:
     for data, panels in rows:
         columns = {"mean_error": "posterior mean", "evidence_error": "log evidence [nats]"}
         for axes, (column, quantity) in zip(panels, columns.items(), strict=True):
-            for name in (tables.EP, tables.VB, tables.LAPLACE, tables.IMPORTANCE):
-                plot_errors(axes, data.rows(tables.PROGRESS, algorithm=name), column, name)
+            for name in (experiment.EP, experiment.VB, experiment.LAPLACE, experiment.IMPORTANCE):
+                plot_errors(axes, data.rows(experiment.PROGRESS, algorithm=name), column, name)
             axes.set(xscale="log", yscale="log", xlabel="likelihood factors evaluated")
             axes.set_ylabel(f"error in the {quantity}")
     legend(figure, figure.axes[0], 5)
@@ -118,7 +118,7 @@ def plot_errors(axes: Axes, steps: pd.DataFrame, column: str, name: str) -> None
     )
     axes.plot(work, median, label=name, **options, **SMALL_MARKERS)
     axes.fill_between(work, low, high, color=options["color"], alpha=0.15)
-    if name == tables.EP:
+    if name == experiment.EP:
         first: PlotOptions = {"markerfacecolor": "white", "markersize": 8, "linestyle": "none"}
         label = "first pass of EP (ADF)"
         axes.plot(work.iloc[0], median.iloc[0], label=label, zorder=3, **options, **first)
@@ -132,20 +132,20 @@ def orders(run: SavedRun) -> Figure:
     figure, rows = panel_rows(run, 9.5, 2.1, 2)
     style: PlotOptions = {"alpha": 0.6, "markersize": 4, "linestyle": "none", "marker": "o"}
     for data, panels in rows:
-        orders = data[tables.ORDERS]
-        scale = exact_value(data, tables.SCALE)
+        orders = data[experiment.ORDERS]
+        scale = exact_value(data, experiment.SCALE)
         for axes, column, exact, unit in (
-            (panels[0], "mean", exact_value(data, tables.MEAN), scale),
-            (panels[1], "log_evidence", exact_value(data, tables.EVIDENCE), 1.0),
+            (panels[0], "mean", exact_value(data, experiment.MEAN), scale),
+            (panels[1], "log_evidence", exact_value(data, experiment.EVIDENCE), 1.0),
         ):
-            for height, name in enumerate((tables.EP, tables.ADF)):
+            for height, name in enumerate((experiment.EP, experiment.ADF)):
                 errors = (orders[f"{name.lower()}_{column}"] - exact) / unit
                 heights = height + np.linspace(-0.3, 0.3, len(errors))
                 axes.plot(errors, heights, color=PLOT_OPTIONS[name]["color"], **style)
             axes.axvline(0, **ZERO_LINE)
             if np.abs(axes.dataLim.intervalx).max() > SYMLOG_DISTANCE:
                 axes.set_xscale("symlog", linthresh=1)
-            axes.set(yticks=[0, 1], yticklabels=[tables.EP, tables.ADF], ylim=(-0.6, 1.6))
+            axes.set(yticks=[0, 1], yticklabels=[experiment.EP, experiment.ADF], ylim=(-0.6, 1.6))
             axes.set_title(f"{axes.get_title()}, {len(orders)} random orders")
         panels[0].set_xlabel("error of the mean [posterior standard deviations]")
         panels[1].set_xlabel("error of the log evidence [nats]")
@@ -163,17 +163,26 @@ def posterior(run: SavedRun) -> Figure:
 
 def plot_densities(axes: Axes, data: SavedRun) -> None:
     """Draw the exact and approximate densities, and the observations."""
-    mean, scale = (exact_value(data, quantity) for quantity in (tables.MEAN, tables.SCALE))
+    mean, scale = (exact_value(data, quantity) for quantity in (experiment.MEAN, experiment.SCALE))
     low, high = mean - 4.5 * scale, mean + 4.5 * scale
-    exact, points = data[tables.DENSITY], data[tables.POINTS]
+    exact, points = data[experiment.DENSITY], data[experiment.POINTS]
     exact = exact[exact["theta"].between(low, high)]
     axes.fill_between(exact["theta"], exact["density"], color="#DDDDDD", label="exact posterior")
-    grid, first_order = np.linspace(low, high, 400), data[tables.ORDERS].iloc[0]
-    for name in (tables.ADF, tables.EP, tables.VB, tables.GAUSSIAN_VI, tables.LAPLACE):
-        if name == tables.ADF:
+    grid, first_order = np.linspace(low, high, 400), data[experiment.ORDERS].iloc[0]
+    for name in (
+        experiment.ADF,
+        experiment.EP,
+        experiment.VB,
+        experiment.GAUSSIAN_VI,
+        experiment.LAPLACE,
+    ):
+        if name == experiment.ADF:
             label, moments = f"{name}, one order", first_order[["adf_mean", "adf_scale"]]
         else:
-            label, moments = name, [data.value(q, name) for q in (tables.MEAN, tables.SCALE)]
+            label, moments = (
+                name,
+                [data.value(q, name) for q in (experiment.MEAN, experiment.SCALE)],
+            )
         options = {**PLOT_OPTIONS[name], "marker": "", "linewidth": 1.6}
         axes.plot(grid, normal_density(grid, *moments), label=label, **options)
     inside = points[points["value"].between(low, high)]
@@ -188,7 +197,7 @@ on_every_data_set = for_every(lambda run: zip(data_sets(run), strict=True))
 
 def size_of(run: SavedRun) -> str:
     """Return the number of observations of a data set, as evidence states it."""
-    return f"(N = {len(run[tables.POINTS])})"
+    return f"(N = {len(run[experiment.POINTS])})"
 
 
 @claims(
@@ -199,8 +208,8 @@ def size_of(run: SavedRun) -> str:
 )
 @on_every_data_set
 def depends_on_order(run: SavedRun) -> CheckResult:
-    std = run.value(tables.MEAN_STD, tables.ADF)
-    scale = run.answer(tables.SCALE, tables.ADF)["exact"]
+    std = run.value(experiment.MEAN_STD, experiment.ADF)
+    scale = run.answer(experiment.SCALE, experiment.ADF)["exact"]
     return (
         std > MIN_RELATIVE_STD * scale,
         f"sd of the mean over orders {std:.2g}, of the exact posterior {scale:.2g} {size_of(run)}",
@@ -215,15 +224,15 @@ def depends_on_order(run: SavedRun) -> CheckResult:
 )
 @on_every_data_set
 def has_one_fixed_point(run: SavedRun) -> CheckResult:
-    orders = run[tables.ORDERS]
-    distances = (orders["ep_mean"] - run.value(tables.MEAN, tables.EP)).abs()
+    orders = run[experiment.ORDERS]
+    distances = (orders["ep_mean"] - run.value(experiment.MEAN, experiment.EP)).abs()
     others = orders[distances > FIXED_POINT_TOLERANCE]
     evidence = f"same mean in {len(orders) - len(others)} of {len(orders)} orders {size_of(run)}"
     if len(others):
         means = ", ".join(f"{value:.3g}" for value in sorted(set(others["ep_mean"].round(6))))
-        loss = run.value(tables.EVIDENCE, tables.EP) - others["ep_log_evidence"].max()
+        loss = run.value(experiment.EVIDENCE, experiment.EP) - others["ep_log_evidence"].max()
         evidence += f", the others at {means} with {loss:.3g} nats less log evidence"
-    exceptions = run[tables.DATA_SETS]["deviating_orders"] > 0
+    exceptions = run[experiment.DATA_SETS]["deviating_orders"] > 0
     evidence += f"; several means on {exceptions.sum()} of {len(exceptions)} data sets"
     return others.empty and not exceptions.any(), evidence
 
@@ -231,7 +240,7 @@ def has_one_fixed_point(run: SavedRun) -> CheckResult:
 @claims("ADF overestimates the variance", source=f"{BOOK}, 3.2.2.3", rule=EXCEEDS, column="adf")
 @claims("EP overestimates the variance", source=f"{BOOK}, 3.3", rule=EXCEEDS, column="ep")
 def overestimates_variance(run: SavedRun, column: str) -> CheckResult:
-    found = [(own, own[tables.DATA_SETS].dropna(subset=column)) for own in data_sets(run)]
+    found = [(own, own[experiment.DATA_SETS].dropna(subset=column)) for own in data_sets(run)]
     counts = [int((rows[column] > rows["exact"]).sum()) for _, rows in found]
     p = holm(np.array([
         binomtest(count, len(rows)).pvalue for count, (_, rows) in zip(counts, found, strict=True)
@@ -251,12 +260,14 @@ def overestimates_variance(run: SavedRun, column: str) -> CheckResult:
 @claims(
     "Variational inference underestimates the variance",
     source=f"{BOOK}, 3.2.1.6 and 3.3",
-    rule=f"the standard deviation of {tables.VB} and {tables.GAUSSIAN_VI} is below the exact one "
-    "on every data set",
+    rule=f"the standard deviation of {experiment.VB} and {experiment.GAUSSIAN_VI} is below the "
+    "exact one on every data set",
 )
 @on_every_data_set
 def underestimates_variance(run: SavedRun) -> CheckResult:
-    rows = {name: run.answer(tables.SCALE, name) for name in (tables.VB, tables.GAUSSIAN_VI)}
+    rows = {
+        name: run.answer(experiment.SCALE, name) for name in (experiment.VB, experiment.GAUSSIAN_VI)
+    }
     errors = {name: row["value"] / row["exact"] - 1 for name, row in rows.items()}
     return combine(
         (error < 0, f"{name} {100 * error:+.2g} % {size_of(run)}") for name, error in errors.items()
@@ -270,10 +281,12 @@ def underestimates_variance(run: SavedRun) -> CheckResult:
 )
 @on_every_data_set
 def has_improper_sites(run: SavedRun) -> CheckResult:
-    count, scale = (run.value(name, tables.EP) for name in (tables.NEGATIVE_SITES, tables.SCALE))
+    count, scale = (
+        run.value(name, experiment.EP) for name in (experiment.NEGATIVE_SITES, experiment.SCALE)
+    )
     return bool(
         count > 0 and np.isfinite(scale)
-    ), f"{count:.0f} of {len(run[tables.POINTS])} sites are improper"
+    ), f"{count:.0f} of {len(run[experiment.POINTS])} sites are improper"
 
 
 @claims(
@@ -282,7 +295,7 @@ def has_improper_sites(run: SavedRun) -> CheckResult:
     rule="in some random order, a pass of EP decreases its log evidence",
 )
 def energy_can_increase(run: SavedRun) -> CheckResult:
-    decreases = {size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in data_sets(run)}
+    decreases = {size_of(one): one[experiment.ORDERS]["n_decreases"] > 0 for one in data_sets(run)}
     evidence = (f"in {n.sum()} of {len(n)} orders {size}" for size, n in decreases.items())
     return any(n.any() for n in decreases.values()), "; ".join(evidence)
 
@@ -297,11 +310,13 @@ def energy_can_increase(run: SavedRun) -> CheckResult:
 @on_every_data_set
 def is_most_accurate_per_work(run: SavedRun) -> CheckResult:
     columns, results = ["mean_error", "evidence_error"], []
-    for competitor in (tables.VB, tables.LAPLACE, tables.IMPORTANCE):
-        steps = run.rows(tables.PROGRESS, algorithm=competitor)
+    for competitor in (experiment.VB, experiment.LAPLACE, experiment.IMPORTANCE):
+        steps = run.rows(experiment.PROGRESS, algorithm=competitor)
         wins = [
             bool((ep_pass[columns] < affordable[columns].iloc[-1]).all())
-            for _, ep_pass in run.rows(tables.PROGRESS, algorithm=tables.EP).iloc[1:].iterrows()
+            for _, ep_pass in run.rows(experiment.PROGRESS, algorithm=experiment.EP)
+            .iloc[1:]
+            .iterrows()
             if len(affordable := steps[steps["work"] <= ep_pass["work"]])
         ]
         evidence = (

@@ -14,7 +14,7 @@ from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK
-from bnnbench.suites.inference_toys.em_factory import experiment as tables
+from bnnbench.suites.inference_toys.em_factory import experiment
 from bnnbench.suites.inference_toys.em_factory.experiment import (
     EM,
     LBFGS,
@@ -44,8 +44,14 @@ CONVERGES = "converges to beta, tau_1 and tau_n of (2.63)-(2.65) within a relati
 claims = Claims()
 read_run = run_reader(
     {
-        tables.ITERATES: ("start", "iteration", *tables.PARAMETERS, "log_likelihood", "error"),
-        tables.COUNTS: ("product", "impure", "faulty"),
+        experiment.ITERATES: (
+            "start",
+            "iteration",
+            *experiment.PARAMETERS,
+            "log_likelihood",
+            "error",
+        ),
+        experiment.COUNTS: ("product", "impure", "faulty"),
     }
 )
 
@@ -61,8 +67,8 @@ figures = Figures(read_run)
 )
 def em(run: SavedRun) -> Figure:
     figure, panels = new_figure(11, 6.2, 3, 2)
-    _plot_counts(panels[0], run[tables.COUNTS])
-    iterates = run[tables.ITERATES]
+    _plot_counts(panels[0], run[experiment.COUNTS])
+    iterates = run[experiment.ITERATES]
     gap = iterates["log_likelihood"].max() - iterates["log_likelihood"]
     errors = iterates.assign(gap=gap.clip(MIN_ERROR), error=iterates["error"].clip(MIN_ERROR))
     for axes, (column, label) in zip(panels[1:], LABELS.items(), strict=True):
@@ -104,7 +110,7 @@ def _plot_closed_forms(axes: Axes, run: SavedRun, parameter: str) -> None:
 def _plot_predicted_rate(axes: Axes, run: SavedRun) -> None:
     """Draw a line that decreases at the rate given by the fraction of missing information."""
     rate = run.answer(RATE, EM)["exact"]
-    first = run.rows(tables.ITERATES, start=0)
+    first = run.rows(experiment.ITERATES, start=0)
     line = 3 * first["error"].iloc[0] * rate ** first["iteration"]
     axes.plot(first["iteration"], np.maximum(line, MIN_ERROR), "--", color=GREY, linewidth=1.2)
     axes.annotate(f"rate {rate:.3f}, the fraction\nof missing information", (0.97, 0.95),
@@ -158,7 +164,7 @@ def converges_geometrically(run: SavedRun) -> CheckResult:
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=tables.EMFactory.kind,
+    kind=experiment.EMFactory.kind,
     title="A factory with missing counts",
     caption=(
         "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure "

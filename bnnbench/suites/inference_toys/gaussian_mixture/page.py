@@ -11,7 +11,7 @@ from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK
-from bnnbench.suites.inference_toys.gaussian_mixture import experiment as tables
+from bnnbench.suites.inference_toys.gaussian_mixture import experiment
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (
     CAVI,
     FEW,
@@ -21,10 +21,10 @@ from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (
 from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 SCHEDULE_STYLES = {
-    tables.CAVI: ("black", "--"),
-    tables.DECREASING: (BLUE, "-"),
-    tables.CONSTANT: (PALETTE[1], "-"),
-    tables.TOO_FAST: (PALETTE[3], "-"),
+    experiment.CAVI: ("black", "--"),
+    experiment.DECREASING: (BLUE, "-"),
+    experiment.CONSTANT: (PALETTE[1], "-"),
+    experiment.TOO_FAST: (PALETTE[3], "-"),
 }
 
 GAP_TOLERANCE = 0.1
@@ -40,8 +40,8 @@ IN_SECOND_TENTH = f"{MAX_DISTANCE_RATIO:g} of that in the second tenth"
 claims = Claims()
 read_run = run_reader(
     {
-        tables.TRACE: ("start", "iteration", "elbo"),
-        tables.STOCHASTIC: ("repetition", "passes", "distance"),
+        experiment.TRACE: ("start", "iteration", "elbo"),
+        experiment.STOCHASTIC: ("repetition", "passes", "distance"),
     }
 )
 
@@ -56,14 +56,14 @@ figures = Figures(read_run)
 def starts(run: SavedRun) -> Figure:
     figure, panels = new_figure(8.0, 3.6, 2)
     for axes, (title, part) in zip(panels, ((FEW, "few"), (MANY, "many")), strict=True):
-        trace = run.rows(tables.TRACE, part=part)
+        trace = run.rows(experiment.TRACE, part=part)
         plot_starts(axes, trace, "elbo")
         axes.set(title=title, ylabel="ELBO [nats]")
     ends = trace.groupby("start")["elbo"].last()
     margin = max(np.ptp(ends), 0.1 * abs(ends.max()))
     panels[1].set_ylim(ends.max() - 2.5 * margin, ends.max() + 0.3 * margin)
-    exact = run.answer(tables.EVIDENCE, CAVI, FEW)["exact"]
-    one_mode = exact - run.value(tables.LABELLINGS, "K!")
+    exact = run.answer(experiment.EVIDENCE, CAVI, FEW)["exact"]
+    one_mode = exact - run.value(experiment.LABELLINGS, "K!")
     panels[0].set_ylim(one_mode - 8, exact + 0.8)
     lines = {
         "one start of CAVI": panels[0].get_lines()[0],
@@ -82,11 +82,11 @@ def starts(run: SavedRun) -> Figure:
 def stochastic(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(6.4, 4.0)
     for schedule, (colour, dashes) in SCHEDULE_STYLES.items():
-        rows = run.rows(tables.STOCHASTIC, schedule=schedule)
+        rows = run.rows(experiment.STOCHASTIC, schedule=schedule)
         band = rows.groupby("passes")["distance"].agg(["mean", "min", "max"])
         axes.plot(band.index, band["mean"], color=colour, linestyle=dashes, label=schedule)
         axes.fill_between(band.index, band["min"], band["max"], color=colour, alpha=0.15, lw=0)
-    repetitions = run[tables.STOCHASTIC]["repetition"].max() + 1
+    repetitions = run[experiment.STOCHASTIC]["repetition"].max() + 1
     axes.set(xscale="log", yscale="log", ylim=(3e-4, None))
     axes.set_title(f"mean and range of {repetitions} repetitions", fontsize="small")
     axes.set(xlabel="passes through the data", ylabel="distance to CAVI's fixed point")
@@ -100,7 +100,7 @@ def stochastic(run: SavedRun) -> Figure:
     rule="on the many points, not all starts reach the best ELBO",
 )
 def has_local_optima(run: SavedRun) -> CheckResult:
-    quantities = (tables.BEST_FRACTION, tables.EVIDENCE, tables.WORST_ELBO)
+    quantities = (experiment.BEST_FRACTION, experiment.EVIDENCE, experiment.WORST_ELBO)
     fraction, best, worst = (run.value(quantity, CAVI, MANY) for quantity in quantities)
     return (
         fraction < 1,
@@ -115,7 +115,7 @@ def has_local_optima(run: SavedRun) -> CheckResult:
     "gap when q fits one of K! equal and separate modes",
 )
 def fits_one_mode(run: SavedRun) -> CheckResult:
-    gap, labellings = run.value(tables.GAP, CAVI), run.value(tables.LABELLINGS, "K!")
+    gap, labellings = run.value(experiment.GAP, CAVI), run.value(experiment.LABELLINGS, "K!")
     return abs(gap - labellings) <= GAP_TOLERANCE, f"gap {gap:.4f}, log K! {labellings:.4f}"
 
 
@@ -126,7 +126,7 @@ def fits_one_mode(run: SavedRun) -> CheckResult:
     "posterior, with components identified by the order of their means",
 )
 def underestimates_variance(run: SavedRun) -> CheckResult:
-    std = run.answer(tables.LOWEST_MEAN_STD, CAVI, FEW)
+    std = run.answer(experiment.LOWEST_MEAN_STD, CAVI, FEW)
     return std["value"] < std[
         "exact"
     ], f"standard deviation {std['value']:.4f}, exact {std['exact']:.4f}"
@@ -136,26 +136,26 @@ def underestimates_variance(run: SavedRun) -> CheckResult:
     "Stochastic VI converges if step sizes have an infinite sum and a finite sum of squares",
     source=f"{BOOK}, (3.19)",
     rule=f"{DISTANCE} at most {IN_SECOND_TENTH}",
-    schedule=tables.DECREASING,
+    schedule=experiment.DECREASING,
     converges=True,
 )
 @claims(
     "With constant steps, whose squares have no finite sum, stochastic VI keeps a distance",
     source=f"{BOOK}, (3.19), second condition",
     rule=f"{DISTANCE} more than {IN_SECOND_TENTH}",
-    schedule=tables.CONSTANT,
+    schedule=experiment.CONSTANT,
     converges=False,
 )
 @claims(
     "With steps that decrease too fast, whose sum is finite, stochastic VI stops too early",
     source=f"{BOOK}, (3.19), first condition",
     rule=f"{DISTANCE} more than {IN_SECOND_TENTH}",
-    schedule=tables.TOO_FAST,
+    schedule=experiment.TOO_FAST,
     converges=False,
 )
 def converges_or_not(run: SavedRun, schedule: str, converges: bool) -> CheckResult:
-    early = run.value(tables.EARLY_DISTANCE, STOCHASTIC_VI, schedule)
-    late = run.value(tables.LATE_DISTANCE, STOCHASTIC_VI, schedule)
+    early = run.value(experiment.EARLY_DISTANCE, STOCHASTIC_VI, schedule)
+    late = run.value(experiment.LATE_DISTANCE, STOCHASTIC_VI, schedule)
     evidence = f"distance {early:.4f} early, {late:.4f} late"
     return (late <= MAX_DISTANCE_RATIO * early) == converges, evidence
 
@@ -167,8 +167,8 @@ def converges_or_not(run: SavedRun, schedule: str, converges: bool) -> CheckResu
     "passes through the data than CAVI",
 )
 def is_faster_than_cavi(run: SavedRun) -> CheckResult:
-    stochastic = run.value(tables.PASSES, STOCHASTIC_VI, tables.DECREASING)
-    cavi = run.value(tables.PASSES, CAVI, MANY)
+    stochastic = run.value(experiment.PASSES, STOCHASTIC_VI, experiment.DECREASING)
+    cavi = run.value(experiment.PASSES, CAVI, MANY)
     return stochastic < cavi, f"{stochastic:.2f} passes, CAVI {cavi:.0f}"
 
 
@@ -178,13 +178,13 @@ def is_faster_than_cavi(run: SavedRun) -> CheckResult:
     rule="the fitted prior variance is within 5 % of the maximiser of the exact evidence",
 )
 def maximises_evidence(run: SavedRun) -> CheckResult:
-    fit = run.answer(tables.PRIOR_VARIANCE, tables.VARIATIONAL_EM, FEW)
+    fit = run.answer(experiment.PRIOR_VARIANCE, experiment.VARIATIONAL_EM, FEW)
     evidence = f"prior variance {fit['value']:.4f}, exact {fit['exact']:.4f}"
     return abs(fit["value"] / fit["exact"] - 1) <= 0.05, evidence
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=tables.GaussianMixture.kind,
+    kind=experiment.GaussianMixture.kind,
     title="Bayesian mixture of Gaussians",
     caption=(
         "CAVI and variational EM: the start with the highest ELBO, which approximates the log "

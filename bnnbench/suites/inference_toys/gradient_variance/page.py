@@ -16,7 +16,7 @@ from bnnbench.results.claims import MAJORITY, CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK
-from bnnbench.suites.inference_toys.gradient_variance import experiment as tables
+from bnnbench.suites.inference_toys.gradient_variance import experiment
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     CONTROL_VARIATE,
     ESTIMATORS,
@@ -33,9 +33,9 @@ COLOURS = {
 }
 
 PANELS = {
-    tables.QUADRATIC: [tables.QUADRATIC],
-    tables.COSINE: [tables.COSINE],
-    "ELBO at the prior, at the posterior": [tables.START, tables.OPTIMUM],
+    experiment.QUADRATIC: [experiment.QUADRATIC],
+    experiment.COSINE: [experiment.COSINE],
+    "ELBO at the prior, at the posterior": [experiment.START, experiment.OPTIMUM],
 }
 """Objectives in each panel, by title."""
 
@@ -51,9 +51,9 @@ claims = Claims()
 read_run = run_reader(
     {
         # One row per objective, q, estimator and parameter.
-        tables.VARIANCES: ("scale", "gradient", *tables.MOMENTS, "exact"),
+        experiment.VARIANCES: ("scale", "gradient", *experiment.MOMENTS, "exact"),
         # KL to the exact posterior during gradient ascent, one row per estimator and step.
-        tables.CONVERGENCE: ("step", "samples", "low", "median", "high"),
+        experiment.CONVERGENCE: ("step", "samples", "low", "median", "high"),
     }
 )
 
@@ -69,15 +69,15 @@ def variances(run: SavedRun) -> Figure:
     """Plot measured variances as dots, with exact values as lines."""
     figure, panels = new_figure(9.0, 5.6, len(PANELS), 2)
     for axes, (parameter, objectives) in zip(
-        panels, product(tables.PARAMETERS, PANELS.values()), strict=True
+        panels, product(experiment.PARAMETERS, PANELS.values()), strict=True
     ):
-        rows = run.rows(tables.VARIANCES, parameter=parameter)
+        rows = run.rows(experiment.VARIANCES, parameter=parameter)
         _draw_groups(axes, rows[rows["objective"].isin(objectives)])
     upper, lower = panels[: len(PANELS)], panels[len(PANELS) :]
     for top, bottom, title in zip(upper, lower, PANELS, strict=True):
         top.set_title(title, fontsize="medium")
         bottom.set_xlabel("standard deviation of q")
-    for axes, parameter in zip((upper[0], lower[0]), tables.PARAMETERS, strict=True):
+    for axes, parameter in zip((upper[0], lower[0]), experiment.PARAMETERS, strict=True):
         axes.set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}")
     legend(figure, panels[2], columns=5)
     return figure
@@ -110,7 +110,7 @@ def _draw_groups(axes: Axes, rows: pd.DataFrame) -> None:
 )
 def convergence(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(5.2, 4.0)
-    for name, rows in run[tables.CONVERGENCE].groupby("estimator", sort=False):
+    for name, rows in run[experiment.CONVERGENCE].groupby("estimator", sort=False):
         colour, samples = COLOURS[str(name)], rows["samples"]
         axes.plot(samples, rows["median"], color=colour, linewidth=1.5, label=str(name))
         axes.fill_between(samples, rows["low"], rows["high"], color=colour, alpha=0.2, linewidth=0)
@@ -127,7 +127,7 @@ def convergence(run: SavedRun) -> Figure:
     f"relative error of more than {RELATIVE_TOLERANCE:g}",
 )
 def is_biased_by_logarithm(run: SavedRun) -> CheckResult:
-    rows = run[ANSWERS][run[ANSWERS]["setting"].str.contains(tables.ALL_MINIBATCHES)]
+    rows = run[ANSWERS][run[ANSWERS]["setting"].str.contains(experiment.ALL_MINIBATCHES)]
     error = (rows["value"] / rows["exact"] - 1).abs().max()
     return bool(error > RELATIVE_TOLERANCE), f"relative error over all minibatches {error:.0e}"
 
@@ -172,7 +172,7 @@ def control_variate_reduces_variance(run: SavedRun) -> CheckResult:
     other=CONTROL_VARIATE,
 )
 def converges_closer(run: SavedRun, other: str) -> CheckResult:
-    table = run[tables.CONVERGENCE].pivot_table("median", "samples", "estimator")
+    table = run[experiment.CONVERGENCE].pivot_table("median", "samples", "estimator")
     early = table.index[table.index >= table.index.max() / 10].min()
     rows = table.loc[[early, table.index.max()]]
     evidence = "; ".join(
@@ -189,7 +189,7 @@ def converges_closer(run: SavedRun, other: str) -> CheckResult:
     "path derivative have zero variance",
 )
 def has_zero_variance_at_posterior(run: SavedRun) -> CheckResult:
-    rows = run.rows(tables.VARIANCES, objective=tables.OPTIMUM)
+    rows = run.rows(experiment.VARIANCES, objective=experiment.OPTIMUM)
     table = rows.groupby("estimator")["variance"].max()
     variances = table[[SCORE, CONTROL_VARIATE, PATH_DERIVATIVE]]
     evidence = ", ".join(
@@ -201,11 +201,11 @@ def has_zero_variance_at_posterior(run: SavedRun) -> CheckResult:
 def _by_estimator(run: SavedRun) -> pd.DataFrame:
     """Return the exact variances by setup and parameter (rows) and estimator."""
     keys = ["objective", "scale", "parameter"]
-    return run[tables.VARIANCES].pivot_table("exact", keys, "estimator", sort=False)
+    return run[experiment.VARIANCES].pivot_table("exact", keys, "estimator", sort=False)
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=tables.GradientVariance.kind,
+    kind=experiment.GradientVariance.kind,
     title="Variance of gradient estimators",
     caption="Gradients with respect to the mean and the log standard deviation of q = Normal(mean, "
     "std^2), from independent samples, ± standard error. Exact: closed forms for the quadratic and "

@@ -23,7 +23,7 @@ from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, combine
-from bnnbench.suites.inference_toys.kl_shapes import experiment as tables
+from bnnbench.suites.inference_toys.kl_shapes import experiment
 from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLShapes
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
@@ -67,10 +67,10 @@ claims = Claims()
 read_run = run_reader(
     {
         # The local optima, one row per mixture, order and optimum; rank 0 is the best.
-        tables.FITS: ("separation", "weight", "component_scale", "order", "rank", "loc", "scale",
-               "divergence", "mass_outside", "min_component_mass"),
+        experiment.FITS: ("separation", "weight", "component_scale", "order", "rank", "loc",
+               "scale", "divergence", "mass_outside", "min_component_mass"),
         # The variance of the optimal factors, one row per direction of the KL divergence.
-        tables.FACTORISED: ("correlation", "variance"),
+        experiment.FACTORISED: ("correlation", "variance"),
     }
 )  # fmt: skip
 
@@ -110,7 +110,7 @@ def directions(run: SavedRun) -> Figure:
 def orders(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.12."""
     kinds, separations = _kinds(run), _first_middle_last(run)
-    orders = [order for order in FIGURE_ORDERS if len(run.rows(tables.FITS, order=order))]
+    orders = [order for order in FIGURE_ORDERS if len(run.rows(experiment.FITS, order=order))]
     figure, panels = new_figure(2.0 * len(orders), 1.5 * len(kinds) + 0.5, len(orders), len(kinds))
     for axes, (kind, order) in zip(panels, product(kinds, orders), strict=True):
         p = BimodalTarget(separations[len(separations) // 2], *kind)
@@ -133,7 +133,7 @@ def orders(run: SavedRun) -> Figure:
 def factorised(run: SavedRun) -> Figure:
     """Like the book's Fig. 3.7."""
     figure, (axes,) = new_figure(4.6, 4.2)
-    rows = run[tables.FACTORISED].set_index("divergence")
+    rows = run[experiment.FACTORISED].set_index("divergence")
     correlation = float(rows["correlation"].iloc[0])
     ellipses = [((1 + correlation) ** 0.5, (1 - correlation) ** 0.5, "p", EXACT)]
     for order, style in STYLES.items():
@@ -171,20 +171,20 @@ def _densities(
     run: SavedRun, grid: np.ndarray, p: BimodalTarget, order: float, **values: int
 ) -> list[np.ndarray]:
     """Return the density of every q fitted to p, the best first."""
-    rows = run.rows(tables.FITS, mixture=p.name, order=order, **values)
+    rows = run.rows(experiment.FITS, mixture=p.name, order=order, **values)
     fits = zip(rows["loc"], rows["scale"], strict=True)
     return [np.exp(log_normal(grid, loc, scale)) for loc, scale in fits]
 
 
 def _kinds(run: SavedRun) -> list[tuple[float, float]]:
     """Return weight and scale of the first kinds of mixtures, ignoring separations."""
-    kinds = run[tables.FITS][["weight", "component_scale"]].drop_duplicates()[:MAX_ROWS]
+    kinds = run[experiment.FITS][["weight", "component_scale"]].drop_duplicates()[:MAX_ROWS]
     return list(kinds.itertuples(index=False, name=None))
 
 
 def _first_middle_last(run: SavedRun) -> list[float]:
     """Return three separations, without duplicates."""
-    values = sorted(run[tables.FITS]["separation"].unique().tolist())
+    values = sorted(run[experiment.FITS]["separation"].unique().tolist())
     return list(dict.fromkeys([values[0], values[len(values) // 2], values[-1]]))
 
 
@@ -261,7 +261,7 @@ def forces_zeros(run: SavedRun) -> CheckResult:
     "standard deviations of each component, for every mixture",
 )
 def covers_all_components(run: SavedRun) -> CheckResult:
-    rows, separated = run.rows(tables.FITS, rank=0), _separated(run, rank=0)
+    rows, separated = run.rows(experiment.FITS, rank=0), _separated(run, rank=0)
     avoiding = rows.loc[rows["order"] >= FORWARD, "min_component_mass"]
     forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
     evidence = f"mass at least {avoiding.min():.1%}; for orders up to -1 at the largest separation "
@@ -283,7 +283,7 @@ def covers_all_components(run: SavedRun) -> CheckResult:
     rule="the variance of q never decreases from one order to the next, for every mixture",
 )
 def widens_with_order(run: SavedRun, **components: float) -> CheckResult:
-    rows = run.rows(tables.FITS, rank=0, **components)
+    rows = run.rows(experiment.FITS, rank=0, **components)
     n_mixtures = rows["mixture"].nunique()
     if n_mixtures == 0:
         raise NotTestable("no such mixture")
@@ -303,7 +303,7 @@ def widens_with_order(run: SavedRun, **components: float) -> CheckResult:
 
 def _separated(run: SavedRun, **values: float) -> pd.DataFrame:
     """Return the fits at the largest separation whose columns have these values."""
-    return run.rows(tables.FITS, separation=run[tables.FITS]["separation"].max(), **values)
+    return run.rows(experiment.FITS, separation=run[experiment.FITS]["separation"].max(), **values)
 
 
 def _is_at(component: Component, row: pd.Series) -> bool:

@@ -55,7 +55,7 @@ def gaussian_normaliser(belief: Belief, inputs: Array, targets: Array) -> Tilted
 def quadrature_normaliser(
     belief: Belief, inputs: Array, targets: Array, power: Any = 1.0
 ) -> Tilted:
-    """Return K of `N(y; w x, 1 / gamma)**power` by the trapezoidal rule.
+    """Return the normaliser K of `N(y; w x, 1 / gamma)**power` by the trapezoidal rule.
 
     The power, a number or `[R]`, is 1 for EP and `1 / n_i` of (3.66) for power EP.
     """

@@ -1,4 +1,4 @@
-"""What the page and the claims read of a finished run."""
+"""Reader of a finished run, for its page and claims."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ read_run = run_reader({
 
 @dataclass(frozen=True)
 class ImageEvidence:
-    """What the claims are checked on.
+    """The data on which claims are checked.
 
     Attributes:
         errors: mean absolute errors of the reconstructions, by configuration.
@@ -52,7 +52,7 @@ class ImageEvidence:
         return sample
 
     def _failed(self, setting: EstimatorSetting) -> Sample:
-        """Return an empty sample of a configuration of which all repetitions failed, as `rows`."""
+        """Return an empty sample of a configuration in which all repetitions failed, as `rows`."""
         self.rows(SCORES, *setting)
         return Sample()
 

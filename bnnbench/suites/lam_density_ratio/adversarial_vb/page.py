@@ -118,7 +118,7 @@ def avb_samples(run: SavedRun) -> Figure:
 
 
 def _title(*setting: Any) -> str:
-    """Return `GAN, D, d = 2` for the fields of a `EstimatorSetting`."""
+    """Return `GAN, D, d = 2` for the fields of an `EstimatorSetting`."""
     one = EstimatorSetting(*setting)
     return f"{one.label}, d = {one.latents}"
 

@@ -191,7 +191,7 @@ class SprinklerEvidence:
         return self.tables.get(number, {}).get(cell, Sample())
 
     def shared_run(self, cell: ThesisCell) -> SprinklerRun | None:
-        """Return the stable run that stands for a configuration without a run of its own, if any.
+        """Return the stable run that represents a configuration that was not run itself, if any.
 
         D, r and T are one function of the network's last sum (9.1.2), so that with stable numerics
         the three are one algorithm, which is run as T.

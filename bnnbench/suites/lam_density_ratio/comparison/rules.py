@@ -189,7 +189,7 @@ def are_equivalent(evidence: SprinklerEvidence, groups: Sequence[Group]) -> Iter
 
 
 def known(*values: float) -> tuple[float, ...]:
-    """Return numbers that are compared, of which comparisons with NaN would be false.
+    """Return numbers to compare, none of which may be NaN, because comparisons would be false.
 
     Raises:
         NotTestable: if one is NaN, as the mean of a part of the training without evaluations is.

@@ -52,7 +52,7 @@ RUN_STATEMENT = (
 AUTHOR = "github.com/Lammyy/IHateMaths, Sprinkler/part 2"
 
 ONE_RUN = "D, r and T: one run, by the lemma"
-"""Marks a run with stable numerics, which stands for every estimator of its divergence."""
+"""Marks a run with stable numerics, which represents every estimator of its divergence."""
 
 SCORES = ("average_kl", "kl")
 """Scores in the table of all runs."""
@@ -141,7 +141,7 @@ def comparison(ours: Sample, theirs: Sample, comparable: bool) -> dict[str, floa
 
 
 def author_blocks(evidence: SprinklerEvidence, number: str) -> Iterator[Block]:
-    """Yield a sentence on each configuration of a table of which the author published runs."""
+    """Yield a sentence on each configuration of a table for which the author published runs."""
     ours, table = evidence.tables.get(number, {}), printed_tables()[number]
     for cell, theirs in author_repetitions().items():
         if cell in table:

@@ -181,7 +181,7 @@ def thesis_settings(setting: str, contrast: str) -> dict[str, tuple[Any, ...]]:
 def changed_settings(metadata: Mapping[str, Any], cell: ThesisCell) -> Iterator[str]:
     """Yield the settings of a run that are neither the thesis's nor those of its schedule.
 
-    Each is a text such as `experiment.iterations 50 instead of 2000`. Trained to the optimum, the
+    Each is a string such as `experiment.iterations 50 instead of 2000`. Trained to the optimum, the
     stable form of the losses counts as the thesis's, since the optimum is the same (9.1.2).
     """
     settings = {**COMMON_SETTINGS, **thesis_settings(cell.setting, cell.contrast)}

@@ -12,7 +12,7 @@ from support.decisions import settled
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.saved_run import SavedRun
-from bnnbench.suites.inference_toys.clutter import experiment as tables
+from bnnbench.suites.inference_toys.clutter import experiment
 from bnnbench.suites.inference_toys.clutter.page import overestimates_variance
 
 DATA_SETS = 50
@@ -38,8 +38,8 @@ def test_a_variance_is_overestimated_in_significantly_more_than_half_of_the_data
         for k in range(DATA_SETS)
     ]
     points = pd.DataFrame({"observations": np.repeat(sizes, sizes)})
-    empty = {name: pd.DataFrame({"observations": []}) for name in tables.NUMBERS}
-    own = {tables.DATA_SETS: pd.DataFrame(rows), tables.POINTS: points}
+    empty = {name: pd.DataFrame({"observations": []}) for name in experiment.NUMBERS}
+    own = {experiment.DATA_SETS: pd.DataFrame(rows), experiment.POINTS: points}
     answers = {ANSWERS: pd.DataFrame({"setting": []})}
     run = SavedRun(RunFolder(Path()), empty | own | answers)
     assert settled(overestimates_variance(run, "ep")[0]) is holds
