@@ -58,10 +58,10 @@ def distortion_rate(run: SavedRun) -> Figure:
         names = ", ".join(f"{beta:g}" for beta in means.index[collapsed])
         labels.append((names, *means.loc[collapsed, AXES].mean()))
     for name, rate, distortion in labels:
-        axes.annotate(name, (rate, distortion), textcoords="offset points", xytext=(6, 5),
+        axes.annotate(f"beta {name}", (rate, distortion), textcoords="offset points", xytext=(6, 5),
                       fontsize="small", color=BLUE)  # fmt: skip
     axes.set(ylim=(bottom, top))
-    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="blue numbers: beta")
+    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]")
     return figure
 
 
