@@ -176,10 +176,9 @@ def losses_figure() -> Figure:
         axes.set_xscale("symlog", linthresh=5)
         low, high = axes.get_xlim()
         ticks = [tick for tick in LOSS_TICKS if low <= tick <= high]
-        several = len(ticks) >= MIN_TICKS
-        axes.xaxis.set_major_locator(
-            FixedLocator(ticks) if several else MaxNLocator(4, min_n_ticks=MIN_TICKS)
-        )
+        few = len(ticks) < MIN_TICKS
+        locator = MaxNLocator(4, min_n_ticks=MIN_TICKS) if few else FixedLocator(ticks)
+        axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.set_yticks(list(places.values()), list(places), fontsize="small")
         axes.set_title(f"{source}, {kind}", fontsize="small")

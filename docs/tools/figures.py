@@ -68,7 +68,7 @@ MAX_WIDTH = 1500  # pixels of a stored figure
 DPI = 110
 
 VERDICT_STYLES = {
-    "agrees": (BLUE, "o", "agrees within two standard errors"),
+    "agrees": (BLUE, "o", "within two standard errors"),
     "better": (PALETTE[2], "D", "ours is better"),
     "worse": (ORANGE, "s", "ours is worse"),
 }
@@ -102,9 +102,10 @@ def agreement() -> Figure:
         for verdict, (colour, marker, label) in VERDICT_STYLES.items():
             x, y, x_error, y_error = own[inside & (own["verdict"] == verdict)][numbers].to_numpy().T
             style: PlotOptions = {"markersize": 4, "color": colour, "elinewidth": 0.8}
-            axes.errorbar(x, y, y_error, x_error, marker, label=label, **style)
+            count = (rows["verdict"] == verdict).sum()
+            axes.errorbar(x, y, y_error, x_error, marker, label=f"{label} ({count})", **style)
             outside = edge[~inside & (edge["verdict"] == verdict)]
-            axes.scatter(outside["published"], outside["ours"], 16, colour, "^", zorder=3)
+            axes.scatter(outside["published"], outside["ours"], 16, colour, marker="^", zorder=3)
         far = edge[(own["ours"] - own["published"]).abs() > MAX_DISTANCE * (high - low)]
         _name_points(axes, far)
         name = BY_KEY[metric].inline_title

@@ -32,8 +32,9 @@ from bnnbench.notes import note
 from bnnbench.report.figures.inline_svg import inline_svg
 from bnnbench.types import UserError
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-"""Okabe & Ito (2008): eight colours that are distinct with any colour vision."""
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
+"""Eight colours that are distinct with any colour vision: those of Okabe & Ito (2008), but grey
+instead of yellow, which is hardly visible on white."""
 
 BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
 

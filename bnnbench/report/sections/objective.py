@@ -114,6 +114,7 @@ def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
             axes.plot(curve["epoch"], curve["objective"], linewidth=1.1, label=label, **style)
         # Objectives differ by orders of magnitude, and may be negative.
         axes.set_yscale("symlog", linthresh=1, subs=range(2, 10))
+        axes.yaxis.set_major_formatter("{x:g}")
         plotting.panel_title(axes, f"{dataset} · depth {depth}", 2.4)
         axes.tick_params(labelsize="small")
     figure.supxlabel("epoch", fontsize="medium")

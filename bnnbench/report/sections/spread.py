@@ -25,7 +25,8 @@ MAX_BOXES = 300
 """Boxes in one figure. With more it would be unreadable."""
 
 SPREAD_STATEMENT = (
-    "One row of panels per depth, one column per data set. Lower is better. Box: median and "
+    "A row of panels per depth; data sets are next to each other or, for lack of room, below each "
+    "other. Lower is better. Box: median and "
     "quartiles over splits; whiskers: last split within 1.5 interquartile ranges; dots: splits "
     "beyond; numbers with an arrow: splits above the panel."
 )
