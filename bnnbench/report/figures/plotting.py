@@ -32,9 +32,9 @@ from bnnbench.notes import note
 from bnnbench.report.figures.inline_svg import inline_svg
 from bnnbench.types import UserError
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
-"""Eight colours that are distinct with any colour vision: those of Okabe & Ito (2008), but grey
-instead of yellow, which is hardly visible on white."""
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#5B3A00", "#999999")
+"""Eight colours that are distinct with any colour vision: those of Okabe & Ito (2008), with brown
+instead of yellow, which is hardly visible on white, and grey instead of black."""
 
 BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
 
