@@ -58,8 +58,8 @@ def distortion_rate(run: SavedRun) -> Figure:
         names = ", ".join(f"{beta:g}" for beta in means.index[collapsed])
         labels.append((names, *means.loc[collapsed, AXES].mean()))
     for k, (name, rate, distortion) in enumerate(sorted(labels, key=lambda label: -label[2])):
-        axes.annotate(name if k else f"beta {name}", (rate, distortion), textcoords="offset points", xytext=(6, 5),
-                      fontsize="small", color=BLUE)  # fmt: skip
+        axes.annotate(name if k else f"beta {name}", (rate, distortion), (6, 5),
+                      textcoords="offset points", fontsize="small", color=BLUE)  # fmt: skip
     axes.set(ylim=(bottom, top))
     axes.set(xlabel="rate [nats]", ylabel="distortion [nats]")
     return figure
