@@ -18,7 +18,6 @@ import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
@@ -267,10 +266,21 @@ def _visible_texts(artist: Artist) -> Iterator[Text]:
 
 def _min_points(text: Text) -> float:
     """Return the size of a text in points: in a formula, that of its smallest sign."""
-    if not (text.get_parse_math() and is_math_text(text.get_text())):
+    if not (text.get_parse_math() and is_math(text.get_text())):
         return float(text.get_fontsize())
     signs = MathTextParser("path").parse(text.get_text(), 72, text.get_fontproperties()).glyphs
     return min(float(size) for _, size, *_ in signs)
+
+
+def is_math(text: str) -> bool:
+    """Whether a text contains a formula that matplotlib can draw."""
+    if text.count("$") < 2:
+        return False
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def png_metadata(figure: Figure) -> PlotOptions:

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import MaxNLocator
 
 from bnnbench.report.blocks import even_chunks, numbered_name
@@ -20,6 +19,7 @@ from bnnbench.report.figures.plotting import (
     MAX_WIDTH,
     SMALL_POINTS,
     PlotOptions,
+    is_math,
     text_width,
     wrap_text,
 )
@@ -189,14 +189,3 @@ def _tick(axes: Axes, room: float, points: float) -> None:
         shown = axes.xaxis.get_major_formatter().format_ticks(places)
         if sum(text_width(text, points) + SPACING for text in shown) <= room:
             return
-
-
-def is_math(text: str) -> bool:
-    """Whether a text contains a formula that matplotlib can draw."""
-    if text.count("$") < 2:
-        return False
-    try:
-        MathTextParser("path").parse(text)
-    except ValueError:
-        return False
-    return True
