@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from stored_results import RESULTS, table
 
 from bnnbench.report.blocks import plus_minus
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.figures.plotting import BLUE, ORANGE, legend, small_multiples
-from bnnbench.report.figures.points import points_figure
+from bnnbench.report.figures.points import Form, points_figure
 from bnnbench.suites.active_learning.claims import gains
 from bnnbench.suites.regions.page import DISTANCE, auroc_panels
 
@@ -26,6 +26,9 @@ DATASETS = ("boston", "concrete", "yacht")
 
 SHIFT = "permuted"
 """The shift in the tables."""
+
+LOSS_TICKS, MIN_TICKS = (-300, -100, -30, -10, -5, -3, -1, 1), 3
+"""Ticks of log-likelihoods, nats. Panels with fewer than the minimum get others."""
 
 NO_MODEL, NOT_RUN = "no model", "not run"
 """Why a cell has no number."""
@@ -153,13 +156,13 @@ def repetitions(experiment: str, name: str) -> int:
 
 def areas_figure() -> Figure:
     """Mean areas under ROC curves with the baseline."""
-    return points_figure(auroc_panels(regions()), "AUROC")
+    return points_figure(auroc_panels(regions()), "AUROC", Form(columns=2))
 
 
 def losses_figure() -> Figure:
     """Log-likelihoods of every feature, in the region and outside of it, by method."""
     parts = dict(iter(regions().groupby(["source", "kind"], sort=False)))
-    figure, panels = small_multiples(len(parts), 3, (3.4, 3.0), (0.6, 0.6), 6.5)
+    figure, panels = small_multiples(len(parts), 2, (4.0, 2.8), (0.4, 0.6), 6.5)
     for axes, ((source, kind), own) in zip(panels, parts.items(), strict=True):
         medians = own.groupby("label")["region.log_likelihood"].median().sort_values()
         places = {name: place for place, name in enumerate(medians.index)}
@@ -171,9 +174,13 @@ def losses_figure() -> Figure:
             middle = own.groupby("label")[f"{part}.log_likelihood"].median()
             axes.plot(middle, middle.index.map(places) + shift, "|", color=colour, ms=9, mew=2)
         axes.set_xscale("symlog", linthresh=5)
-        axes.xaxis.set_major_locator(FixedLocator([-300, -100, -30, -10, -5, -4, -3, -2, -1, 0, 1]))
+        low, high = axes.get_xlim()
+        ticks = [tick for tick in LOSS_TICKS if low <= tick <= high]
+        few = len(ticks) < MIN_TICKS
+        locator = MaxNLocator(4, min_n_ticks=MIN_TICKS) if few else FixedLocator(ticks)
+        axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_yticks(list(places.values()), list(places), fontsize="x-small")
+        axes.set_yticks(list(places.values()), list(places), fontsize="small")
         axes.set_title(f"{source}, {kind}", fontsize="small")
         axes.set_xlabel("log-likelihood [nats]")
     legend(figure, panels)

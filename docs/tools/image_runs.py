@@ -2,14 +2,16 @@
 
 A run is stored in the folder that `image_folders.py` names, and its figures in `docs/figures`.
 Pages show what is stored, and the command of what is not, so that they need no edit for a further
-run.
+run. `python docs/tools/image_runs.py` draws the figures again for which the stored tables suffice.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +40,7 @@ from bnnbench.discovery import plugins
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stored_files import DamagedRun
 from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
@@ -139,8 +142,22 @@ def store(run: RunFolder) -> Path:
     for old in FIGURES.glob(f"{name}_{images}_*.png"):
         old.unlink()
     for figure in figure_names(name):
-        store_figure(io.BytesIO(png(page.figures[figure](run))), f"{name}_{images}_{figure}")
+        _draw(name, images, figure, run)
     return target.root
+
+
+def _draw(name: str, images: str, figure: str, run: RunFolder) -> None:
+    drawn = page_of(name).figures[figure](run)
+    store_figure(io.BytesIO(png(drawn)), f"{name}_{images}_{figure}")
+
+
+def redraw() -> None:
+    """Draw the figures of the stored runs again, except those of arrays, which are not stored."""
+    for kind in KINDS:
+        for name, images, folder in all_stored(kind):
+            for figure in figure_names(name):
+                with suppress(DamagedRun):
+                    _draw(name, images, figure, folder)
 
 
 def figure_names(name: str) -> Sequence[str]:
@@ -208,7 +225,8 @@ def figures(name: str, images: str, only: Collection[str] = ()) -> Iterator[str]
     for figure in only or figure_names(name):
         path = f"../figures/{name}_{images}_{figure}.png"
         title, caption = title_of(name, images), page_of(name).figures.captions[figure]
-        yield f"![{figure.replace('_', ' ')}, {title}]({path})\n\n*{caption}. Images: {title}.*"
+        about = re.split(r", as in |; |\. | \((?:book|thesis)", caption)[0]
+        yield f"![{about}. Images: {title}.]({path})\n\n*{caption}. Images: {title}.*"
 
 
 def value(mean: float, error: float) -> str:
@@ -380,3 +398,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     },
 }
 """The blocks by the name of their marks, as in `page_blocks`."""
+
+
+if __name__ == "__main__":
+    redraw()

@@ -14,6 +14,9 @@ from matplotlib.transforms import Affine2D
 
 from bnnbench.report.figures.plotting import DPI
 
+PAGE_WIDTH, MIN_TEXT = 830, 9.0
+"""Pixels: the width that GitHub gives to a figure, and the smallest text to read there."""
+
 SLACK = 2.0
 """Pixels by which boxes may overlap, because text does not fill its box."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from html import escape
 from pathlib import Path
@@ -15,9 +15,13 @@ from traceback import extract_tb
 from typing import Any
 
 import matplotlib
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
@@ -27,8 +31,9 @@ from bnnbench.notes import note
 from bnnbench.report.figures.inline_svg import inline_svg
 from bnnbench.types import UserError
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-"""Okabe & Ito (2008): eight colours that are distinct with any colour vision."""
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#5B3A00", "#999999")
+"""Eight colours that are distinct with any colour vision: those of Okabe & Ito (2008), with brown
+instead of yellow, which is hardly visible on white, and grey instead of black."""
 
 BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
 
@@ -38,13 +43,20 @@ PlotOptions = dict[str, Any]
 """Keyword arguments of matplotlib functions."""
 
 METADATA: Mapping[str, PlotOptions] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
-"""Metadata to omit by file type, because it would change with the date."""
+"""Metadata to omit by file type, because it would change with the date or the version."""
+
+SMALLEST_TEXT = "smallest text"
+"""Key in a PNG of the size of its smallest text, as a fraction of the figure's width."""
 
 DPI = 150
 """Resolution of PNG files, dots per inch."""
 
 SMALL_POINTS, MEDIUM_POINTS = 8.33, 10.0
 """Font sizes in points that matplotlib calls small and medium."""
+
+MAX_WIDTH, MAX_LOG_WIDTH = 10.6, 8.9
+"""Inches. At this width small text, or the exponents of a logarithmic axis, are 9 pixels high on a
+page that shows figures 830 pixels wide, as GitHub does."""
 
 STYLE: dict[Any, Any] = {
     key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"
@@ -58,12 +70,47 @@ LEGEND_MARGIN = 0.72
 def new_figure(
     width: float, height: float, columns: int = 1, rows: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """Create a figure of this size in inches, and its panels row by row."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    """Create a figure of this size in inches, at most `MAX_WIDTH`, and its panels row by row."""
+    figure = Figure(figsize=(min(width, MAX_WIDTH), height), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
     return figure, panels
+
+
+def panel_grid(
+    rows: int,
+    columns: int,
+    panel: tuple[float, float],
+    margin: tuple[float, float],
+    min_width: float = 0.0,
+    max_columns: int | None = None,
+) -> tuple[Figure, np.ndarray]:
+    """Create panels `[rows, columns]`. Columns beyond `MAX_WIDTH` continue below the others.
+
+    Args:
+        rows: number of rows.
+        columns: number of columns.
+        panel: width and height of a panel, inches.
+        margin: width of the figure, and height of each block of rows, to add in inches.
+        min_width: inches that the legend needs.
+        max_columns: panels next to each other, if fewer than fit.
+    """
+    fitting = max(1, int((MAX_WIDTH - margin[0]) / panel[0] + 1e-9))
+    below = -(-columns // min(columns, fitting, max_columns or columns))
+    wide = -(-columns // below)
+    width, height = panel[0] * wide + margin[0], (panel[1] * rows + margin[1]) * below
+    figure, panels = new_figure(max(min_width, width), height, wide, rows * below)
+    grid = np.array(panels, object).reshape(below, rows, wide).swapaxes(0, 1).reshape(rows, -1)
+    for axes in grid[:, columns:].flat:
+        axes.set_visible(False)
+    return figure, grid[:, :columns]
+
+
+def is_leftmost(axes: Axes) -> bool:
+    """Whether a panel is the first of its row."""
+    place = axes.get_subplotspec()
+    return place is not None and place.is_first_col()
 
 
 def small_multiples(
@@ -82,13 +129,9 @@ def small_multiples(
         margin: width and height to add for the whole figure, inches.
         min_width: inches that the legend needs.
     """
-    columns = min(max_columns, count)
-    rows = -(-count // columns)
-    size = panel[0] * columns + margin[0], panel[1] * rows + margin[1]
-    figure, panels = new_figure(max(min_width, size[0]), size[1], columns, rows)
-    for axes in panels[count:]:
-        axes.set_visible(False)
-    return figure, panels[:count]
+    figure, grid = panel_grid(1, count, panel, (margin[0], 0.0), min_width, max_columns)
+    figure.set_figheight(figure.get_figheight() + margin[1])
+    return figure, list(grid[0])
 
 
 def panel_title(axes: Axes, text: str, width: float, size: str = "small") -> None:
@@ -206,6 +249,45 @@ def line_style(index: int, dashes: tuple[str, str, str]) -> PlotOptions:
     return {"color": PALETTE[index % colours], "linestyle": dashes[index // colours % len(dashes)]}
 
 
+def smallest_text(figure: Figure) -> float:
+    """Return the size of the smallest visible text of a drawn figure, relative to its width."""
+    return min(map(_min_points, _visible_texts(figure)), default=MEDIUM_POINTS) / (
+        72 * figure.get_figwidth()
+    )
+
+
+def _visible_texts(artist: Artist) -> Iterator[Text]:
+    if artist.get_visible():
+        if isinstance(artist, Text) and artist.get_text().strip():
+            yield artist
+        for child in artist.get_children():
+            yield from _visible_texts(child)
+
+
+def _min_points(text: Text) -> float:
+    """Return the size of a text in points: in a formula, that of its smallest sign."""
+    if not (text.get_parse_math() and is_math(text.get_text())):
+        return float(text.get_fontsize())
+    signs = MathTextParser("path").parse(text.get_text(), 72, text.get_fontproperties()).glyphs
+    return min(float(size) for _, size, *_ in signs)
+
+
+def is_math(text: str) -> bool:
+    """Whether a text contains a formula that matplotlib can draw."""
+    if text.count("$") < 2:
+        return False
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def png_metadata(figure: Figure) -> PlotOptions:
+    """Return the metadata of the PNG of a drawn figure."""
+    return {**METADATA["png"], SMALLEST_TEXT: f"{smallest_text(figure):.5f}"}
+
+
 def save_figure(
     figure: Figure, path_of: Callable[[str], Path], suffixes: Sequence[str] = tuple(METADATA)
 ) -> None:
@@ -221,7 +303,7 @@ def save_figure(
     if layout := figure.get_layout_engine():
         layout.execute(figure)
         figure.set_layout_engine(None)
-    for suffix, metadata in METADATA.items():
+    for suffix, metadata in {**METADATA, "png": png_metadata(figure)}.items():
         if suffix not in suffixes:
             remove(path_of(suffix))
             continue

@@ -10,15 +10,16 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import MaxNLocator
 
 from bnnbench.report.blocks import even_chunks, numbered_name
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
+    MAX_WIDTH,
     SMALL_POINTS,
     PlotOptions,
+    is_math,
     text_width,
     wrap_text,
 )
@@ -86,19 +87,21 @@ def points_figure(panels: Sequence[Panel], axis: str, form: Form = Form()) -> Fi
 
     `axis` labels the axis that all panels share.
     """
-    rows = math.ceil(len(panels) / form.columns)
-    columns = math.ceil(len(panels) / rows)
     shared = len({tuple(panel.names) for panel in panels}) == 1 and not form.values
     names = {name: wrap_text(name, MAX_NAME_WIDTH, form.points) for p in panels for name in p.names}
     height = 0.02 * form.points * max(name.count("\n") + 1 for name in names.values())
+    longest = max(text_width(line, form.points) for n in names.values() for line in n.split("\n"))
+    texts = [panel.text(point) for panel in panels for point in panel.points if not point.source]
+    numbers = max(text_width(text, form.points) for text in texts) if form.values else 0.0
+    fitting = int((MAX_WIDTH - SPACING) / (longest + STRIP_WIDTH + numbers))
+    most = form.columns if form.width else min(form.columns, max(1, fitting))
+    rows = math.ceil(len(panels) / most)
+    columns = math.ceil(len(panels) / rows)
     lines = [
         max(len(panel.names) for panel in panels[row * columns : (row + 1) * columns])
         for row in range(rows)
     ]
-    longest = max(text_width(line, form.points) for n in names.values() for line in n.split("\n"))
     room = longest * (1 if shared else columns)
-    texts = [panel.text(point) for panel in panels for point in panel.points if not point.source]
-    numbers = max(text_width(text, form.points) for text in texts) if form.values else 0.0
     width = form.width or room + columns * (STRIP_WIDTH + numbers) + SPACING
     size = width, 0.45 + sum(0.45 + height * count for count in lines)
     figure = Figure(size, layout="constrained")
@@ -174,7 +177,7 @@ def _point(
     )
     if point.mark:
         axes.annotate(point.mark, (place, line), (3, 1), textcoords="offset points",
-                      fontsize=0.8 * points)  # fmt: skip
+                      fontsize=points)  # fmt: skip
 
 
 def _tick(axes: Axes, room: float, points: float) -> None:
@@ -186,14 +189,3 @@ def _tick(axes: Axes, room: float, points: float) -> None:
         shown = axes.xaxis.get_major_formatter().format_ticks(places)
         if sum(text_width(text, points) + SPACING for text in shown) <= room:
             return
-
-
-def is_math(text: str) -> bool:
-    """Whether a string contains a formula that matplotlib can draw."""
-    if text.count("$") < 2:
-        return False
-    try:
-        MathTextParser("path").parse(text)
-    except ValueError:
-        return False
-    return True

@@ -56,7 +56,7 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
     varied = [str(c) for c in finite if str(c).startswith("hp.") and finite[c].nunique() > 1]
     pairs = list(combinations(varied, 2)) or [(column, "objective") for column in varied]
     columns, rows = min(2, 1 + len(pairs)), 1 + len(pairs) // 2
-    figure, panels = new_figure(1.8 + 4.4 * columns, 0.7 + 3.7 * rows, columns, rows)
+    figure, panels = new_figure(1.7 + 3.6 * columns, 0.7 + 3.7 * rows, columns, rows)
     _progress_panel(panels[0], best_so_far(search), initial)
     cloud = None
     for axes, (x, y) in zip(panels[1:], pairs, strict=False):

@@ -118,18 +118,18 @@ def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
         for column in columns
     }
     high = 2.0 + 0.15 * max(heading.count("\n") for heading in headings)
-    size = max(5.5, 3.6 * len(columns) + 0.4), high * len(rows) + 0.8
-    figure, panels = plotting.new_figure(*size, len(columns), len(rows))
-    for axes in panels:
+    shape = len(rows), len(columns)
+    figure, grid = plotting.panel_grid(*shape, (3.4, high), (0.4, 0.8), 5.5)
+    for axes in grid.flat:
         axes.set_visible(False)
     for curve, place in zip(curves, columns_by_curve, strict=True):
         row, column = rows.index(str(curve.run["label"])), columns.index(place)
-        axes = panels[row * len(columns) + column]
+        axes = grid[row, column]
         axes.set_visible(True)
         draw_curve(axes, curve)
         plotting.panel_title(axes, f"{rows[row]} · {columns[column]}", 3.0)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")
-    shown = [axes for axes in panels if axes.get_visible()]
+    shown = [axes for axes in grid.flat if axes.get_visible()]
     plotting.legend(figure, shown, columns=5, title=title)
     return figure

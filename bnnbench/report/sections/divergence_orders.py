@@ -135,11 +135,11 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
     families = list(rows["divergence_family"].unique())
     colours = {name: plotting.PALETTE[k % len(plotting.PALETTE)] for k, name in enumerate(families)}
     metrics = printed_in("figures")
-    size = (max(6.0, 3.0 * len(datasets) + 0.4), 6.0)
-    figure, panels = plotting.new_figure(*size, len(datasets), len(metrics))
+    shape = len(metrics), len(datasets)
+    figure, grid = plotting.panel_grid(*shape, (3.0, 2.7), (0.4, 0.6), 6.0)
     for i, metric in enumerate(metrics):
         for j, dataset in enumerate(datasets):
-            axes, own = panels[i * len(datasets) + j], rows[rows["dataset"] == dataset]
+            axes, own = grid[i, j], rows[rows["dataset"] == dataset]
             draw_families(axes, own, metric, colours)
             kl = kl_reference(table, own)
             if kl is not None:
@@ -147,8 +147,8 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
             axes.axvline(1, color=plotting.GREY, linewidth=0.5)
             plotting.panel_title(axes, str(dataset) if i == 0 else "", 2.4, "medium")
             axes.set_xlabel("alpha" if i == len(metrics) - 1 else "")
-            axes.set_ylabel(metric.loss_axis if j == 0 else "")
-    plotting.legend(figure, panels, title=title)
+            axes.set_ylabel(metric.loss_axis if plotting.is_leftmost(axes) else "")
+    plotting.legend(figure, list(grid.flat), title=title)
     return figure
 
 

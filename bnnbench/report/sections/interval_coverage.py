@@ -97,7 +97,7 @@ def interval_coverage_figure(curves: Sequence[Curve], title: str = "") -> Figure
     columns_by_curve = panel_columns(curves)
     labels = [str(curve.run["label"]) for curve in curves]
     columns, names = list(dict.fromkeys(columns_by_curve)), list(dict.fromkeys(labels))
-    figure, panels = plotting.new_figure(max(5.5, 3.6 * len(columns) + 0.4), 4.6, len(columns))
+    figure, panels = plotting.small_multiples(len(columns), 3, (3.4, 4.2), (0.4, 0.4), 5.5)
     for axes, column in zip(panels, columns, strict=True):
         axes.plot(
             HALF_WIDTHS,

@@ -102,8 +102,9 @@ def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
     """Draw a row of panels per depth, a column per data set, and a line per label."""
     datasets, depths = list(medians["dataset"].unique()), sorted(medians["depth"].unique())
     names = list(medians["label"].unique())
-    size = (max(5.5, 3.0 * len(datasets) + 0.4), 2.3 * len(depths) + 1)
-    figure, panels = plotting.new_figure(*size, len(datasets), len(depths))
+    shape = len(depths), len(datasets)
+    figure, grid = plotting.panel_grid(*shape, (3.0, 2.3), (0.4, 1.0), 5.5)
+    panels = list(grid.flat)
     for axes, (depth, dataset) in zip(panels, product(depths, datasets), strict=True):
         own = medians[(medians["dataset"] == dataset) & (medians["depth"] == depth)]
         axes.set_visible(len(own) > 0)
@@ -113,8 +114,9 @@ def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
             axes.plot(curve["epoch"], curve["objective"], linewidth=1.1, label=label, **style)
         # Objectives differ by orders of magnitude, and may be negative.
         axes.set_yscale("symlog", linthresh=1, subs=range(2, 10))
+        axes.yaxis.set_major_formatter("{x:g}")
         plotting.panel_title(axes, f"{dataset} · depth {depth}", 2.4)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(labelsize="small")
     figure.supxlabel("epoch", fontsize="medium")
     # Two lines fit even if there is a single row of panels.
     figure.supylabel("objective [nats per data point;\nlogarithmic beyond 1]", fontsize="medium")

@@ -44,7 +44,7 @@ CAPTION = (
     "Mean ranks (dots, best at the left). Grey bars join methods that do not differ significantly"
 )
 
-MAX_NAME_WIDTH = 4.2
+MAX_NAME_WIDTH = 2.7
 """Inches on each side available for names; longer names are wrapped."""
 
 LINE_HEIGHT = 0.24

@@ -25,7 +25,8 @@ MAX_BOXES = 300
 """Boxes in one figure. With more it would be unreadable."""
 
 SPREAD_STATEMENT = (
-    "One row of panels per depth, one column per data set. Lower is better. Box: median and "
+    "A row of panels per depth; data sets are next to each other or, for lack of room, below each "
+    "other. Lower is better. Box: median and "
     "quartiles over splits; whiskers: last split within 1.5 interquartile ranges; dots: splits "
     "beyond; numbers with an arrow: splits above the panel."
 )
@@ -34,9 +35,6 @@ TOO_MANY = (
     f"More than {MAX_BOXES} runs do not fit into one figure. Report the runs of one experiment or "
     "data set to see it."
 )
-
-NAME_POINTS = 7
-"""Font size of method names."""
 
 
 def losses_by_split(runs: Runs) -> pd.DataFrame:
@@ -113,36 +111,39 @@ def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
         beyond = int((own > high).sum())
         if beyond:
             axes.text(
-                place, high, f"{beyond}↑", ha="center", va="bottom", fontsize=6, color=plotting.GREY
-            )
+                place, high, f"{beyond}↑", ha="center", va="bottom", fontsize="small",
+                color=plotting.GREY,
+            )  # fmt: skip
 
 
 def spread_figure(losses: pd.DataFrame, metric: Metric, title: str = "") -> Figure:
     """Draw box plots in a row of panels per depth and a column per data set."""
     depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
     width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)
-    longest = max(plotting.text_width(str(name), NAME_POINTS) for name in losses["label"].unique())
-    size = (width * len(datasets) + 0.4, 2.4 * len(depths) + 0.6 + longest)
-    figure, panels = plotting.new_figure(*size, len(datasets), len(depths))
+    all_labels = map(str, losses["label"].unique())
+    longest = max(plotting.text_width(label, plotting.SMALL_POINTS) for label in all_labels)
+    shape = len(depths), len(datasets)
+    figure, grid = plotting.panel_grid(*shape, (width, 2.4), (0.4, 0.6 + longest))
     for j, dataset in enumerate(datasets):
         column = losses[losses["dataset"] == dataset]
         # Names have the same place in all panels of a column; the last panel prints them.
         names = sorted(set(column["label"]))
         for i, depth in enumerate(depths):
-            axes, own = panels[i * len(datasets) + j], column[column["depth"] == depth]
+            axes, own = grid[i, j], column[column["depth"] == depth]
             places = [k for k, name in enumerate(names) if (own["label"] == name).any()]
             if places:
                 values = [own.loc[own["label"] == names[k], metric.key].to_numpy() for k in places]
                 draw_boxes(axes, places, values)
             shown = names if i == len(depths) - 1 else [""] * len(names)
             axes.set_xlim(-0.6, len(names) - 0.4)
-            axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=NAME_POINTS)
+            axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=plotting.SMALL_POINTS)
             heading = plotting.wrap_text(
                 f"{dataset} · depth {depth}", width - 0.5, plotting.SMALL_POINTS
             )
-            axes.set_title(heading, fontsize="small", pad=10, parse_math=False)
-            axes.set_ylabel(metric.loss_axis if j == 0 else "", fontsize="small")
-            axes.tick_params(axis="y", labelsize=NAME_POINTS)
+            axes.set_title(heading, fontsize="small", pad=14, parse_math=False)
+            if plotting.is_leftmost(axes):
+                axes.set_ylabel(metric.loss_axis, fontsize="small")
+            axes.tick_params(axis="y", labelsize=plotting.SMALL_POINTS)
             # A scientific-notation offset would overlap the counts above the panel.
             axes.yaxis.set_major_formatter("{x:g}")
     plotting.add_title(figure, title)

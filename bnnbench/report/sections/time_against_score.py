@@ -162,7 +162,7 @@ def time_figure(
     """
     groups = list(table.groupby(GROUP_COLUMNS, sort=False))
     several = table["experiment"].nunique() > 1
-    figure, panels = small_multiples(len(groups), 4, (3.3, 2.9), (0.5, 0.9), 5.5)
+    figure, panels = small_multiples(len(groups), 3, (3.3, 2.9), (0.5, 0.9), 5.5)
     styles = run_styles(panels[0], table, metric, highlighted)
     for axes, (shared, group) in zip(panels, groups, strict=True):
         _panel(axes, group, metric, error, styles, time)
@@ -200,7 +200,7 @@ def _ticks(ratio: float) -> Locator:
     """Tick locator of a logarithmic axis, given the ratio of its limits."""
     if ratio < 4:  # may not contain a power of ten
         return MaxNLocator(3)
-    return LogLocator(subs=(1.0, 3.0) if ratio < 30 else (1.0,))
+    return LogLocator(subs=(1.0, 3.0) if ratio < 300 else (1.0,))
 
 
 def _panel(

@@ -15,6 +15,7 @@ from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
     ORANGE,
+    SMALL_POINTS,
     PlotOptions,
     legend,
     marker_styles,
@@ -25,11 +26,11 @@ from bnnbench.results.metrics import Metric
 from bnnbench.suites.gold_standard.comparison import LOG_LIKELIHOOD, Comparison
 from bnnbench.suites.gold_standard.verdicts import MIN_DISTANCE_RATIO, W1, sorted_means
 
-NAME_POINTS = 8
-"""Font size of method names."""
-
 MAX_DISTANCE_RATIO = 100
 """Upper limit of a panel relative to the smallest distance. Larger values are printed."""
+
+BEYOND: PlotOptions = {"ha": "right", "fontsize": "small", "color": GREY}
+"""Style of values beyond a panel."""
 
 
 def means_and_errors(comparison: Comparison, metric: Metric) -> pd.DataFrame:
@@ -44,7 +45,7 @@ def nearest_figure(comparisons: Sequence[Comparison]) -> Figure:
     names = [
         c.names[str(run)] for c, own in zip(comparisons, means, strict=True) for run in own.index
     ]
-    longest, most = max(text_width(name, NAME_POINTS) for name in names), max(map(len, means))
+    longest, most = max(text_width(name, SMALL_POINTS) for name in names), max(map(len, means))
     figure, panels = small_multiples(
         len(comparisons), 3, (2.7 + longest, 0.21 * most + 0.9), (0.3, 0.7)
     )
@@ -69,9 +70,7 @@ def _distances(axes: Axes, comparison: Comparison) -> None:
         table["mean"][inside], positions[inside], xerr=bars, label="approximation", **error
     )
     for position, mean in zip(positions[~inside], table["mean"][~inside], strict=True):
-        axes.text(
-            upper_limit, position, f"{mean:.2g} →", ha="right", va="center", fontsize=7, color=GREY
-        )
+        axes.text(upper_limit, position, f"{mean:.2g} →", va="center", **BEYOND)
     axes.axvline(halves, color=ORANGE, label="between halves of the chains")
     axes.axvline(
         MIN_DISTANCE_RATIO * halves,
@@ -81,7 +80,7 @@ def _distances(axes: Axes, comparison: Comparison) -> None:
     )
     _logarithmic(axes)
     axes.set_yticks(
-        positions, [comparison.names[str(run)] for run in table.index], fontsize=NAME_POINTS
+        positions, [comparison.names[str(run)] for run in table.index], fontsize=SMALL_POINTS
     )
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.set_title(comparison.dataset, fontsize="medium", parse_math=False)
@@ -123,7 +122,7 @@ def _scores(axes: Axes, comparison: Comparison, styles: Mapping[str, PlotOptions
         if score < lower_limit:
             axes.plot(distance, lower_limit, linestyle="none", **style)
             label = f"{score:.3g} ↓"
-            axes.text(distance, lower_limit - margin / 2, label, ha="right", fontsize=7, color=GREY)
+            axes.text(distance, lower_limit - margin / 2, label, **BEYOND)
             continue
         bars = [[min(spread, 0.9 * distance)], [spread]]
         axes.errorbar(distance, score, error, bars, elinewidth=0.8, markersize=5, **style)

@@ -141,7 +141,7 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
 
 def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
     """Draw the panels. The band of the reference, which comes first, is outlined in all others."""
-    figure, axes = small_multiples(len(panels), MAX_COLUMNS, (2.9, 2.2), (0.4, 0.8))
+    figure, axes = small_multiples(len(panels), MAX_COLUMNS, (3.4, 2.2), (0.4, 0.8))
     reference = panels[0]
     for panel_axes, panel in zip(axes, panels, strict=True):
         draw_curve(panel_axes, panel.curve)

@@ -168,7 +168,7 @@ def note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
         parts.append(f"down to {values.min():.3g}")
     if parts:
         text = f"beyond the panel: {', '.join(parts)}"
-        axes.set_title(text, loc="right", fontsize="x-small", color=GREY)
+        axes.set_title(text, loc="right", fontsize="small", color=GREY)
 
 
 def kernel_density(samples: np.ndarray) -> np.ndarray:
@@ -216,4 +216,4 @@ def _draw_density(axes: Axes, density: np.ndarray) -> None:
     axes.contour(AXIS, AXIS, scaled.T, levels=LEVELS[:-1], colors="#333333", linewidths=0.4)
     limits = (AXIS[0], AXIS[-1])
     axes.set(aspect="equal", xlim=limits, ylim=limits)
-    axes.tick_params(labelsize="x-small")
+    axes.tick_params(labelsize="small")

@@ -73,7 +73,7 @@ def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
     exact posterior, the mean line and a band of 2 standard deviations without noise, extended by
     half the data's range on both sides.
     """
-    figure = Figure(figsize=(11.5, 5.6), layout="constrained")
+    figure = Figure(figsize=(10.6, 5.6), layout="constrained")
     panels = figure.subplot_mosaic(
         [["w0", ".", "line"], ["plane", "w1", "line"]],
         width_ratios=(3.4, 0.9, 5),

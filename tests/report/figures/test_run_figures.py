@@ -119,7 +119,8 @@ def test_a_search_has_a_panel_for_each_pair_of_hyper_parameters() -> None:
     alone = search_figure(search.drop(columns="hp.prior_precision"), 3).axes[1]
     assert alone.get_ylabel() == "validation log-likelihood [nats]"
     three = search_figure(search.assign(**{"hp.dropout": np.arange(24.0) + 1}), 3)
-    pairs = [(axes.get_xlabel(), axes.get_ylabel()) for axes in three.axes[1:4]]
+    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in three.axes[1:4]]
+    pairs = [tuple(" ".join(label.split()) for label in own) for own in labels]
     noise, prior = (f"{name} precision (standardised units)" for name in ("noise", "prior"))
     assert pairs == [(noise, prior), (noise, "dropout"), (prior, "dropout")]
     assert len(search_figure(search[["split", "iteration", "objective"]], 3).axes) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.paper import make_paper_table
 
-from bnnbench.report.figures.points import is_math
+from bnnbench.report.figures.plotting import is_math
 from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.layout import NOT_TESTED
 from bnnbench.report.paper.paper_writer import write_paper

@@ -10,7 +10,14 @@ from scipy.stats import binomtest
 
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
+from bnnbench.report.figures.plotting import (
+    GREY,
+    MAX_LOG_WIDTH,
+    PALETTE,
+    PlotOptions,
+    legend,
+    new_figure,
+)
 from bnnbench.results.claims import CheckResult, Claims, NotTestable, undecided_share
 from bnnbench.results.mean_tests import LEVEL
 from bnnbench.results.saved_run import SavedRun, run_reader
@@ -98,7 +105,7 @@ def exact_value(data: SavedRun, quantity: str) -> float:
 )
 def error_against_work(run: SavedRun) -> Figure:
     """Plot the errors of every algorithm, like Minka's figure."""
-    figure, rows = panel_rows(run, 9.5, 3.3, 2)
+    figure, rows = panel_rows(run, MAX_LOG_WIDTH, 3.3, 2)
     for data, panels in rows:
         columns = {"mean_error": "posterior mean", "evidence_error": "log evidence [nats]"}
         for axes, (column, quantity) in zip(panels, columns.items(), strict=True):
@@ -129,7 +136,7 @@ def plot_errors(axes: Axes, steps: pd.DataFrame, column: str, name: str) -> None
     "legibility. Vertical line: the exact value"
 )
 def orders(run: SavedRun) -> Figure:
-    figure, rows = panel_rows(run, 9.5, 2.1, 2)
+    figure, rows = panel_rows(run, MAX_LOG_WIDTH, 2.1, 2)
     style: PlotOptions = {"alpha": 0.6, "markersize": 4, "linestyle": "none", "marker": "o"}
     for data, panels in rows:
         orders = data[experiment.ORDERS]

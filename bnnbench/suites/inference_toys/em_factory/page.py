@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
+from bnnbench.report.figures.plotting import GREY, MAX_LOG_WIDTH, PALETTE, new_figure
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK
@@ -66,7 +66,7 @@ figures = Figures(read_run)
     "the closed form as printed"
 )
 def em(run: SavedRun) -> Figure:
-    figure, panels = new_figure(11, 6.2, 3, 2)
+    figure, panels = new_figure(MAX_LOG_WIDTH, 8.4, 2, 3)
     _plot_counts(panels[0], run[experiment.COUNTS])
     iterates = run[experiment.ITERATES]
     gap = iterates["log_likelihood"].max() - iterates["log_likelihood"]
@@ -90,7 +90,11 @@ def _plot_counts(axes: Axes, counts: pd.DataFrame) -> None:
         (-0.2, "impure", PALETTE[4], 0), (0.2, "faulty", PALETTE[3], len(counts) - 1),
     ):  # fmt: skip
         faces = [colour if k != hidden else "none" for k in range(len(counts))]
-        axes.bar(counts["product"] + shift, counts[column], 0.38, color=faces, edgecolor=colour)
+        # Edges of filled bars, or gaps between them, would hide the bars of many products.
+        widths = [0.0] * len(counts)
+        widths[hidden] = 1.0
+        axes.bar(counts["product"] + shift, counts[column], 0.4, color=faces, edgecolor=colour,
+                 linewidth=widths)  # fmt: skip
         bars.append(Patch(facecolor=colour, edgecolor=colour, label=column))
     bars.append(Patch(facecolor="none", edgecolor=GREY, label="hidden"))
     top = counts[["impure", "faulty"]].to_numpy().max()

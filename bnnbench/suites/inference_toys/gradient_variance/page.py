@@ -11,7 +11,15 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.report.figures.plotting import (
+    BLUE,
+    GREY,
+    MAX_LOG_WIDTH,
+    ORANGE,
+    PALETTE,
+    legend,
+    new_figure,
+)
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims
 from bnnbench.results.saved_run import SavedRun, run_reader
 from bnnbench.results.source_settings import SourceSettings
@@ -67,7 +75,7 @@ figures = Figures(read_run)
 )
 def variances(run: SavedRun) -> Figure:
     """Plot measured variances as dots, with exact values as lines."""
-    figure, panels = new_figure(9.0, 5.6, len(PANELS), 2)
+    figure, panels = new_figure(MAX_LOG_WIDTH, 5.6, len(PANELS), 2)
     for axes, (parameter, objectives) in zip(
         panels, product(experiment.PARAMETERS, PANELS.values()), strict=True
     ):

@@ -12,7 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
+from bnnbench.report.figures.plotting import (
+    GREY,
+    MAX_WIDTH,
+    PALETTE,
+    PlotOptions,
+    legend,
+    new_figure,
+)
 from bnnbench.results.saved_run import SavedRun
 from bnnbench.results.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.maths import normal_density
@@ -66,7 +73,7 @@ def rows_of(run: SavedRun, table: str, approximation: str, setting: str = "") ->
     "deviation by alpha for power EP and black-box alpha; dashed line: the exact value"
 )
 def densities(run: SavedRun) -> Figure:
-    figure, panels = new_figure(13.5, 3.9, 3)
+    figure, panels = new_figure(MAX_WIDTH, 3.9, 3)
     target = rows_of(run, tables.DENSITIES, tables.EXACT)
     for key, style in DENSITY_STYLES.items():
         rows = rows_of(run, tables.DENSITIES, *key)
@@ -105,7 +112,7 @@ def plot_std_by_alpha(axes: Axes, run: SavedRun) -> None:
 )
 def objectives(run: SavedRun) -> Figure:
     exact = exact_value(run, tables.EVIDENCE)
-    figure, panels = new_figure(12.0, 3.6, 3)
+    figure, panels = new_figure(MAX_WIDTH, 3.6, 3)
     plot_cavi(panels[0], run)
     for key, style in GRADIENT_STYLES.items():
         steps = rows_of(run, tables.STEPS, *key)
@@ -151,7 +158,7 @@ def plot_energy(axes: Axes, run: SavedRun) -> None:
 )
 def repeated(run: SavedRun) -> Figure:
     """Plot the book's Fig. 3.10."""
-    figure, (left, right) = new_figure(10.0, 3.8, 2)
+    figure, (left, right) = new_figure(10.0, 4.2, 2)
     plot_repeated_inclusion(left, run.rows(tables.REPEATED, factors=tables.ONE_FACTOR))
     options: PlotOptions = {"color": BLUE, "marker": "."}
     plot_relative_std(right, run, tables.ONE_FACTOR, "weight, one observation", **options)
@@ -169,7 +176,7 @@ def repeated(run: SavedRun) -> Figure:
         axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
-    right.legend(loc="lower left", frameon=False, fontsize="x-small")
+    legend(figure, right, columns=2)
     return figure
 
 

@@ -31,8 +31,8 @@ figures = Figures(read_run)
 
 
 @figures(
-    "Distortion against rate of test images by beta (book, Fig. 5.15). Dots: repetitions; line: "
-    "means. Dashed lines: equal ELBO"
+    "Distortion against rate of test images by beta (book, Fig. 5.15). Dots: repetitions; blue "
+    "numbers: beta; line: means. Dashed lines: equal ELBO"
 )
 def distortion_rate(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(5.6, 4.6)
@@ -57,11 +57,11 @@ def distortion_rate(run: SavedRun) -> Figure:
     if collapsed.any():
         names = ", ".join(f"{beta:g}" for beta in means.index[collapsed])
         labels.append((names, *means.loc[collapsed, AXES].mean()))
-    for name, rate, distortion in labels:
-        axes.annotate(name, (rate, distortion), textcoords="offset points", xytext=(6, 5),
-                      fontsize="small", color=BLUE)  # fmt: skip
+    for k, (name, rate, distortion) in enumerate(sorted(labels, key=lambda label: -label[2])):
+        axes.annotate(name if k else f"beta {name}", (rate, distortion), (6, 5),
+                      textcoords="offset points", fontsize="small", color=BLUE)  # fmt: skip
     axes.set(ylim=(bottom, top))
-    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="blue numbers: beta")
+    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]")
     return figure
 
 

@@ -106,8 +106,8 @@ def _shown(run: SavedRun) -> dict[str, int]:
 
 
 @figures(
-    "First row: test images, binarised; others: mean images of latent variables drawn from the "
-    "prior (book, Fig. 5.10). Columns of the CVAE are classes"
+    "Test images, binarised (first row), and mean images of latent variables drawn from the prior "
+    "(below); book, Fig. 5.10. Columns of the CVAE are classes"
 )
 def samples(run: SavedRun) -> Figure:
     images, positions = run.arrays(IMAGES), _shown(run)

@@ -84,7 +84,7 @@ def elbo_by_epoch(run: SavedRun) -> Figure:
     figure, panels = new_figure(8.4, 4.0, 2)
     settings = _settings(run)
     flows = [unit for unit, (model, _) in settings.items() if model == PLANAR]
-    colours = [*colormaps["viridis"](np.linspace(0, 0.9, len(flows))), *IWAE_COLOURS]
+    colours = [*colormaps["viridis"](np.linspace(0, 0.75, len(flows))), *IWAE_COLOURS]
     lines: dict[str, PlotOptions] = {
         unit: {"color": colour, "label": label, "linewidth": 1.2}
         for (unit, (_, label)), colour in zip(settings.items(), cycle(colours))
