@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 NOTATION = (
-    "A split has $N$ test points; a network predicts each by $S$ weight samples. $\\mu_{sn}$ and "
+    "A split has $N$ test points. A network predicts each with $S$ weight samples: $\\mu_{sn}$ and "
     "$v_{sn}$ are the mean and the variance of the Gaussian that sample $s$ predicts for point "
     "$n$, $\\hat y_n$ is the mean of the $S$ means, and $y_n$ the target."
 )
