@@ -56,7 +56,7 @@ def power(rows: pd.DataFrame) -> str:
         return ""
     limit = MeanTest(0.0, 1.0, few[0] - 1).interval[1]
     of_limit = (
-        f" (a difference is significant only from {limit:.1f} standard errors on)"
+        f" (only differences above {limit:.1f} standard errors are significant)"
         if rows["error"].isna().all()
         else ""
     )
@@ -71,19 +71,22 @@ def of_flows(rows: pd.DataFrame) -> Iterator[str]:
     images = rows["images"].iloc[0]
     run, book = read_run(stored("planar_flows")[images]), rows.set_index("setting")["published"]
     parts = [
-        f"**{TITLES[images]}.** Open: the book gives neither the number of latent variables nor "
-        "the initial weights."
+        f"**{TITLES[images]}.** The cause of the differences is open: the book gives neither the "
+        "number of latent variables nor the initial weights."
     ]
     if {"K = 0", "K = 1"} <= {*book.index}:
         ours = run.difference("log_p", "flow-1", "flow-0")
         parts.append(
-            f"Its plain VAE ({book['K = 0']:g}) does not fit its other rows: the first planar step "
-            f"gains {book['K = 1'] - book['K = 0']:.1f} nats there and "
-            f"{plus_minus(ours.mean, ours.stderr)} nats here."
+            "In the book, the first planar step gains "
+            f"{book['K = 1'] - book['K = 0']:.1f} nats over the plain VAE ({book['K = 0']:g}); in "
+            f"our runs, it gains {plus_minus(ours.mean, ours.stderr)} nats."
         )
     scores = run.rows(SCORES, unit="flow-0")
     gap = (scores["elbo_train"] - scores["elbo"]).mean()
-    parts.append(f"The ELBO of our plain VAE is {gap:.1f} nats higher on its training images.")
+    parts.append(
+        f"The ELBO of our plain VAE is {gap:.1f} nats higher on training images than on test "
+        "images."
+    )
     if "K = 0" in book.index and images in stored(LONGER):
         parts.append(of_longer_training(images, book["K = 0"]))
     path = RESULTS / "images" / "batch_normalisation" / f"{images}.csv"
@@ -113,12 +116,12 @@ def of_batch_normalisation(rows: pd.DataFrame, book: float) -> str:
         book: the book's value.
     """
     bound = rows.set_index("normalised")["bound"]
-    plain = f", and {bound[False]:.1f} without it" if False in bound.index else ""
+    plain = f", without it {bound[False]:.1f}" if False in bound.index else ""
     return (
-        f"With batch normalisation, which the book does not mention, it is {bound[True]:.1f} after "
-        f"{rows['epochs'].max()} epochs{plain} in a program of its own "
-        "(`docs/tools/batch_normalisation.py`, one repetition); the difference from the book is "
-        f"then {bound[True] - book:+.1f} nats."
+        "A separate program (`docs/tools/batch_normalisation.py`, one repetition) adds batch "
+        "normalisation, which the book does not mention. With it, the bound is "
+        f"{bound[True]:.1f} after {rows['epochs'].max()} epochs{plain}; the difference from the "
+        f"book is then {bound[True] - book:+.1f} nats."
     )
 
 
@@ -182,7 +185,7 @@ def which_reproduces(differences: Mapping[str, pd.Series]) -> str:
     listed = "; ".join(f"{name}: {distance:.1f}" for name, distance in distances.items())
     close = [name for name, distance in distances.items() if distance < REPRODUCED]
     verdict = (
-        f"Below {REPRODUCED} points, and so a reproduction: {'; '.join(close)}."
+        f"Below {REPRODUCED} points, which we call a reproduction: {'; '.join(close)}."
         if close
         else f"None is below {REPRODUCED} points; the nearest is "
         f"{min(distances, key=lambda name: distances[name])}."

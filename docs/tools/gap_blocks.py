@@ -70,9 +70,10 @@ def gap_sentence() -> str:
     )
     if several:
         text += (
-            f" More draws thus change differences of these models by up to {high - low:.2f} nats."
+            " More draws thus change the differences between these models by up to "
+            f"{high - low:.2f} nats."
         )
-    return f"{text} The gaps of other models are not measured."
+    return f"{text} The gaps of other models were not measured."
 
 
 def with_gap(block: Callable[[], str]) -> Callable[[], str]:

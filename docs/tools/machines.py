@@ -16,14 +16,14 @@ def measured_on(rows: pd.DataFrame) -> str:
     known = rows.dropna(subset=["processor", "load"])
     sentences = [
         f"{len(own)} of {len(rows)} measurements were made on {processor}, clock "
-        f"{_clock(own['clock'])}; before them, other programs kept "
-        f"{_span(own['load'], 1)} CPUs busy."
+        f"{_clock(own['clock'])}; just before, other programs used "
+        f"{_span(own['load'], 1)} CPUs."
         for processor, own in known.groupby("processor", sort=False)
     ]
     if missing := len(rows) - len(known):
         sentences.append(
             f"Processor, clock and load were not recorded for {missing} of {len(rows)} "
-            "measurements, and are unknown until these are repeated."
+            "measurements."
         )
     return " ".join(sentences)
 

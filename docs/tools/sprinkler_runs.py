@@ -56,10 +56,10 @@ bnnbench run {OPTIMAL}repetitions=10 experiment.estimator=relu_ratio"""
 """The runs of Table 8.2, and of the ReLU ratio with the joint contrast."""
 
 STABLE = (
-    "Our runs have `experiment.numerics=stable`, a form of the losses without saturation that D, r "
-    "and T share. The thesis's programs have the published losses. The two are equal but for "
-    "rounding and a constant of 1e-18 in logarithms, so these runs say nothing on failures of D, r "
-    "or T in single precision."
+    "Our runs have `experiment.numerics=stable`, a form of the losses that does not saturate and "
+    "is the same for D, r and T. It differs from that of the thesis's programs only in rounding "
+    "and in a constant of 1e-18 in logarithms. These runs therefore do not show whether D, r or T "
+    "fails in single precision."
 )
 
 NOT_RUN = f"Not run yet (about 1.5 hours on one core):\n\n```sh\n{COMMANDS}\n```"
