@@ -235,7 +235,6 @@ def test_stored_figures_show_the_stored_results() -> None:
 
 
 NOT_REDRAWN = {
-    "image_classes": "shows the images of Fashion-MNIST, which are not part of the package",
     **{
         name: "shows images or codes of a run on MNIST that is not stored"
         for name in (

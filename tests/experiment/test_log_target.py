@@ -155,9 +155,9 @@ def test_an_estimator_equals_one_of_the_logarithms() -> None:
 @pytest.mark.parametrize("row", [0, 7, 59])
 def test_targets_without_a_logarithm_are_refused(tmp_path: Path, value: float, row: int) -> None:
     targets = np.where(np.arange(60) == row, value, np.exp(LOGS))
-    with raises_user_error("dataset.log_target", "not_positive", ["'y'", f"row {row + 1}."]):
+    with raises_user_error("dataset.log_target", "not_positive", ["'y'", f"row {row + 1};"]):
         tiny_run(write(tmp_path, targets), tmp_path / "o", LOG)
-    with raises_user_error("log_target", "not_positive", [f"row {row + 1}."]):
+    with raises_user_error("log_target", "not_positive", [f"row {row + 1};"]):
         BNNRegressor("linear", log_target=True).fit(X, targets)
 
 
@@ -166,7 +166,7 @@ def test_the_row_of_a_refused_target_is_that_of_the_file(tmp_path: Path) -> None
     targets = np.exp(LOGS)
     targets[[3, 5]], targets[8] = np.nan, 0
     path = write(tmp_path, targets)
-    with raises_user_error("dataset.log_target", "not_positive", ["row 9."]):
+    with raises_user_error("dataset.log_target", "not_positive", ["row 9;"]):
         tiny_run(path, tmp_path / "o", LOG, "dataset.missing=drop")
 
 

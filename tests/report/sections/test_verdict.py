@@ -33,7 +33,9 @@ def test_the_best_the_beaten_and_the_undecided_are_named(tmp_path: Path) -> None
         "pbp by 2. Undecided against: mine."
     )
     assert rule.startswith(rule_in_words())
-    assert [*map(str, verdict_lines(read_runs(tmp_path), RMSE_ONLY))] == [f"- {sentence}"]
+    assert [line.text for line in verdict_lines(read_runs(tmp_path), RMSE_ONLY)] == [
+        f"- {sentence}"
+    ]
 
 
 def test_the_wins_of_each_run_are_counted_over_data_sets(tmp_path: Path) -> None:
