@@ -103,7 +103,7 @@ def moved(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Remove generated marks, turn links to notebooks into links to pages, and add docstrings.
+    """Remove generated marks, turn links to those of the site, and add docstrings.
 
     Python-Markdown would take a line that begins with a mark for a block of HTML. It reads the
     Markdown inside a block of HTML, as GitHub does, only where an attribute says so.
@@ -111,6 +111,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.file.src_uri == PYTHON_API:
         markdown += "\n\n".join(["", "## Docstrings", *(f"::: bnnbench.{n}" for n in __all__)])
     markdown = MARK.sub("", markdown).replace("<details", '<details markdown="1"')
+    for source, shown in TOP_LEVEL.items():
+        markdown = markdown.replace(f"../{source}", shown)
     return markdown.replace(".ipynb)", ".md)")
 
 
