@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from baycomp import SignedRankTest
+from support.quick import slow_except
 
 from bnnbench.results.signed_rank import (
     ERROR_RATES,
@@ -42,7 +43,10 @@ def test_two_data_sets_that_agree_are_enough_for_a_high_probability() -> None:
     assert 0.95 < signed_rank_test(np.ones(2), 0.01)[0] < signed_rank_test(np.ones(5), 0.01)[0]
 
 
-@pytest.mark.parametrize("n_datasets", [MIN_SIGNED_RANK_DATASETS, max(ERROR_RATES)])
+@pytest.mark.parametrize(
+    "n_datasets",
+    slow_except([MIN_SIGNED_RANK_DATASETS, max(ERROR_RATES)], MIN_SIGNED_RANK_DATASETS),
+)
 def test_error_rates_are_those_of_a_simulation(n_datasets: int) -> None:
     differences = np.random.default_rng(1).standard_normal((400, n_datasets))
     chances = np.array([signed_rank_test(row, 0.0) for row in differences])

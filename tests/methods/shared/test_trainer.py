@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from support.methods import METHODS, Case, class_of, takes_likelihood
+from support.quick import slow_except
 from support.user_errors import raises_user_error
 
 from bnnbench.checking.small_fits import small_task, training_set
@@ -13,8 +14,10 @@ from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
 
+WITH_LIKELIHOOD = [option for option in METHODS if takes_likelihood(class_of(option))]
 
-@pytest.mark.parametrize("option", [o for o in METHODS if takes_likelihood(class_of(o))])
+
+@pytest.mark.parametrize("option", slow_except(WITH_LIKELIHOOD, "bbb", "sgld", "svgd"))
 def test_heteroscedastic_networks_have_no_noise_precision(option: str) -> None:
     config = Case(option).method
     with raises_user_error("method.noise_precision", "likelihood"):

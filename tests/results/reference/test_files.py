@@ -103,7 +103,7 @@ def test_a_process_killed_while_it_creates_the_folder(template: Path, tmp_path: 
         ) == {"vadam"}
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("number", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
 def test_a_failing_disk_leaves_the_old_or_the_new_state(
     template: Path, tmp_path: Path, number: int
 ) -> None:

@@ -22,6 +22,7 @@ def test_sweeps_contain_all_suitable_methods(experiment: str) -> None:
     assert not names & {"deep_ensemble_2017", "laplace_evidence", "sklearn", "tagi"}
 
 
+@pytest.mark.slow
 def test_every_method_of_a_sweep_accepts_the_model() -> None:
     for config in compose_configs(["experiment=gold_toy", "dataset=sine_20"]):
         settings = flatten(build(config).record.identity)
