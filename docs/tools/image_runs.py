@@ -33,7 +33,7 @@ from image_folders import (
     stored,
     title_of,
 )
-from page_blocks import against_thesis, to_markdown, verdict_table, with_error
+from page_blocks import against_thesis, tables_by, to_markdown, verdict_table, with_error
 from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
@@ -312,9 +312,11 @@ def book_table(kind: str) -> str:
     rows = book_rows(kind)
     if rows.empty:
         return NOTHING
-    cells = [
-        {
-            "run": title_of(row["name"], row["images"]),
+    titles = map(title_of, rows["name"], rows["images"])
+    tables = tables_by(
+        "run",
+        rows.assign(run=[*titles]),
+        lambda row: {
             "model": row["approximation"],
             "setting": row["setting"],
             "repetitions": str(row["repetitions"]),
@@ -322,12 +324,11 @@ def book_table(kind: str) -> str:
             "book": with_error(row["published"], row["error"]),
             "difference": f"{row['value'] - row['published']:+.1f}",
             "p": p_value_text(row["p"]),
-        }
-        for row in rows.to_dict("records")
-    ]
+        },
+    )
     explain = EXPLANATIONS[kind]
     known = [text for _, own in rows.groupby("images", sort=False) for text in explain(own)]
-    return "\n\n".join([to_markdown(cells), differences(rows), *known])
+    return "\n\n".join([tables, differences(rows), *known])
 
 
 def claims(kind: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 from causes import explanation
-from page_blocks import to_markdown, with_error
+from page_blocks import tables_by, to_markdown, with_error
 from published_scores import comparisons
 
 from bnnbench.report.blocks import format_z, plus_minus, with_std
@@ -34,49 +34,42 @@ def exceptions() -> str:
     """Return the published scores that are not reproduced, and what was tried."""
     rows = comparisons()
     rows = rows[rows["verdict"] != "agrees"].sort_values(["publication", "dataset"], kind="stable")
-    return to_markdown(
-        [
-            {
-                **_identity(run),
-                "ours": plus_minus(run["ours"], run["stderr"]),
-                "published": with_error(run["published"], run["published_stderr"]),
-                "z": format_z(run["z"]),
-                "ours is": run["verdict"],
-                "reason": explanation(run),
-            }
-            for run in rows.to_dict("records")
-        ]
+    return tables_by(
+        "publication",
+        rows,
+        lambda run: {
+            **_score(run),
+            "ours": plus_minus(run["ours"], run["stderr"]),
+            "published": with_error(run["published"], run["published_stderr"]),
+            "z": format_z(run["z"]),
+            "ours is": run["verdict"],
+            "causes": explanation(run),
+        },
     )
 
 
 def run_to_run() -> str:
     """Return the scores whose seeds are stored, in units of the run-to-run error."""
     rows = comparisons()
-    rows = rows[rows["runs"].notna()]
-    return to_markdown(
-        [
-            {
-                **_identity(run),
-                "published": f"{run['published']:g}",
-                "ours, mean and sd over seeds": with_std(run["runs_mean"], run["runs_std"]),
-                "seeds, ours": f"{run['runs']:.0f}",
-                "seeds, theirs": f"{run['published_runs']:.0f}",
-                "run-to-run errors": format_z(run["run_to_run"]),
-                "limit": f"{run['limit']:.1f}",
-                "z": format_z(run["z"]),
-            }
-            for run in rows.to_dict("records")
-        ]
+    return tables_by(
+        "publication",
+        rows[rows["runs"].notna()],
+        lambda run: {
+            **_score(run),
+            "published": f"{run['published']:g}",
+            "ours, mean and sd over seeds": with_std(run["runs_mean"], run["runs_std"]),
+            "seeds, ours": f"{run['runs']:.0f}",
+            "seeds, theirs": f"{run['published_runs']:.0f}",
+            "run-to-run errors": format_z(run["run_to_run"]),
+            "limit": f"{run['limit']:.1f}",
+            "z": format_z(run["z"]),
+        },
     )
 
 
-def _identity(run: dict[str, Any]) -> dict[str, str]:
-    return {
-        "publication": run["publication"],
-        "method": f"{run['method']} {run['order']}".strip(),
-        "data set": run["dataset"],
-        "metric": BY_KEY[run["metric"]].title,
-    }
+def _score(run: dict[str, Any]) -> dict[str, str]:
+    method = f"{run['method']} {run['order']}".strip()
+    return {"score": f"{method}, {run['dataset']}, {BY_KEY[run['metric']].inline_title}"}
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
