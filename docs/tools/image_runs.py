@@ -312,11 +312,9 @@ def book_table(kind: str) -> str:
     rows = book_rows(kind)
     if rows.empty:
         return NOTHING
-    titles = map(title_of, rows["name"], rows["images"])
-    tables = tables_by(
-        "run",
-        rows.assign(run=[*titles]),
-        lambda row: {
+    cells = [
+        {
+            "run": title_of(row["name"], row["images"]),
             "model": row["approximation"],
             "setting": row["setting"],
             "repetitions": str(row["repetitions"]),
@@ -324,11 +322,12 @@ def book_table(kind: str) -> str:
             "book": with_error(row["published"], row["error"]),
             "difference": f"{row['value'] - row['published']:+.1f}",
             "p": p_value_text(row["p"]),
-        },
-    )
+        }
+        for row in rows.to_dict("records")
+    ]
     explain = EXPLANATIONS[kind]
     known = [text for _, own in rows.groupby("images", sort=False) for text in explain(own)]
-    return "\n\n".join([tables, differences(rows), *known])
+    return "\n\n".join([tables_by("run", cells), differences(rows), *known])
 
 
 def claims(kind: str) -> str:

@@ -63,16 +63,14 @@ def to_markdown(rows: list[dict[str, str]] | pd.DataFrame) -> str:
     return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
 
 
-def tables_by(
-    title: str, rows: pd.DataFrame, cells: Callable[[dict[str, Any]], dict[str, str]]
-) -> str:
+def tables_by(title: str, rows: list[dict[str, str]]) -> str:
     """Return a table for each value of a column, with this value as its title.
 
     A page of GitHub is too narrow for a table that has this column as well.
     """
     return "\n\n".join(
-        f"**{name}**\n\n{to_markdown([cells(row) for row in own.to_dict('records')])}"
-        for name, own in rows.groupby(title, sort=False)
+        f"**{name}**\n\n{to_markdown(own.drop(columns=title))}"
+        for name, own in pd.DataFrame(rows).groupby(title, sort=False)
     )
 
 

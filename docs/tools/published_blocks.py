@@ -36,40 +36,46 @@ def exceptions() -> str:
     rows = rows[rows["verdict"] != "agrees"].sort_values(["publication", "dataset"], kind="stable")
     return tables_by(
         "publication",
-        rows,
-        lambda run: {
-            **_score(run),
-            "ours": plus_minus(run["ours"], run["stderr"]),
-            "published": with_error(run["published"], run["published_stderr"]),
-            "z": format_z(run["z"]),
-            "ours is": run["verdict"],
-            "causes": explanation(run),
-        },
+        [
+            {
+                **_identity(run),
+                "ours": plus_minus(run["ours"], run["stderr"]),
+                "published": with_error(run["published"], run["published_stderr"]),
+                "z": format_z(run["z"]),
+                "ours is": run["verdict"],
+                "causes": explanation(run),
+            }
+            for run in rows.to_dict("records")
+        ],
     )
 
 
 def run_to_run() -> str:
     """Return the scores whose seeds are stored, in units of the run-to-run error."""
     rows = comparisons()
+    rows = rows[rows["runs"].notna()]
     return tables_by(
         "publication",
-        rows[rows["runs"].notna()],
-        lambda run: {
-            **_score(run),
-            "published": f"{run['published']:g}",
-            "ours, mean and sd over seeds": with_std(run["runs_mean"], run["runs_std"]),
-            "seeds, ours": f"{run['runs']:.0f}",
-            "seeds, theirs": f"{run['published_runs']:.0f}",
-            "run-to-run errors": format_z(run["run_to_run"]),
-            "limit": f"{run['limit']:.1f}",
-            "z": format_z(run["z"]),
-        },
+        [
+            {
+                **_identity(run),
+                "published": f"{run['published']:g}",
+                "ours, mean and sd over seeds": with_std(run["runs_mean"], run["runs_std"]),
+                "seeds, ours": f"{run['runs']:.0f}",
+                "seeds, theirs": f"{run['published_runs']:.0f}",
+                "run-to-run errors": format_z(run["run_to_run"]),
+                "limit": f"{run['limit']:.1f}",
+                "z": format_z(run["z"]),
+            }
+            for run in rows.to_dict("records")
+        ],
     )
 
 
-def _score(run: dict[str, Any]) -> dict[str, str]:
+def _identity(run: dict[str, Any]) -> dict[str, str]:
     method = f"{run['method']} {run['order']}".strip()
-    return {"score": f"{method}, {run['dataset']}, {BY_KEY[run['metric']].inline_title}"}
+    score = f"{method}, {run['dataset']}, {BY_KEY[run['metric']].inline_title}"
+    return {"publication": run["publication"], "score": score}
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
