@@ -86,7 +86,7 @@ def check_numbers(column: str, numbers: np.ndarray, setting: str) -> None:
     spread, step = np.ptp(present), np.spacing(np.abs(present).max())
     if is_constant(numbers) and spread > MAX_ROUNDING_STEPS * step:
         raise UserError(
-            f"{column} varies by {spread:.3g} around {np.median(present):g}, which is almost "
+            f"{column} varies by {spread:.3g} around {np.median(present):g}, which is close to "
             "rounding; subtract a constant from the column, or exclude it.",
             setting,
             "too_little_spread",

@@ -41,9 +41,9 @@ def differences(rows: pd.DataFrame) -> str:
     lines = [f"Two-sided t-tests over repetitions; significant: p below {LEVEL}.{power(rows)}\n"]
     for (name, images, model), own in rows.groupby(["name", "images", "approximation"], sort=False):
         tested, gaps = own["p"].dropna(), own["value"] - own["published"]
-        close = f"{(tested >= LEVEL).sum()} of {len(tested)} do not differ significantly"
+        found = f"{(tested < LEVEL).sum()} of {len(tested)} differ significantly"
         lines.append(
-            f"- {title_of(name, images)}, {model}: {close if len(tested) else 'not tested'}, "
+            f"- {title_of(name, images)}, {model}: {found if len(tested) else 'not tested'}, "
             f"differences from {gaps.min():+.1f} to {gaps.max():+.1f}"
         )
     return "\n".join(lines)

@@ -78,7 +78,10 @@ def _run_to_run(row: dict[str, Any]) -> Iterator[Tried]:
     if pd.notna(row["run_to_run"]):
         errors = format_z(row["run_to_run"])
         mean = plus_minus(row["runs_mean"], row["runs_std"] / row["runs"] ** 0.5)
-        text = f"mean of {row['runs']:.0f} seeds: {mean} ({errors} run-to-run errors)"
+        text = (
+            f"choice of the seed, mean of {row['runs']:.0f} seeds: {mean} "
+            f"({errors} run-to-run errors)"
+        )
         close = bool(row["is_close"]) and _remaining(row, row["runs_mean"], "published") <= 0.5
         yield Tried(text, close)
 

@@ -33,7 +33,7 @@ from image_folders import (
     stored,
     title_of,
 )
-from page_blocks import against_thesis, to_markdown, verdict_table, with_error
+from page_blocks import against_thesis, tables_by, to_markdown, verdict_table, with_error
 from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
@@ -327,7 +327,7 @@ def book_table(kind: str) -> str:
     ]
     explain = EXPLANATIONS[kind]
     known = [text for _, own in rows.groupby("images", sort=False) for text in explain(own)]
-    return "\n\n".join([to_markdown(cells), differences(rows), *known])
+    return "\n\n".join([tables_by("run", cells), differences(rows), *known])
 
 
 def claims(kind: str) -> str:

@@ -63,6 +63,17 @@ def to_markdown(rows: list[dict[str, str]] | pd.DataFrame) -> str:
     return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
 
 
+def tables_by(title: str, rows: list[dict[str, str]]) -> str:
+    """Return a table for each value of a column, with this value as its title.
+
+    A page of GitHub is too narrow for a table that has this column as well.
+    """
+    return "\n\n".join(
+        f"**{name}**\n\n{to_markdown(own.drop(columns=title))}"
+        for name, own in pd.DataFrame(rows).groupby(title, sort=False)
+    )
+
+
 def options_table(group: str) -> str:
     """Return a table of a group's options."""
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"

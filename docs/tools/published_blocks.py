@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 from causes import explanation
-from page_blocks import to_markdown, with_error
+from page_blocks import tables_by, to_markdown, with_error
 from published_scores import comparisons
 
 from bnnbench.report.blocks import format_z, plus_minus, with_std
@@ -34,7 +34,8 @@ def exceptions() -> str:
     """Return the published scores that are not reproduced, and what was tried."""
     rows = comparisons()
     rows = rows[rows["verdict"] != "agrees"].sort_values(["publication", "dataset"], kind="stable")
-    return to_markdown(
+    return tables_by(
+        "publication",
         [
             {
                 **_identity(run),
@@ -42,10 +43,10 @@ def exceptions() -> str:
                 "published": with_error(run["published"], run["published_stderr"]),
                 "z": format_z(run["z"]),
                 "ours is": run["verdict"],
-                "reason": explanation(run),
+                "causes": explanation(run),
             }
             for run in rows.to_dict("records")
-        ]
+        ],
     )
 
 
@@ -53,7 +54,8 @@ def run_to_run() -> str:
     """Return the scores whose seeds are stored, in units of the run-to-run error."""
     rows = comparisons()
     rows = rows[rows["runs"].notna()]
-    return to_markdown(
+    return tables_by(
+        "publication",
         [
             {
                 **_identity(run),
@@ -66,17 +68,14 @@ def run_to_run() -> str:
                 "z": format_z(run["z"]),
             }
             for run in rows.to_dict("records")
-        ]
+        ],
     )
 
 
 def _identity(run: dict[str, Any]) -> dict[str, str]:
-    return {
-        "publication": run["publication"],
-        "method": f"{run['method']} {run['order']}".strip(),
-        "data set": run["dataset"],
-        "metric": BY_KEY[run["metric"]].title,
-    }
+    method = f"{run['method']} {run['order']}".strip()
+    score = f"{method}, {run['dataset']}, {BY_KEY[run['metric']].inline_title}"
+    return {"publication": run["publication"], "score": score}
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

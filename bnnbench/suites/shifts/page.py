@@ -32,7 +32,7 @@ STATEMENT = (
     "Rows are made from the test rows of each split. permuted: every input column is permuted; "
     "shift of k: all inputs move k training standard deviations in one random direction; targets: "
     "the target is that of a random training row. AUROC: the probability that a made row has a "
-    "larger score than a test row; 0.5 means that the score recognises nothing. Inputs are scored "
+    "larger score than a test row; 0.5 is the level of chance. Inputs are scored "
     "by the epistemic variance, targets by the negative log predictive density. The distance to "
     "the nearest training row and the Mahalanobis distance to their mean, in standardised inputs, "
     "are baselines without a model. Mean ± standard error over splits."
@@ -42,7 +42,8 @@ BASELINES = {DISTANCE: "distance to training rows", MAHALANOBIS: "Mahalanobis di
 
 CAPTION = (
     "AUROC of the epistemic variance for inputs that are shifted by k training standard "
-    "deviations, mean over splits; grey: baselines without a model; dotted line: nothing recognised"
+    "deviations, mean over splits; grey: baselines without a model; dotted line: 0.5, the level of "
+    "chance"
 )
 
 

@@ -88,8 +88,8 @@ class AdversarialVB(ImageExperiment[ImageStack]):
         assert self.learning_rates is not None
         if len(self.learning_rates) != len(self.latents):
             raise UserError(
-                "experiment.learning_rates must have one rate for each of experiment.latents, "
-                f"{len(self.latents)}, not {len(self.learning_rates)}.",
+                "experiment.learning_rates must have one rate for each of experiment.latents "
+                f"({len(self.latents)}), not {len(self.learning_rates)}.",
                 "experiment.learning_rates",
                 "not_one_each",
             )

@@ -107,7 +107,7 @@ def _shown(run: SavedRun) -> dict[str, int]:
 
 @figures(
     "Test images, binarised (first row), and mean images of latent variables drawn from the prior "
-    "(below); book, Fig. 5.10. Columns of the CVAE are classes"
+    "(below); book, Fig. 5.10. Below the line, the columns of the CVAE are classes"
 )
 def samples(run: SavedRun) -> Figure:
     images, positions = run.arrays(IMAGES), _shown(run)
@@ -132,9 +132,9 @@ def interpolation(run: SavedRun) -> Figure:
 
 
 @figures(
-    "Mean images at percentiles of the prior of the first two latent variables, for the fewest "
-    "latent variables (book, Fig. 5.11b); others are zero. The quarters of the CVAE are the "
-    "classes 0 and 1 (above), 2 and 3 (below)"
+    "Mean images at percentiles of the prior of the first two latent variables (book, Fig. 5.11b; "
+    "any others are zero), for the model with the fewest latent variables. The quarters of the "
+    "CVAE are the classes 0 and 1 (above), 2 and 3 (below)"
 )
 def manifold(run: SavedRun) -> Figure:
     images, models = run.arrays(IMAGES)["manifold"], _units_by_model(run)
