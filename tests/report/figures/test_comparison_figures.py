@@ -46,8 +46,8 @@ def test_spread_has_panels_by_depth_and_data_set(tmp_path: Path) -> None:
     figure = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"])
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["boston · depth 1", "boston · depth 2"]
-    names = [name.get_text() for name in figure.axes[1].get_xticklabels()]
-    assert names == ["bbb, js", "bbb, kl"]
+    names = [[name.get_text() for name in axes.get_yticklabels()] for axes in figure.axes]
+    assert names == [["bbb, js", "bbb, kl"], ["", ""]]
 
 
 def test_limits_exclude_extreme_splits_but_never_the_best() -> None:
