@@ -69,10 +69,8 @@ def accuracy_by_labels(run: SavedRun) -> Figure:
     if (scores["accuracy"] != scores["accuracy_equal"]).any():
         lines.append((SUPERVISED, "accuracy_equal", "--"))
     for k, (method, column, dashes) in enumerate(lines):
-        name, ending = (
-            APPROXIMATIONS[method],
-            ", as many epochs" if dashes == "--" else "",
-        )
+        name = APPROXIMATIONS[method]
+        ending = ", as many epochs as the others" if dashes == "--" else ""
         chosen = (answers["approximation"] == name) & (answers["quantity"] == QUANTITIES[column])
         if not chosen.any():
             continue
