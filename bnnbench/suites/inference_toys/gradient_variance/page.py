@@ -90,6 +90,7 @@ def variances(run: SavedRun) -> Figure:
         bottom.set_xlabel("standard deviation of q")
     for axes, parameter in zip((upper[0], lower[0]), experiment.PARAMETERS, strict=True):
         axes.set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}")
+    figure.align_xlabels(lower)
     legend(figure, panels[2], columns=5)
     return figure
 
