@@ -153,8 +153,8 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
         near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
         panel_title(panel_axes, panel.name + near, 2.0)
         panel_axes.label_outer()
-    for panel_axes in axes[-panel_axes.get_gridspec().ncols :]:  # nothing is below them
-        panel_axes.tick_params(labelbottom=True)
+    for lowest in axes[-panel_axes.get_gridspec().ncols :]:
+        lowest.tick_params(labelbottom=True)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")
     legend(figure, axes, columns=3, title=dataset)
