@@ -12,7 +12,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import legend, panel_title, small_multiples
+from bnnbench.report.figures.plotting import (
+    is_leftmost,
+    legend,
+    panel_title,
+    small_multiples,
+)
 from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.curves import Curve, range_masks, read_curve
 from bnnbench.results.mixtures import Mixture, read_mixtures
@@ -153,7 +158,8 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
         near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
         panel_title(panel_axes, panel.name + near, 2.0)
         panel_axes.label_outer()
-    for lowest in axes[-panel_axes.get_gridspec().ncols :]:
+    columns = -(-len(axes) // sum(map(is_leftmost, axes)))
+    for lowest in axes[-columns:]:
         lowest.tick_params(labelbottom=True)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")

@@ -54,7 +54,6 @@ def _curves_figure(run: SavedRun, column: str, name: str) -> Figure:
     figure, axes = small_multiples(len(panels), 2, (4.6, 3.0), (0.4, 0.4))
     for one, ((latents, divergence), own) in zip(axes, panels, strict=True):
         medians = []
-        own = own.sort_values("estimator", key=lambda names: names.map([*SYMBOLS].index))
         for (unit, estimator), rows in own.groupby(["unit", "estimator"], sort=False):
             finished = rows.loc[rows["status"] == OK, "repetition"]
             curves = run.rows(CURVES, unit=unit)
