@@ -281,6 +281,16 @@ def test_no_generated_block_is_empty_and_every_figure_has_a_caption(page: Path) 
         assert len(caption) > MIN_CAPTION and "![]" not in figures, figures
 
 
+@pytest.mark.usefixtures("tools")
+def test_figures_of_reports_are_stored_at_the_resolution_of_all_others() -> None:
+    from figures import DPI, small
+
+    for dpi, size in ((2 * DPI, (30, 20)), (DPI, (60, 40))):
+        source = io.BytesIO()
+        Image.new("RGB", (60, 40)).save(source, "png", dpi=(dpi, dpi))
+        assert small(source).size == size
+
+
 def test_every_stored_figure_is_shown_and_they_are_small() -> None:
     figures = [path for path in DOCS.rglob("*.png")]
     text = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.rglob("*.md")))

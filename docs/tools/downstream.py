@@ -13,6 +13,7 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.figures.plotting import BLUE, ORANGE, legend, small_multiples
 from bnnbench.report.figures.points import Form, points_figure
+from bnnbench.results.metrics import BY_KEY
 from bnnbench.suites.active_learning.claims import gains
 from bnnbench.suites.regions.page import DISTANCE, auroc_panels
 
@@ -180,9 +181,10 @@ def losses_figure() -> Figure:
         locator = MaxNLocator(4, min_n_ticks=MIN_TICKS) if few else FixedLocator(ticks)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
         axes.set_yticks(list(places.values()), list(places), fontsize="small")
         axes.set_title(f"{source}, {kind}", fontsize="small")
-        axes.set_xlabel("log-likelihood [nats]")
+        axes.set_xlabel(BY_KEY["log_likelihood"].axis)
     legend(figure, panels)
     return figure
 
@@ -192,7 +194,7 @@ def labels_figure() -> Figure:
     rows = rows_of("label_curves", "active_learning")
     rows = rows[rows["dataset"] == "yacht"]
     panels = {str(name): own for name, own in rows.groupby("label")}
-    return bands_figure(panels, "labels", "RMSE", "random")
+    return bands_figure(panels, "labels", BY_KEY["rmse"].axis, "random")
 
 
 FIGURES = {

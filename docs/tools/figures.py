@@ -59,7 +59,6 @@ COLOURS = 64
 
 IMAGE_TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 
-MAX_WIDTH = 1500  # pixels of a stored figure
 DPI = 110
 
 VERDICT_STYLES = {
@@ -249,9 +248,11 @@ def png(figure: Figure) -> bytes:
 
 
 def small(source: io.BytesIO | Path) -> Image.Image:
-    """Return a PNG as an image at most `MAX_WIDTH` wide, with a palette of `COLOURS`."""
-    image = Image.open(source).convert("RGB")
-    image.thumbnail((MAX_WIDTH, image.height), Image.Resampling.LANCZOS)
+    """Return a PNG as an image of at most `DPI`, with a palette of `COLOURS`."""
+    image = Image.open(source)
+    width = round(min(1, DPI / image.info["dpi"][0]) * image.width)
+    image = image.convert("RGB")
+    image.thumbnail((width, image.height), Image.Resampling.LANCZOS)
     # Other methods merge the colours of thin lines, which few pixels have.
     return image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=1)
 

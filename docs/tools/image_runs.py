@@ -103,6 +103,13 @@ COMMANDS: Mapping[tuple[str, str], tuple[str, str]] = {
 }  # fmt: skip
 """Settings of the runs on the sources' images, and their time on one core."""
 
+SEEN = {
+    "codes": "Coloured dots",
+    **dict.fromkeys(("avb_samples", "interpolation", "manifold", "reconstructions", "samples"),
+                    "Rows of small images"),
+}  # fmt: skip
+"""What figures consist of, in the alternative text, if not of lines."""
+
 CURVE_FORMAT = "%.5g"
 """Format of numbers in curves, which are drawn only."""
 
@@ -226,7 +233,9 @@ def figures(name: str, images: str, only: Collection[str] = ()) -> Iterator[str]
         path = f"../figures/{name}_{images}_{figure}.png"
         title, caption = title_of(name, images), page_of(name).figures.captions[figure]
         about = re.split(r", as in |; |\. | \((?:book|thesis)", caption)[0]
-        yield f"![{about}. Images: {title}.]({path})\n\n*{caption}. Images: {title}.*"
+        about = about if about[1].isupper() else about[0].lower() + about[1:]
+        alt = f"{SEEN.get(figure, 'Lines')} show {about}. Images: {title}."
+        yield f"![{alt}]({path})\n\n*{caption}. Images: {title}.*"
 
 
 def value(mean: float, error: float) -> str:

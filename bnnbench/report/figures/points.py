@@ -37,6 +37,9 @@ SHIFT = 0.3
 MAX_NAME_WIDTH = 2.4
 """Inches available for a name; longer names are wrapped."""
 
+BEYOND = "; triangles: values beyond the panel"
+"""What is added to the caption of a figure that has such values."""
+
 STRIP_WIDTH = 2.0
 """Inches between the limits of a panel on a screen."""
 
@@ -73,13 +76,18 @@ def points_blocks(
     return [
         PointsBlock(
             numbered_name(name, number),
-            caption,
+            caption + BEYOND * any(map(_has_points_beyond, chunk)),
             partial(points_figure, chunk, axis),
             tuple(chunk),
             falling,
         )
         for number, chunk in enumerate(even_chunks(panels, MAX_PANELS), 1)
     ]
+
+
+def _has_points_beyond(panel: Panel) -> bool:
+    low, high = panel.limits
+    return any(value < low or value > high for value in (point.value for point in panel.points))
 
 
 def points_figure(panels: Sequence[Panel], axis: str, form: Form = Form()) -> Figure:

@@ -136,7 +136,7 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
     colours = {name: plotting.PALETTE[k % len(plotting.PALETTE)] for k, name in enumerate(families)}
     metrics = printed_in("figures")
     shape = len(metrics), len(datasets)
-    figure, grid = plotting.panel_grid(*shape, (3.0, 2.7), (0.4, 0.6), 6.0)
+    figure, grid = plotting.panel_grid(*shape, (2.5, 2.6), (0.4, 0.6), 6.0)
     for i, metric in enumerate(metrics):
         for j, dataset in enumerate(datasets):
             axes, own = grid[i, j], rows[rows["dataset"] == dataset]
@@ -145,7 +145,7 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
             if kl is not None:
                 draw_reference(axes, kl, metric)
             axes.axvline(1, color=plotting.GREY, linewidth=0.5)
-            plotting.panel_title(axes, str(dataset) if i == 0 else "", 2.4, "medium")
+            plotting.panel_title(axes, str(dataset) if i == 0 else "", 1.9, "medium")
             axes.set_xlabel("alpha" if i == len(metrics) - 1 else "")
             axes.set_ylabel(metric.loss_axis if plotting.is_leftmost(axes) else "")
     plotting.legend(figure, list(grid.flat), title=title)

@@ -204,6 +204,6 @@ def _ruler(axes: Axes, difference: float, y: float) -> None:
     start = (low + high - shown) / 2
     axes.plot([start, start + shown], [y, y], "|-", color=BLUE, linewidth=1.5, clip_on=False)
     more = " (longer than the axis)" if shown < difference else ""
-    text = f"critical difference {difference:.2f}{more} at {SIGNIFICANCE_LEVEL:g}"
+    text = f"critical difference {difference:.2f}{more} at level {SIGNIFICANCE_LEVEL:g}"
     style: PlotOptions = {"ha": "center", "va": "top", "fontsize": "small", "color": BLUE}
     axes.annotate(text, ((low + high) / 2, y), (0, -5), textcoords="offset points", **style)

@@ -38,7 +38,7 @@ def score_caption(table: pd.DataFrame, metric: Metric, error: str) -> str:
     text = (
         f"Test {metric.inline_title} by data set, best first ({metric.better} is better): mean and "
         f"{blocks.ERROR_BARS[error]} over splits. Filled: the best, and runs that are not "
-        "significantly worse (correlated t-test, Holm)"
+        "significantly worse (correlated t-test, Holm); runs that are not tested are hollow"
     )
     if table[f"{metric.key}_published"].notna().any():
         text += "; diamonds: published values with the same kind of interval"

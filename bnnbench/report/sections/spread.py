@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
-from bnnbench.report.figures import plotting
+from bnnbench.report.figures import plotting, points
 from bnnbench.report.sections.divergence_orders import with_orders
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
@@ -19,16 +21,18 @@ from bnnbench.results.run_tables import Runs
 
 MIN_SPLITS = 2
 
+LINE_HEIGHT, PANEL_WIDTH = 0.16, 2.6
+"""Inches."""
+
 LABEL_COLUMNS = ("dataset", "depth", "label")
 
 MAX_BOXES = 300
 """Boxes in one figure. With more it would be unreadable."""
 
 SPREAD_STATEMENT = (
-    "A row of panels per depth; data sets are next to each other or, for lack of room, below each "
-    "other. Lower is better. Box: median and "
-    "quartiles over splits; whiskers: last split within 1.5 interquartile ranges; dots: splits "
-    "beyond; numbers with an arrow: splits above the panel."
+    "A panel per data set and depth. Lower is better. Box: median and quartiles over splits; "
+    "whiskers: last split within 1.5 interquartile ranges; dots: splits beyond; numbers with an "
+    "arrow: splits beyond the panel."
 )
 
 TOO_MANY = (
@@ -81,7 +85,7 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
 
 
 def limits(values: list[np.ndarray]) -> tuple[float, float]:
-    """Limits of an axis that shows the bulk of all boxes; some splits may be far above.
+    """Limits of an axis that shows the bulk of all boxes; some splits may be far beyond.
 
     Low values, the best ones, are never cut off.
     """
@@ -93,12 +97,13 @@ def limits(values: list[np.ndarray]) -> tuple[float, float]:
 
 
 def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
-    """Draw a box per place, and the number of splits above the panel."""
+    """Draw a horizontal box per place, and the number of splits beyond the panel."""
     line: plotting.PlotOptions = {"color": plotting.BLUE, "linewidth": 0.9}
     axes.boxplot(
         values,
         positions=places,
         widths=0.6,
+        orientation="horizontal",
         boxprops=line,
         whiskerprops=line,
         capprops=line,
@@ -106,45 +111,49 @@ def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
         flierprops={"marker": ".", "markersize": 3, "markeredgecolor": plotting.GREY},
     )
     low, high = limits(values)
-    axes.set_ylim(low, high)
+    axes.set_xlim(low, high)
     for place, own in zip(places, values, strict=True):
         beyond = int((own > high).sum())
         if beyond:
-            axes.text(
-                place, high, f"{beyond}↑", ha="center", va="bottom", fontsize="small",
-                color=plotting.GREY,
-            )  # fmt: skip
+            axes.annotate(f"{beyond}→", (high, place), (3, 0), textcoords="offset points",
+                          va="center", fontsize="small", color=plotting.GREY)  # fmt: skip
 
 
 def spread_figure(losses: pd.DataFrame, metric: Metric, title: str = "") -> Figure:
-    """Draw box plots in a row of panels per depth and a column per data set."""
+    """Draw box plots: a panel per data set and depth, in which each label has the same line.
+
+    With several depths, a row has the panels of a data set.
+    """
     depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
-    width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)
-    all_labels = map(str, losses["label"].unique())
-    longest = max(plotting.text_width(label, plotting.SMALL_POINTS) for label in all_labels)
-    shape = len(depths), len(datasets)
-    figure, grid = plotting.panel_grid(*shape, (width, 2.4), (0.4, 0.6 + longest))
-    for j, dataset in enumerate(datasets):
-        column = losses[losses["dataset"] == dataset]
-        # Names have the same place in all panels of a column; the last panel prints them.
-        names = sorted(set(column["label"]))
-        for i, depth in enumerate(depths):
-            axes, own = grid[i, j], column[column["depth"] == depth]
-            places = [k for k, name in enumerate(names) if (own["label"] == name).any()]
-            if places:
-                values = [own.loc[own["label"] == names[k], metric.key].to_numpy() for k in places]
-                draw_boxes(axes, places, values)
-            shown = names if i == len(depths) - 1 else [""] * len(names)
-            axes.set_xlim(-0.6, len(names) - 0.4)
-            axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=plotting.SMALL_POINTS)
-            heading = plotting.wrap_text(
-                f"{dataset} · depth {depth}", width - 0.5, plotting.SMALL_POINTS
-            )
-            axes.set_title(heading, fontsize="small", pad=14, parse_math=False)
-            if plotting.is_leftmost(axes):
-                axes.set_ylabel(metric.loss_axis, fontsize="small")
-            axes.tick_params(axis="y", labelsize=plotting.SMALL_POINTS)
-            # A scientific-notation offset would overlap the counts above the panel.
-            axes.yaxis.set_major_formatter("{x:g}")
+    names = sorted(losses["label"].unique())
+    wrapped = [
+        plotting.wrap_text(name, points.MAX_NAME_WIDTH, plotting.SMALL_POINTS) for name in names
+    ]
+    lines = [line for name in wrapped for line in name.split("\n")]
+    longest = max(plotting.text_width(line, plotting.SMALL_POINTS) for line in lines)
+    height = 0.7 + LINE_HEIGHT * len(names) * max(name.count("\n") + 1 for name in wrapped)
+    shape = (len(datasets), len(depths)) if len(depths) > 1 else (1, len(datasets))
+    figure, grid = plotting.panel_grid(*shape, (PANEL_WIDTH, height), (0.3 + longest, 0.4))
+    for axes, (dataset, depth) in zip(grid.flat, product(datasets, depths), strict=True):
+        own = losses[(losses["dataset"] == dataset) & (losses["depth"] == depth)]
+        values = {
+            place: own.loc[own["label"] == name, metric.key].to_numpy()
+            for place, name in enumerate(names)
+            if (own["label"] == name).any()
+        }
+        if values:
+            draw_boxes(axes, list(values), list(values.values()))
+        shown = wrapped if plotting.is_leftmost(axes) else [""] * len(names)
+        axes.set_ylim(len(names) - 0.4, -0.6)  # the first on top
+        axes.set_yticks(range(len(names)), shown, fontsize=plotting.SMALL_POINTS)
+        for label in axes.get_yticklabels():
+            label.set_parse_math(False)
+        plotting.panel_title(axes, f"{dataset} · depth {depth}", PANEL_WIDTH - 0.5)
+        axes.tick_params(axis="x", labelsize=plotting.SMALL_POINTS)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        # A scientific-notation offset would overlap the label of the axis.
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.grid(axis="y", linewidth=0.4, alpha=0.5)
+    figure.supxlabel(metric.loss_axis, fontsize="small")
     plotting.add_title(figure, title)
     return figure

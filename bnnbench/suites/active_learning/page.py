@@ -18,6 +18,7 @@ from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims import check_claims
 from bnnbench.results.labels import short_name
+from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.run_tables import Runs
 from bnnbench.results.saved_run import read_tables
 from bnnbench.suites.active_learning.claims import claims
@@ -121,7 +122,7 @@ def mean_curves(table: pd.DataFrame) -> pd.DataFrame:
 def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the RMSE of each rule against the number of labels, a panel per run."""
     panels = {name: mean_curves(table) for name, table in tables.items()}
-    return bands_figure(panels, "labels", "RMSE", RANDOM)
+    return bands_figure(panels, "labels", BY_KEY["rmse"].axis, RANDOM)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:

@@ -12,7 +12,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import legend, panel_title, small_multiples
+from bnnbench.report.figures.plotting import (
+    is_leftmost,
+    legend,
+    panel_title,
+    small_multiples,
+)
 from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.curves import Curve, range_masks, read_curve
 from bnnbench.results.mixtures import Mixture, read_mixtures
@@ -141,7 +146,7 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
 
 def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
     """Draw the panels. The band of the reference, which comes first, is outlined in all others."""
-    figure, axes = small_multiples(len(panels), MAX_COLUMNS, (3.4, 2.2), (0.4, 0.8))
+    figure, axes = small_multiples(len(panels), MAX_COLUMNS, (2.55, 1.9), (0.3, 0.8))
     reference = panels[0]
     for panel_axes, panel in zip(axes, panels, strict=True):
         draw_curve(panel_axes, panel.curve)
@@ -151,7 +156,11 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
                 label = None if k else f"± 2 total std of {reference.name}"
                 panel_axes.plot(grid["input"], end, color="black", linewidth=0.8, label=label)
         near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
-        panel_title(panel_axes, panel.name + near, 2.6)
+        panel_title(panel_axes, panel.name + near, 2.0)
+        panel_axes.label_outer()
+    columns = -(-len(axes) // sum(map(is_leftmost, axes)))
+    for lowest in axes[-columns:]:
+        lowest.tick_params(labelbottom=True)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")
     legend(figure, axes, columns=3, title=dataset)

@@ -10,7 +10,7 @@ from bnnbench.experiment.answer_tables import CURVES
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions
 from bnnbench.results.saved_run import SavedRun
 
-COLOURS = (*PALETTE, "#000000", "#6A0DAD")
+COLOURS = (*PALETTE, "#E60066", "#6A0DAD")
 """Colours of ten lines or classes."""
 
 

@@ -46,8 +46,17 @@ def test_spread_has_panels_by_depth_and_data_set(tmp_path: Path) -> None:
     figure = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"])
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["boston · depth 1", "boston · depth 2"]
-    names = [name.get_text() for name in figure.axes[1].get_xticklabels()]
-    assert names == ["bbb, js", "bbb, kl"]
+    names = [[name.get_text() for name in axes.get_yticklabels()] for axes in figure.axes]
+    assert names == [["bbb, js", "bbb, kl"], ["", ""]]
+
+
+def test_spread_at_one_depth_has_data_sets_in_a_row(tmp_path: Path) -> None:
+    for dataset in ("boston", "yacht"):
+        make_grid(tmp_path, {"kl": 5, "js": 3}, dataset=dataset)
+    panels = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"]).axes
+    left, right = (axes.get_position() for axes in panels)
+    assert left.y0 == right.y0 and left.x1 < right.x0
+    assert not any(name.get_text() for name in panels[1].get_yticklabels())
 
 
 def test_limits_exclude_extreme_splits_but_never_the_best() -> None:

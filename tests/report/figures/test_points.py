@@ -50,3 +50,9 @@ def test_many_panels_are_divided_among_figures(count: int, sizes: list[int]) -> 
     made = points_blocks("rmse", "caption", panels, "test RMSE", falling=True)
     assert [len(one.panels) for one in made] == sizes
     assert [one.name for one in made] == ["rmse", "rmse_2"][: len(sizes)]
+
+
+def test_a_caption_explains_triangles_if_there_are_any() -> None:
+    panels = [Panel("boston", POINTS[:4])] * MAX_PANELS + [Panel("yacht", POINTS, 2.0)] * MAX_PANELS
+    inside, beyond = points_blocks("rmse", "caption", panels, "test RMSE", falling=True)
+    assert "triangles" not in inside.caption and "triangles" in beyond.caption

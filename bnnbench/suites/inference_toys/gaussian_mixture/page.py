@@ -65,12 +65,11 @@ def starts(run: SavedRun) -> Figure:
     exact = run.answer(experiment.EVIDENCE, CAVI, FEW)["exact"]
     one_mode = exact - run.value(experiment.LABELLINGS, "K!")
     panels[0].set_ylim(one_mode - 8, exact + 0.8)
-    lines = {
-        "one start of CAVI": panels[0].get_lines()[0],
-        "exact log evidence": panels[0].axhline(exact, color="black", linewidth=1.2),
-        "exact - log K!": panels[0].axhline(one_mode, color=GREY, linewidth=1.2, linestyle="--"),
-    }
-    figure.legend(lines.values(), lines, loc="outside upper center", ncols=4, frameon=False)
+    panels[0].axhline(exact, color="black", linewidth=1.2, label="exact log evidence")
+    name = "exact log evidence - log K!"
+    panels[0].axhline(one_mode, color=GREY, linewidth=1.2, linestyle="--", label=name)
+    lines = panels[0].get_lines()[-2:]
+    figure.legend(handles=lines, loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 

@@ -43,9 +43,12 @@ COLOURS = {
 PANELS = {
     experiment.QUADRATIC: [experiment.QUADRATIC],
     experiment.COSINE: [experiment.COSINE],
-    "ELBO at the prior, at the posterior": [experiment.START, experiment.OPTIMUM],
+    "ELBO": [experiment.START, experiment.OPTIMUM],
 }
 """Objectives in each panel, by title."""
+
+PLACES = {experiment.START: "\n(prior)", experiment.OPTIMUM: "\n(posterior)"}
+"""What q is at the ends of an optimisation, below its standard deviation."""
 
 SPACING = 0.2
 """Distance of neighbouring estimators in a group of up to four."""
@@ -87,6 +90,7 @@ def variances(run: SavedRun) -> Figure:
         bottom.set_xlabel("standard deviation of q")
     for axes, parameter in zip((upper[0], lower[0]), experiment.PARAMETERS, strict=True):
         axes.set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}")
+    figure.align_xlabels(lower)
     legend(figure, panels[2], columns=5)
     return figure
 
@@ -109,7 +113,9 @@ def _draw_groups(axes: Axes, rows: pd.DataFrame) -> None:
             )
     axes.set(yscale="log", xlim=(-0.6, len(values) - 0.4))
     axes.set_ylim(rows.loc[rows["variance"] > 0, "variance"].min() / 3, None)
-    axes.set_xticks(range(len(values)), [f"{value:.3g}" for value in values])
+    objectives = rows.drop_duplicates("scale").set_index("scale").loc[values, "objective"]
+    ticks = [f"{value:.3g}{PLACES.get(name, '')}" for value, name in objectives.items()]
+    axes.set_xticks(range(len(values)), ticks)
 
 
 @figures(

@@ -50,8 +50,7 @@ def _curves_figure(run: SavedRun, column: str, name: str) -> Figure:
     """Draw a panel per number of latents and divergence, and a line per estimator."""
     scores = run[SCORES]
     panels = scores.groupby(["latents", "divergence"], sort=False)
-    shown = scores["estimator"].drop_duplicates().map(SYMBOLS).tolist()
-    colours = {**dict(zip(shown, PALETTE, strict=False)), **COLOURS}
+    colours = {**dict(zip(SYMBOLS.values(), PALETTE, strict=False)), **COLOURS}
     figure, axes = small_multiples(len(panels), 2, (4.6, 3.0), (0.4, 0.4))
     for one, ((latents, divergence), own) in zip(axes, panels, strict=True):
         medians = []
@@ -72,7 +71,7 @@ def _curves_figure(run: SavedRun, column: str, name: str) -> Figure:
         one.set_title(
             f"{DIVERGENCES[str(divergence)]}, d = {latents}", loc="left", fontsize="medium"
         )
-        one.set(xlabel="posterior iteration", ylabel=name)
+        one.set(xlabel="iteration of the encoder and decoder", ylabel=name)
     legend(figure, axes, columns=5)
     return figure
 

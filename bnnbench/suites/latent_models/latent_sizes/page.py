@@ -69,7 +69,7 @@ def _curves_figure(run: SavedRun, label: str, columns: Mapping[str, PlotOptions]
 @figures(
     "ELBO by epoch and number of latent variables d, as in the book's Fig. 5.9; mean over "
     "repetitions, one sample of z per image. Solid: test images; dashed: training images. The "
-    "CVAE's is a bound of log p(x|y)"
+    "CVAE's is a bound of log p(x|y). The first epochs are not shown"
 )
 def elbo_by_epoch(run: SavedRun) -> Figure:
     columns = {"elbo_test": {}, "elbo_train": {"linestyle": "--", "linewidth": 1}}

@@ -33,6 +33,9 @@ from bnnbench.suites.latent_models.saved_run import draws_of, read_run, settings
 COLUMNS = {"log_p": BLUE, "iwae_50": PALETTE[3], "iwae_5": PALETTE[2], "elbo": ORANGE}
 """Colours of the shown scores, the highest first."""
 
+SIZES = ("K: number of planar steps", "T: number of samples in training of IWAEs")
+"""What the labels of settings abbreviate."""
+
 IWAE_COLOURS = (ORANGE, "#000000", PALETTE[3])
 
 figures = Figures(read_run)
@@ -49,8 +52,7 @@ def _settings(run: SavedRun) -> dict[str, tuple[str, str]]:
 
 @figures(
     "Bounds of log p(x) of test images by number K of planar steps (book, Table 5.1), and of IWAEs "
-    "by number T of samples in training; mean ± standard error over repetitions. Crosses: the "
-    "book's log p(x) with its errors, for runs on its images"
+    "by number T of samples in training; mean ± standard error over repetitions"
 )
 def log_p_by_length(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(7.5, 4.2)
@@ -62,7 +64,7 @@ def log_p_by_length(run: SavedRun) -> Figure:
         images = read_record(run.folder).metadata["images"]
         errors = [published_error(images, setting) for setting in book["setting"]]
         axes.errorbar(book["place"], book["published"], errors, fmt="x", color=GREY, capsize=2,
-                      label="book, Table 5.1")  # fmt: skip
+                      label="log p(x) in the book, Table 5.1")  # fmt: skip
     for column, colour in COLUMNS.items():
         rows = answers[answers["quantity"] == names[column]]
         for _, own in rows.groupby("approximation"):
@@ -76,9 +78,9 @@ def log_p_by_length(run: SavedRun) -> Figure:
 
 
 @figures(
-    "ELBO of test images (left) and training images (right) by epoch; mean over repetitions. K: "
-    "planar steps, with which the rate is estimated from one sample; T: samples in training of "
-    "IWAEs. The first epochs lie below the axes"
+    "ELBO of test images (left) and training images (right) by epoch; mean over repetitions. Its "
+    "rate is exact without planar steps, and estimated from one sample with them. The first epochs "
+    "lie below the axes"
 )
 def elbo_by_epoch(run: SavedRun) -> Figure:
     figure, panels = new_figure(8.4, 4.0, 2)
@@ -96,7 +98,9 @@ def elbo_by_epoch(run: SavedRun) -> Figure:
     panels[1].sharey(panels[0])
     panels[0].set_ylim(last.min(axis=None) - 3, last.max(axis=None) + 1)
     panels[1].label_outer()
-    legend(figure, panels, columns=5)
+    shown = {label[0] for _, label in settings.values()}
+    title = "; ".join(text for text in SIZES if text[0] in shown)
+    legend(figure, panels, columns=5, title=title)
     return figure
 
 

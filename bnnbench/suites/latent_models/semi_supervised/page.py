@@ -53,10 +53,8 @@ def _short(model: str) -> str:
 
 @figures(
     "Accuracy on test images by number of labels (book, Table 5.2); mean ± standard error over "
-    "repetitions. Mixed batches, paired batches and enumeration: semi-supervised models. The "
-    "classifier alone (supervised) is shown after as many epochs as these (dashed) and after all "
-    "its epochs (solid). Crosses: the book's, for runs on its images. Lines join neighbouring "
-    "numbers of labels; points are moved sideways where they would overlap"
+    "repetitions. Supervised: the classifier alone; all others are semi-supervised models. Lines "
+    "join neighbouring numbers of labels; points are moved sideways where they would overlap"
 )
 def accuracy_by_labels(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(8.2, 4.4)
@@ -71,7 +69,8 @@ def accuracy_by_labels(run: SavedRun) -> Figure:
     if (scores["accuracy"] != scores["accuracy_equal"]).any():
         lines.append((SUPERVISED, "accuracy_equal", "--"))
     for k, (method, column, dashes) in enumerate(lines):
-        name, ending = APPROXIMATIONS[method], ", equal epochs" if dashes == "--" else ""
+        name = APPROXIMATIONS[method]
+        ending = ", as many epochs as the others" if dashes == "--" else ""
         chosen = (answers["approximation"] == name) & (answers["quantity"] == QUANTITIES[column])
         if not chosen.any():
             continue
@@ -89,8 +88,8 @@ def accuracy_by_labels(run: SavedRun) -> Figure:
 
 @figures(
     "Accuracy on test images by epoch, one panel per number of labels; mean over repetitions. "
-    "Mixed batches, paired batches and enumeration: semi-supervised models. Supervised: the "
-    "classifier alone, whose epoch is a pass through the labelled images"
+    "Supervised: the classifier alone, whose epoch is a pass through the labelled images; all "
+    "others are semi-supervised models"
 )
 def accuracy_by_epoch(run: SavedRun) -> Figure:
     sizes = run.sizes(f"{SUPERVISED}-")
@@ -105,7 +104,7 @@ def accuracy_by_epoch(run: SavedRun) -> Figure:
         plot_curves(axes, run, "accuracy_test", lines)
         axes.set(xscale="log", title=f"{labels:,} labels", ylabel="accuracy [%]")
         axes.xaxis.set_major_locator(LogLocator(numticks=9))
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.minorticks_off()
         axes.tick_params(axis="x", labelsize="small")
         axes.set_ylim(0.95 * lowest, 1.02 * highest)
