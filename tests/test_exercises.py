@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bnnbench.experiment.run_folder import RunFolder
+
 ROOT = Path(__file__).parents[1]
 
 MIN_EXERCISES = 3
@@ -40,6 +42,21 @@ def test_every_exercise_has_an_answer_whose_numbers_come_from_its_command() -> N
         }
         assert command in set(own["command"]), f"{exercise}: run docs/tools/exercises.py"
         assert all(f"\n{line}\n" in pages[exercise[0]] for line in own["command"]), exercise
+
+
+def test_a_change_is_the_mean_of_paired_differences(tmp_path: Path) -> None:
+    from exercises import read
+
+    for folder, scores in {"own": [1.0, 2.0, 6.0], "before": [1.0, 1.0, 4.0]}.items():
+        (tmp_path / folder).mkdir()
+        rows = pd.DataFrame({"unit": "a", "rmse": scores, "training_rows": 9, "test_rows": 1})
+        table = pd.concat([rows, rows.assign(unit="b", rmse=1.0)])
+        table.to_csv(tmp_path / folder / "splits.csv", index=False)
+    own, before = RunFolder(tmp_path / "own"), RunFolder(tmp_path / "before")
+    where = {"table": "splits", "column": "rmse", "unit": "a"}
+    error = (1 / 3 + 1 / 9) ** 0.5  # Nadeau and Bengio (2003)
+    assert read(own, before, **where, minus="before") == pytest.approx((1, error))
+    assert read(own, before, **where, minus={"unit": "b"})[0] == pytest.approx(2)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.derived_tables import write_derived_tables
+from bnnbench.results.significance import mean_error
 
 CHAPTERS = RESULTS.parent / "book"
 DECLARED, STORED = RESULTS / "exercises.toml", RESULTS / "exercises.csv"
@@ -64,22 +65,48 @@ def run(command: str, outputs: Path) -> RunFolder:
     return execute(build_run(job), write_derived_tables)
 
 
+def select(folder: RunFolder, table: str = "answers", **where: object) -> pd.DataFrame:
+    """Return the rows of a table that have these values."""
+    rows = pd.read_csv(folder.table(table)).fillna({name: "" for name in where})
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def difference(rows: pd.DataFrame, others: pd.DataFrame, column: str) -> tuple[float, float]:
+    """Return the mean of paired differences and its standard error.
+
+    Splits share training rows, for which the error is corrected as in `bnnbench compare`.
+    """
+    change = rows[column].to_numpy() - others[column].to_numpy()
+    shared = 0.0
+    if "test_rows" in rows:
+        shared = (rows["test_rows"] / (rows["test_rows"] + rows["training_rows"])).mean()
+    return change.mean(), mean_error(change.std(ddof=1), len(change), shared)
+
+
 def read(
     folder: RunFolder,
-    table: str = "answers",
+    before: RunFolder,
     column: str = "value",
     over: str = "",
     error: str = "",
-    **where: object,
+    minus: str | dict[str, Any] = "",
+    **where: Any,
 ) -> tuple[float, float]:
     """Return a number and its standard error, or NaN.
+
+    With `minus`, it is the mean difference from the same rows of the run `before`, or from the rows
+    with these values, in the order of splits or repetitions.
 
     Raises:
         ValueError: if it is not one number.
     """
-    rows = pd.read_csv(folder.table(table)).fillna({name: "" for name in where})
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
+    rows = select(folder, **where)
+    if isinstance(minus, dict):
+        return difference(rows, select(folder, **(where | minus)), column)
+    if minus == BEFORE:
+        return difference(rows, select(before, **where), column)
     if over:
         return rows[column].agg(over), rows[column].sem() if over == "mean" else float("nan")
     return rows[column].item(), rows[error].item() if error else float("nan")
@@ -93,11 +120,13 @@ def measure(outputs: Path, chapters: str = "2345") -> Iterator[dict[str, Any]]:
         numbers, commands = declared()[exercise], {"": own}
         if BEFORE in numbers:
             commands[f"{BEFORE} "] = numbers.pop(BEFORE)
-        for prefix, command in commands.items():
-            folder = run(command, outputs)
+        folders = [run(command, outputs) for command in commands.values()]
+        for (prefix, command), folder in zip(commands.items(), folders, strict=True):
             check_committed(folder)
             for name, where in numbers.items():
-                value, error = read(folder, **where)
+                if prefix and "minus" in where:
+                    continue
+                value, error = read(folder, folders[-1], **where)
                 keys = {"exercise": exercise, "number": prefix + name, "command": command}
                 yield keys | {"value": value, "error": error}
 
