@@ -76,15 +76,14 @@ def test_lists(printed: Printed, words: str) -> None:
     assert shown.replace("#", "").split() == whole.replace("#", "").split()
 
 
-@pytest.mark.parametrize("columns", [40, 60])
-def test_folded_settings_are_the_same_settings(columns: int) -> None:
+def test_folded_settings_are_the_same_settings() -> None:
     n_folded = 0
     for file in config_folder().glob("*/*.yaml"):
         text = file.read_text("utf-8")
-        folded = fold_yaml(text, columns)
+        folded = fold_yaml(text, NARROW)
         if folded != text:
             n_folded += 1
-            assert_readable(folded, columns, text)
+            assert_readable(folded, NARROW, text)
             assert yaml.load(folded, yaml.CSafeLoader) == yaml.load(text, yaml.CSafeLoader)
         assert fold_yaml(text, 20)
     assert n_folded > 20

@@ -117,12 +117,7 @@ def small_multiples(
 ) -> tuple[Figure, list[Axes]]:
     """Create panels in rows of at most `max_columns`; the last row may have gaps.
 
-    Args:
-        count: number of panels.
-        max_columns: panels in a row.
-        panel: width and height of a panel, inches.
-        margin: width and height to add for the whole figure, inches.
-        min_width: inches that the legend needs.
+    The sizes are those of `panel_grid`, but the height of `margin` is added once.
     """
     figure, grid = panel_grid(1, count, panel, (margin[0], 0.0), min_width, max_columns)
     figure.set_figheight(figure.get_figheight() + margin[1])
