@@ -74,12 +74,9 @@ class Grid:
     def _widths(self) -> tuple[list[int], list[int]]:
         """Return the smallest and the natural width of every column."""
         columns = self.parts[0].columns
-        cells: list[list[str]] = [[column.title] for column in columns]
-        for part in self.parts:
-            cells[0].append(part.group)
-            for row in part.rows:
-                for own, cell in zip(cells, row, strict=True):
-                    own.append(cell)
+        rows = [row for part in self.parts for row in part.rows]
+        cells = [[column.title, *(row[k] for row in rows)] for k, column in enumerate(columns)]
+        cells[0] += [part.group for part in self.parts]
         natural = [max(map(_width, own)) for own in cells]
         words = [max(map(_width, " ".join(own).split()), default=0) for own in cells]
         numbers = [column.kind == "number" for column in columns]
@@ -149,10 +146,8 @@ def column_groups(
 def narrowed(natural: Sequence[int], smallest: Sequence[int], room: int) -> list[int]:
     """Return widths of columns that fit into `room`; the widest ones give way first."""
     widths = list(natural)
-    while _total(widths) > room:
+    while _total(widths) > room and widths != [*smallest]:
         above = [k for k, width in enumerate(widths) if width > smallest[k]]
-        if not above:
-            break
         widths[max(above, key=widths.__getitem__)] -= 1
     return widths
 
