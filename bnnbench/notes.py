@@ -6,10 +6,10 @@ The wording of numbers, and the folding of lines.
 from __future__ import annotations
 
 import math
+import os
 import re
 import shutil
 import sys
-import textwrap
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -78,6 +78,20 @@ def terminal_columns(stream: TextIO) -> int | None:
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
+def shows_progress(stream: TextIO) -> bool:
+    """Whether lines of a stream can be replaced; rich shows nothing on other terminals."""
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def cell_width(text: str) -> int:
+    """Return the columns that a line takes on a terminal, where some characters take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
 def fold(line: str, columns: int | None, indent: int = 0) -> str:
     """Fold a line between words, so that every name and path stays whole.
 
@@ -86,36 +100,39 @@ def fold(line: str, columns: int | None, indent: int = 0) -> str:
     Args:
         line: to fold.
         columns: width; None to return the line as it is, for programs that read it.
-        indent: of all lines but the first.
+        indent: of all lines but the first. If the longest word needs the room, they are indented
+            by two more than the first.
     """
-    if columns is None or len(line) <= columns:
+    if columns is None or cell_width(line) <= columns:
         return line
-    indent = min(indent, 2 * columns // 3)
-    room = columns - indent - 2  # punctuation may follow
+    if indent + max(map(cell_width, line.split(" "))) > columns:
+        indent = min(indent, len(line) - len(line.lstrip(" ")) + 2)
+    lines = [""]
+    for word in re.findall(" *(?:[^ `]*`[^`]+`[^ ]*|[^ ]+)", line):
+        fits = indent + cell_width(word.lstrip(" ")) <= columns
+        for part in [word] if fits else re.findall(" *[^ ]+", word):
+            if lines != [""] and cell_width(lines[-1] + part) > columns:
+                lines.append(" " * indent + part.lstrip(" "))
+            else:
+                lines[-1] += part
+    return "\n".join(lines)
 
-    def word(quoted: re.Match[str]) -> str:
-        return quoted[0].replace(" ", "\0") if len(quoted[0]) <= room else quoted[0]
 
-    text = line.lstrip(" ")
-    return textwrap.fill(
-        re.sub("`[^`]+`", word, text),
-        columns,
-        initial_indent=" " * (len(line) - len(text)),
-        subsequent_indent=" " * indent,
-        break_on_hyphens=False,
-        break_long_words=False,
-    ).replace("\0", " ")
+def print_folded(line: str, indent: int = 0, stream: TextIO | None = None) -> None:
+    """Print a line, on standard output by default; on a terminal, fold it."""
+    stream = stream or sys.stdout
+    print(fold(line, terminal_columns(stream), indent), file=stream, flush=True)
 
 
 def note(text: str) -> None:
     """Print a message to standard error."""
-    print(fold(f"bnnbench: {message_text(text)}", terminal_columns(sys.stderr)), file=sys.stderr)
+    print_folded(f"bnnbench: {message_text(text)}", stream=sys.stderr)
 
 
 @contextmanager
 def status_message(what: str) -> Iterator[None]:
     """Print a status to standard error: at once on a terminal, else after `DELAY`."""
-    if sys.stderr.isatty():
+    if shows_progress(sys.stderr):
         from rich.console import Console
 
         with Console(stderr=True).status(f"{what} ..."):

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from support.config import compose, job_overrides
-from support.layout import MIN_TEXT, PAGE_WIDTH
+from support.layout import small_texts
 from support.rendered import PAGES, Rendered, rendered
 from support.runs import make_run
 from support.sprinkler_runs import finished_run
@@ -30,7 +30,6 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.figures.plotting import SMALLEST_TEXT
 from bnnbench.results.claims import NOT_JUDGED, Claim
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.published.values import published_splits
@@ -143,8 +142,8 @@ def test_a_number_of_any_length_leaves_a_page_as_it_is_meant() -> None:
     page = Rendered(filled("Of <!-- value 10**99 -->7<!-- /value --> see [these](a.md)."))
     assert page.faults() == [] and page.links == ["a.md"] and f"Of {10**99} see" in page.prose
     for start in ("", "  ", "- ", "> ", "1. "):
-        with pytest.raises(ValueError, match="start of this line"):
-            filled(f"A list:\n\n{start}<!-- value 3 -->7<!-- /value --> of [these](a.md).")
+        text = f"A list:\n\n{start}<!-- value 3 -->7<!-- /value --> of [these](a.md)."
+        assert Rendered(filled(text)).faults(), start
 
 
 @pytest.mark.ci
@@ -223,44 +222,17 @@ def test_the_code_of_the_scikit_learn_page_runs(
 
 @pytest.mark.ci
 @pytest.mark.usefixtures("tools")
-def test_stored_figures_show_the_stored_results() -> None:
+def test_stored_figures_are_legible_and_show_the_stored_results() -> None:
     from figures import DRAWN, FIGURES, png, small
 
     for name, draw in DRAWN.items():
-        fresh = small(io.BytesIO(png(draw())))
+        figure = draw()
+        fresh = small(io.BytesIO(png(figure)))
+        assert small_texts(figure) == [], name
         stored = Image.open(FIGURES / f"{name}.png")
         assert stored.size == fresh.size, name
         differs = abs(np.asarray(stored.convert("L"), int) - np.asarray(fresh.convert("L")))
         assert (differs > VISIBLE).sum() < MAX_PIXELS, f"{name}: run docs/tools/figures.py"
-
-
-NOT_REDRAWN = {
-    **{
-        name: "shows images or codes of a run on MNIST that is not stored"
-        for name in (
-            "adversarial_vb_mnist_avb_samples",
-            *(f"latent_sizes_mnist_{name}" for name in (
-                "codes", "interpolation", "manifold", "reconstructions", "samples"
-            )),
-        )
-    },
-    **dict.fromkeys(
-        ("lam_joint_nelbo", "lam_optimal", "lam_posteriors"),
-        "shows runs on the sprinkler that are not stored",
-    ),
-}  # fmt: skip
-"""Figures whose smallest text is not known, with the reason why they cannot be drawn again."""
-
-
-def test_all_text_of_figures_is_legible_on_a_page() -> None:
-    pixels = {}
-    for path in (DOCS / "figures").glob("*.png"):
-        with Image.open(path) as image:
-            if (size := image.info.get(SMALLEST_TEXT)) is not None:
-                pixels[path.stem] = float(size) * min(PAGE_WIDTH, image.width)
-    unknown = {path.stem for path in (DOCS / "figures").glob("*.png")} - {*pixels}
-    assert unknown == {*NOT_REDRAWN}
-    assert {name: size for name, size in pixels.items() if size < MIN_TEXT} == {}
 
 
 def test_files_that_contributors_are_told_about_exist() -> None:

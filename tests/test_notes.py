@@ -1,14 +1,17 @@
-"""The wording of intervals, and status messages: after a delay, or at once on a terminal."""
+"""The wording of intervals, folding, and status messages on terminals and elsewhere."""
 
 from __future__ import annotations
 
 import re
+import sys
 import time
 
 import pytest
+from support.terminal import use_terminal
 
 from bnnbench import notes
-from bnnbench.notes import status_message, with_interval
+from bnnbench.cli.console import PIPE_WIDTH, stdout
+from bnnbench.notes import fold, shows_progress, status_message, with_interval
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,34 @@ def test_the_message_is_printed_after_a_delay(
 def test_a_terminal_shows_the_message_at_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    use_terminal(monkeypatch, 80)
+    monkeypatch.setenv("TERM", "xterm")
     with status_message("reading boston"):
         pass
     assert "reading boston" in capsys.readouterr().err
+
+
+def test_folding_counts_the_columns_that_characters_take() -> None:
+    assert fold("数据 数据 数据", 9) == "数据 数据\n数据"
+
+
+def test_folding_keeps_names_and_short_commands_whole() -> None:
+    assert fold("see `a b c`, d", 10, 2) == "see\n  `a b c`,\n  d"
+    assert fold("see `a b c d`", 6, 2) == "see `a\n  b c\n  d`"
+    assert fold("  name  text and_a_name_without_room", 20, 8) == (
+        "  name  text\n    and_a_name_without_room"
+    )
+    assert fold("a b", None) == "a b"
+
+
+@pytest.mark.parametrize("term", ["dumb", "xterm"])
+def test_a_terminal_has_the_width_of_its_environment(
+    term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_terminal(monkeypatch, 33)
+    monkeypatch.setenv("TERM", term)
+    assert stdout().width == 33 and shows_progress(sys.stderr) == (term == "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: False)
+    assert stdout().width == PIPE_WIDTH and not shows_progress(sys.stderr)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.notes import note, one_line
+from bnnbench.notes import note, one_line, terminal_columns
 from bnnbench.report.figures.plotting import describe_error
 from bnnbench.report.run_output import print_run
 from bnnbench.types import UserError
@@ -39,10 +39,10 @@ def stdout() -> Console:
 
     Printing raises `BrokenPipeError` once the reader of a pipe is gone.
     """
-    if sys.stdout.isatty():  # rich takes FORCE_COLOR for a terminal
-        return _Console()
-    console = _Console(width=PIPE_WIDTH)
-    console.soft_wrap = True
+    # Without a height, rich takes every terminal that TERM calls dumb for one of 80 columns.
+    columns, height = terminal_columns(sys.stdout), 25
+    console = _Console(width=columns or PIPE_WIDTH, height=height)
+    console.soft_wrap = columns is None  # rich takes FORCE_COLOR for a terminal
     return console
 
 

@@ -38,33 +38,36 @@ def describe_option(group: str, name: str, option: Option) -> str:
 
 def fold_yaml(text: str, columns: int | None) -> str:
     """Fold the lines of a description; a comment is continued by a comment."""
+    if columns is None:
+        return text
     folded = []
-    for start, part in groupby(text.split("\n"), _comment_start):
+    for mark, part in groupby(text.split("\n"), _comment_mark):
         lines = list(part)
-        if start and columns and max(map(len, lines)) > columns:
-            lines = [start + " ".join(line.removeprefix(start) for line in lines)]
-        folded += [_fold_line(line, columns) for line in lines]
+        if mark and max(map(len, lines)) > columns:
+            lines = [mark + " ".join(line.removeprefix(mark) for line in lines)]
+        for line in lines:
+            folded += _fold_line(line, columns)
     return "\n".join(folded)
 
 
-def _comment_start(line: str) -> str:
+def _comment_mark(line: str) -> str:
     """Return the indentation and the mark of a line that is a comment; empty for other lines."""
     found = re.match(" *# (?! )", line)
     return found[0] if found else ""
 
 
-def _fold_line(line: str, columns: int | None) -> str:
-    found = re.fullmatch(r"((?:.*?\s)?)# (.*)", line)
-    if columns is None or len(line) <= columns or found is None:
-        return fold(line, columns, len(line) - len(line.lstrip()) + 4)
-    before, comment = found.groups()
-    if columns - len(before) < MIN_COMMENT:  # above its setting
-        indent = " " * (len(line) - len(line.lstrip()))
-        return (
-            f"{_fold_line(f'{indent}# {comment}', columns)}\n{_fold_line(before.rstrip(), columns)}"
-        )
-    lines = fold(comment, columns - len(before) - 2).split("\n")
-    return f"{before}# " + f"\n{' ' * len(before)}# ".join(lines)
+def _fold_line(line: str, columns: int) -> list[str]:
+    """Fold a line; its comment is above it if there is no room at its end."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    found = re.fullmatch(r"((?:.*?\s)?)# (.*)", line) if len(line) > columns else None
+    if found is None:
+        return [fold(line, columns, len(indent) + 4)]
+    setting, comment = found.groups()
+    is_above = setting.strip() and columns - len(setting) < MIN_COMMENT
+    below = _fold_line(setting.rstrip(), columns) if is_above else []
+    start = indent if is_above else setting
+    first, *rest = fold(comment, columns - len(start) - 2).split("\n")
+    return [f"{start}# {first}", *(f"{' ' * len(start)}# {text}" for text in rest), *below]
 
 
 def cost_of(name: str, option: Option) -> RelativeCost | None:

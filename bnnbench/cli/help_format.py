@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from bnnbench.notes import fold
@@ -58,7 +58,7 @@ def layout(text: str, columns: int) -> str:
 
 def _entries(lines: Sequence[str], columns: int) -> str:
     """Fold adjacent entries."""
-    entries = list(_split(lines))
+    entries = _split(lines)
     lengths = {len(term) for term, text in entries if text}
     places = sorted(length + 4 for length in lengths if length <= columns // 2) or [columns // 3]
     found = (
@@ -67,17 +67,11 @@ def _entries(lines: Sequence[str], columns: int) -> str:
     return min(found, key=lambda text: text.count("\n"))
 
 
-def _split(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the term and the text of each entry."""
-    joined: list[str] = []
-    for line in lines:
-        if line.startswith("   ") and joined:
-            joined[-1] += f"{' ' if '  ' in joined[-1] else '  '}{line.strip()}"
-        else:
-            joined.append(line.strip())
-    for entry in joined:
-        term, _, text = entry.partition("  ")
-        yield term, text.strip()
+def _split(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the term and the text of each entry."""
+    entries = re.split(r"\n(?=  \S)", "\n".join(lines))
+    parts = (re.split(r"\s{2,}", entry.strip(), maxsplit=1) for entry in entries)
+    return [(term, " ".join(" ".join(text).split())) for term, *text in parts]
 
 
 def _entry(term: str, text: str, place: int, columns: int) -> str:

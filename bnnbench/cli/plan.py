@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from bnnbench.experiment.base import HasPlan
 from bnnbench.experiment.progress import seconds_left, time_left
 from bnnbench.experiment.run import Run
-from bnnbench.notes import fold, quantity, terminal_columns
+from bnnbench.notes import print_folded, quantity
 
 PROCESS_BYTES = 0.3e9
 """Memory of a process that has imported torch."""
@@ -32,7 +31,7 @@ def show_plan(run: Run) -> float:
     print(experiment.title)
     width = max(map(len, lines))
     for name, text in lines.items():
-        print(fold(f"  {name:{width}}  {text}", terminal_columns(sys.stdout), width + 4))
+        print_folded(f"  {name:{width}}  {text}", width + 4)
     return seconds
 
 
@@ -46,8 +45,9 @@ def show_sweeps(sweeps: Sequence[tuple[str, Sequence[Run]]]) -> None:
     for name, runs in sweeps:
         finished = sum(run.complete() for run in runs)
         left = time_left(sum(map(seconds_left, runs)))
-        line = f"{name:{width}}  {len(runs):4} runs, {finished} finished, about {left} left"
-        print(fold(line, terminal_columns(sys.stdout), 2))
+        print_folded(
+            f"{name:{width}}  {len(runs):4} runs, {finished} finished, about {left} left", 2
+        )
     # Runs that several sweeps share count once.
     every = {run.folder.root: run for _, runs in sweeps for run in runs}
     show_total([seconds_left(run) for run in every.values()])

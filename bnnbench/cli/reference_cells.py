@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -12,6 +13,9 @@ from bnnbench.config.instantiate import target_class
 from bnnbench.results.published.protocol import OTHER_PRESETS
 from bnnbench.results.reference.results import ReferenceResults
 from bnnbench.results.reference.tracks import PROTOCOL_TRACKS
+
+if TYPE_CHECKING:
+    from bnnbench.methods.shared.contract import Method
 
 MISSING, NOT_APPLICABLE = "-", "n/a"
 
@@ -49,17 +53,17 @@ def cells_of(results: ReferenceResults) -> Cells:
     published, rows = groups.size(), groups["training_rows"].max()
     runs = results.runs[results.runs["track"].isin(PROTOCOL_TRACKS)]
     present = runs.groupby(["method", "dataset"])["splits"].max().to_dict()
-    found = find_options("method").items()
-    own = [name for name, option in found if not option.owner and name not in OTHER_PRESETS]
+    methods = find_options("method").items()
+    own = [name for name, option in methods if not option.owner and name not in OTHER_PRESETS]
     ours = [name for name in own if "estimator" not in read_option("method", name)]
-    limits = {name: limit_of(name) for name in ours}
+    classes = {name: target_class("method", read_option("method", name)) for name in ours}
 
     def cell(method: str, dataset: str) -> str:
-        splits, of, limit = present.get((method, dataset), 0), published[dataset], limits[method]
+        splits, of, found = present.get((method, dataset), 0), published[dataset], classes[method]
         if splits:
             return str(of) if splits == of else f"{splits} of {of}"
-        too_many = limit.max_rows is not None and rows[dataset] > limit.max_rows
-        return NOT_APPLICABLE if too_many or limit.linear_only else MISSING
+        too_many = found.max_rows is not None and rows[dataset] > found.max_rows
+        return NOT_APPLICABLE if too_many or found.linear_only else MISSING
 
     cells = {dataset: [cell(name, dataset) for name in ours] for dataset in published.index}
     table = pd.DataFrame(cells, index=ours)
@@ -68,32 +72,13 @@ def cells_of(results: ReferenceResults) -> Cells:
     missing = {name: tuple(table.index[~(refused | finished)[name]]) for name in table}
     return Cells(
         table[~refused.all(axis=1)],
-        {name: limits[name].reason for name in ours if refused.loc[name].any()},
+        {name: reason(classes[name]) for name in ours if refused.loc[name].any()},
         {dataset: names for dataset, names in missing.items() if names},
     )
 
 
-@dataclass(frozen=True)
-class Limit:
-    """The limits of a method.
-
-    Attributes:
-        max_rows: the largest training part; None for no limit.
-        linear_only: whether it supports only networks without hidden layers.
-    """
-
-    max_rows: int | None
-    linear_only: bool
-
-    @property
-    def reason(self) -> str:
-        """The limits in words."""
-        if self.linear_only:
-            return "accepts no hidden layers"
-        return f"accepts at most {self.max_rows:,} training rows"
-
-
-def limit_of(method: str) -> Limit:
-    """Return the limits that the class of a method declares."""
-    found = target_class("method", read_option("method", method))
-    return Limit(found.max_rows, found.linear_only)
+def reason(method: type[Method]) -> str:
+    """Return the limits of a method in words."""
+    if method.linear_only:
+        return "accepts no hidden layers"
+    return f"accepts at most {method.max_rows:,} training rows"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bnnbench.notes import shows_progress
 from bnnbench.types import UserError
 
 # Seconds to connect and between two bytes. Short, because a run without a network should fail fast
@@ -39,7 +40,7 @@ def download_files(
     from rich.progress import Progress
 
     pooch.get_logger().setLevel("WARNING")
-    console, terminal = Console(stderr=True), sys.stderr.isatty()
+    console, terminal = Console(stderr=True), shows_progress(sys.stderr)
     label = f"{name}: downloading {len(checksums)} files into {directory}"
     if not terminal:
         print(f"{label} from {base_urls[0]}", file=sys.stderr)

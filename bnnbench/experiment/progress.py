@@ -25,6 +25,7 @@ from rich.table import Column
 
 from bnnbench.experiment.base import HasSteps
 from bnnbench.experiment.run import Run
+from bnnbench.notes import shows_progress
 
 REPORT_SECONDS = 2.0  # for the figures and tables of a run
 PRIOR_SECONDS = 60.0  # weight of the estimated pace
@@ -123,7 +124,7 @@ MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is es
 @contextmanager
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
     """Show progress in a thread until the end of the block."""
-    show, stop = _bar if sys.stderr.isatty() else _lines, threading.Event()
+    show, stop = _bar if shows_progress(sys.stderr) else _lines, threading.Event()
     arguments = (run, sweep, Console(stderr=True), stop)
     thread = threading.Thread(target=show, args=arguments, daemon=True)
     thread.start()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from bnnbench.notes import quantity, shorten
+from bnnbench.notes import fold, quantity, shorten
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import difference_cell, p_value_text
 from bnnbench.report.reference_tables import (
@@ -66,7 +65,7 @@ def summary_blocks(
 
 def lines_of(text: str) -> int:
     """Return how many lines a string takes on a screen of `WIDTH`, perhaps as an item of a list."""
-    return len(textwrap.wrap(f"- {text}", WIDTH))
+    return fold(f"- {text}", WIDTH, 2).count("\n") + 1
 
 
 def notes_on(

@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import pandas as pd
 from downstream import FIGURES as DOWNSTREAM
+from image_folders import TITLES
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 from published_scores import comparisons
 from stored_results import SCORES, one_run_each, scored, stored_runs, table
 
@@ -33,13 +33,12 @@ from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
+    METADATA,
     ORANGE,
     PALETTE,
-    SMALLEST_TEXT,
     PlotOptions,
     legend,
     new_figure,
-    png_metadata,
     small_multiples,
 )
 from bnnbench.report.figures.points import points_figure
@@ -56,8 +55,6 @@ FIGURES = Path(__file__).parents[1] / "figures"
 
 COLOURS = 64
 """Colours of a stored figure, which make it a third of its size."""
-
-IMAGE_TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 
 DPI = 110
 
@@ -143,14 +140,16 @@ def _name_points(axes: Axes, rows: pd.DataFrame) -> None:
 def image_classes() -> Figure:
     """A test image of each class of MNIST and Fashion-MNIST, grey and binarised."""
     figure, panels = new_figure(8.2, 1.25, 2)
-    for axes, (name, title) in zip(panels, IMAGE_TITLES.items(), strict=True):
+    for axes, name in zip(panels, ("mnist", "fashion_mnist"), strict=True):
         directory = os.environ.get("BNNBENCH_DATA", "data")
         grey, binary = (
             IdxImages(name=name, directory=directory, binarisation=how).load()
             for how in ("none", "threshold")
         )
         rows = np.unique(grey.test_labels, return_index=True)[1]
-        show_images(axes, np.concatenate([grey.test[rows], binary.test[rows]]), len(rows), title)
+        show_images(
+            axes, np.concatenate([grey.test[rows], binary.test[rows]]), len(rows), TITLES[name]
+        )
     return figure
 
 
@@ -242,8 +241,8 @@ FROM_IMAGES: dict[str, Callable[[], Figure]] = {"image_classes": image_classes}
 def png(figure: Figure) -> bytes:
     """Return a figure as PNG."""
     buffer = io.BytesIO()
-    figure.draw_without_rendering()  # the tick labels
-    figure.savefig(buffer, format="png", dpi=DPI, metadata=png_metadata(figure))
+    figure.draw_without_rendering()  # the layout changes in a second pass
+    figure.savefig(buffer, format="png", dpi=DPI, metadata=METADATA["png"])
     return buffer.getvalue()
 
 
@@ -258,10 +257,8 @@ def small(source: io.BytesIO | Path) -> Image.Image:
 
 
 def store(source: io.BytesIO | Path, name: str) -> None:
-    """Store a PNG in `docs/figures`, with the size of its smallest text."""
-    image, info = small(source), PngInfo()
-    info.add_text(SMALLEST_TEXT, Image.open(source).info[SMALLEST_TEXT])
-    image.save(FIGURES / f"{name}.png", optimize=True, pnginfo=info)
+    """Store a PNG in `docs/figures`."""
+    small(source).save(FIGURES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

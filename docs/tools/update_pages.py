@@ -78,8 +78,6 @@ BOSTON_SPLIT = "one Boston split, "
 
 BLOCK = re.compile(r"^<!-- (\w+) -->\n.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
 VALUE = re.compile(r"<!-- value (.*?) -->.*?<!-- /value -->", re.DOTALL)
-FIRST = re.compile(r"^[-*+>\d. ]*<!-- /?value .*", re.MULTILINE)
-"""A line in which nothing but the mark of a list or a quotation is before the mark of a value."""
 
 
 def filled(text: str) -> str:
@@ -87,7 +85,6 @@ def filled(text: str) -> str:
 
     Raises:
         KeyError: if a block has an unknown name.
-        ValueError: if a line begins with the mark of a value.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -96,10 +93,7 @@ def filled(text: str) -> str:
     def block(match: re.Match[str]) -> str:
         return f"<!-- {match[1]} -->\n\n{BLOCKS[match[1]]().strip()}\n\n<!-- /{match[1]} -->"
 
-    text = VALUE.sub(value, BLOCK.sub(block, text))
-    if wrong := FIRST.search(text):
-        raise ValueError(f"move a word to the start of this line: {wrong[0].strip()}")
-    return text
+    return VALUE.sub(value, BLOCK.sub(block, text))
 
 
 def slowdown() -> str:

@@ -1,4 +1,4 @@
-"""Find text in a figure that is cut off at an edge or overlaps other text."""
+"""Find text in a figure that is cut off at an edge, overlaps other text, or is too small."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.mathtext import MathTextParser
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 
@@ -26,12 +28,14 @@ class Recorder(RendererBase):
 
     Attributes:
         lines: the lines of text.
+        points: the sizes of their smallest letters.
         boxes: the corners `[4, 2]` of their rotated boxes, pixels from the lower left.
     """
 
     def __init__(self, figure: Figure) -> None:
         super().__init__()
         self.lines: list[str] = []
+        self.points: list[float] = []
         self.boxes: list[np.ndarray] = []
         self.size, self.measure = figure.bbox.size, RendererAgg(8, 8, figure.dpi)
 
@@ -59,6 +63,7 @@ class Recorder(RendererBase):
             flat = [(SLACK, low), (width - SLACK, low), (width - SLACK, high), (SLACK, high)]
             turned = Affine2D().rotate_deg(angle).translate(x, y)
             self.lines.append(s)
+            self.points.append(smallest_letter(s, prop) if ismath else prop.get_size_in_points())
             self.boxes.append(turned.transform(np.array(flat)))
 
     def draw_path(self, *given: Any, **more: Any) -> None:
@@ -67,11 +72,34 @@ class Recorder(RendererBase):
     draw_markers = draw_path_collection = draw_image = draw_quad_mesh = draw_path
 
 
-def layout_problems(figure: Figure) -> list[str]:
-    """Describe every line of text that is cut off or overlaps another one."""
+def smallest_letter(formula: str, font: FontProperties) -> float:
+    """Return the size in points of the smallest letter of a formula."""
+    letters = MathTextParser("path").parse(formula, 72, font).glyphs
+    return min(float(size) for _, size, *_ in letters)
+
+
+def drawn(figure: Figure) -> Recorder:
+    """Return what drawing a figure writes."""
     figure.set_dpi(DPI)
     recorder = Recorder(figure)
     figure.draw(recorder)
+    return recorder
+
+
+def small_texts(figure: Figure) -> list[str]:
+    """Return the lines of text that are too small to read on a page."""
+    recorder, width = drawn(figure), figure.get_figwidth()
+    pixels_per_point = min(PAGE_WIDTH / width, DPI) / 72
+    return [
+        line
+        for line, points in zip(recorder.lines, recorder.points, strict=True)
+        if points * pixels_per_point < MIN_TEXT
+    ]
+
+
+def layout_problems(figure: Figure) -> list[str]:
+    """Describe every line of text that is cut off or overlaps another one."""
+    recorder = drawn(figure)
     lines, boxes = recorder.lines, recorder.boxes
     low, high = (np.array([f(box, axis=0) for box in boxes]) for f in (np.min, np.max))
     size = figure.bbox.size

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.discovery import use_config_dir
-from bnnbench.notes import fold, status_message, terminal_columns
+from bnnbench.notes import print_folded, status_message
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -96,22 +95,18 @@ def _label(config: dict[str, Any]) -> str:
     return str(config.get("label", config.get("name")))
 
 
-def _fold(line: str, indent: int) -> str:
-    return fold(line, terminal_columns(sys.stdout), indent)
-
-
 def _show(name: str, subject: Subject) -> bool:
     """Print the results of a subject and return whether all tests passed."""
-    print(_fold(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}", 2))
+    print_folded(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}", 2)
     for text in subject.notes:
-        print(_fold(f"  {text}.", 2))
+        print_folded(f"  {text}.", 2)
     found = []
     for result in subject.results:
         found.append(result)
         word = "skipped" if not result.was_run else "FAILS" if result.failure else "holds"
-        print(_fold(f"  {word:7}  {result.name}", INDENT), flush=True)
+        print_folded(f"  {word:7}  {result.name}", INDENT)
         for text in filter(None, (result.failure, result.advice)):
-            print(_fold(f"{' ' * INDENT}{text.rstrip('.')}.", INDENT))
+            print_folded(f"{' ' * INDENT}{text.rstrip('.')}.", INDENT)
     holding = sum(result.was_run and not result.failure for result in found)
     whole = holding == len(found)
     print(f"all {holding} hold" if whole else f"{holding} of {len(found)} hold")

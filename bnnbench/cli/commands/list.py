@@ -212,10 +212,7 @@ def _table(title: str, rows: Mapping[str, str], column: Mapping[str, str]) -> li
 
 def _fold(line: str, indent: int = 2) -> str:
     """Fold a line at the words on a terminal; elsewhere, programs read it whole."""
-    columns = terminal_columns(sys.stdout)
-    if columns and indent + max(map(len, line.split())) > columns:
-        indent = 4  # leaves room for the longest word
-    return fold(line, columns, indent)
+    return fold(line, terminal_columns(sys.stdout), indent)
 
 
 def _option(group: str, name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +108,7 @@ def run_add(arguments: argparse.Namespace) -> int:
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    from bnnbench.notes import fold, one_line, quantity, terminal_columns
+    from bnnbench.notes import one_line, print_folded, quantity
     from bnnbench.results.reference.write import add
 
     folder = arguments.folder or DEFAULT_FOLDER
@@ -119,7 +118,7 @@ def run_add(arguments: argparse.Namespace) -> int:
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
     )
     for line in (counts, *(f"refused: {one_line(fault)}" for fault in result.faults)):
-        print(fold(line, terminal_columns(sys.stdout), 2))
+        print_folded(line, 2)
     return int(bool(result.faults))
 
 

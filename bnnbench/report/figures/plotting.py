@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from html import escape
 from pathlib import Path
@@ -16,12 +16,10 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
-from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
@@ -44,9 +42,6 @@ PlotOptions = dict[str, Any]
 
 METADATA: Mapping[str, PlotOptions] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
 """Metadata to omit by file type, because it would change with the date or the version."""
-
-SMALLEST_TEXT = "smallest text"
-"""Key in a PNG of the size of its smallest text, as a fraction of the figure's width."""
 
 DPI = 150
 """Resolution of PNG files, dots per inch."""
@@ -122,12 +117,7 @@ def small_multiples(
 ) -> tuple[Figure, list[Axes]]:
     """Create panels in rows of at most `max_columns`; the last row may have gaps.
 
-    Args:
-        count: number of panels.
-        max_columns: panels in a row.
-        panel: width and height of a panel, inches.
-        margin: width and height to add for the whole figure, inches.
-        min_width: inches that the legend needs.
+    The sizes are those of `panel_grid`, but the height of `margin` is added once.
     """
     figure, grid = panel_grid(1, count, panel, (margin[0], 0.0), min_width, max_columns)
     figure.set_figheight(figure.get_figheight() + margin[1])
@@ -249,29 +239,6 @@ def line_style(index: int, dashes: tuple[str, str, str]) -> PlotOptions:
     return {"color": PALETTE[index % colours], "linestyle": dashes[index // colours % len(dashes)]}
 
 
-def smallest_text(figure: Figure) -> float:
-    """Return the size of the smallest visible text of a drawn figure, relative to its width."""
-    return min(map(_min_points, _visible_texts(figure)), default=MEDIUM_POINTS) / (
-        72 * figure.get_figwidth()
-    )
-
-
-def _visible_texts(artist: Artist) -> Iterator[Text]:
-    if artist.get_visible():
-        if isinstance(artist, Text) and artist.get_text().strip():
-            yield artist
-        for child in artist.get_children():
-            yield from _visible_texts(child)
-
-
-def _min_points(text: Text) -> float:
-    """Return the size of a text in points: in a formula, that of its smallest sign."""
-    if not (text.get_parse_math() and is_math(text.get_text())):
-        return float(text.get_fontsize())
-    signs = MathTextParser("path").parse(text.get_text(), 72, text.get_fontproperties()).glyphs
-    return min(float(size) for _, size, *_ in signs)
-
-
 def is_math(text: str) -> bool:
     """Whether a text contains a formula that matplotlib can draw."""
     if text.count("$") < 2:
@@ -281,11 +248,6 @@ def is_math(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def png_metadata(figure: Figure) -> PlotOptions:
-    """Return the metadata of the PNG of a drawn figure."""
-    return {**METADATA["png"], SMALLEST_TEXT: f"{smallest_text(figure):.5f}"}
 
 
 def save_figure(
@@ -303,7 +265,7 @@ def save_figure(
     if layout := figure.get_layout_engine():
         layout.execute(figure)
         figure.set_layout_engine(None)
-    for suffix, metadata in {**METADATA, "png": png_metadata(figure)}.items():
+    for suffix, metadata in METADATA.items():
         if suffix not in suffixes:
             remove(path_of(suffix))
             continue

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bnnbench.notes import fold, one_line
+from bnnbench.notes import cell_width, fold, one_line
 from bnnbench.report.blocks import Block, Column, Heading, ItemList, Paragraph, TableBlock
 
 if TYPE_CHECKING:
@@ -74,12 +74,9 @@ class Grid:
     def _widths(self) -> tuple[list[int], list[int]]:
         """Return the smallest and the natural width of every column."""
         columns = self.parts[0].columns
-        cells: list[list[str]] = [[column.title] for column in columns]
-        for part in self.parts:
-            cells[0].append(part.group)
-            for row in part.rows:
-                for own, cell in zip(cells, row, strict=True):
-                    own.append(cell)
+        rows = [row for part in self.parts for row in part.rows]
+        cells = [[column.title, *(row[k] for row in rows)] for k, column in enumerate(columns)]
+        cells[0] += [part.group for part in self.parts]
         natural = [max(map(_width, own)) for own in cells]
         words = [max(map(_width, " ".join(own).split()), default=0) for own in cells]
         numbers = [column.kind == "number" for column in columns]
@@ -149,10 +146,8 @@ def column_groups(
 def narrowed(natural: Sequence[int], smallest: Sequence[int], room: int) -> list[int]:
     """Return widths of columns that fit into `room`; the widest ones give way first."""
     widths = list(natural)
-    while _total(widths) > room:
+    while _total(widths) > room and widths != [*smallest]:
         above = [k for k, width in enumerate(widths) if width > smallest[k]]
-        if not above:
-            break
         widths[max(above, key=widths.__getitem__)] -= 1
     return widths
 
@@ -163,7 +158,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _width(text: str) -> int:
-    return max(plain(line).cell_len for line in text.split("\n"))
+    return max(cell_width(one_line(line)) for line in text.split("\n"))
 
 
 def plain(text: str, style: str = "") -> Text:
@@ -172,23 +167,18 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def render(blocks: Iterable[Block]) -> Iterator[RenderableType]:
-    """Yield headings, paragraphs, lists and tables for a console, without figures and files."""
-    for _, parts in groupby(blocks, lambda block: (type(block), getattr(block, "name", ""))):
-        yield from _render(list(parts))
+    """Yield headings, paragraphs, lists and tables for a console, without figures and files.
 
-
-def _render(parts: Sequence[Block]) -> Iterator[RenderableType]:
-    """Yield blocks of one type; tables with a name are parts of one table."""
-    tables = [block for block in parts if isinstance(block, TableBlock)]
-    if tables and tables[0].name:
-        yield Grid(tables)
-        return
-    for block in parts:
-        if isinstance(block, TableBlock):
-            yield Grid((block,))
-        elif isinstance(block, Heading):
-            yield Prose(block.text, "bold")
-        elif isinstance(block, Paragraph):
-            yield Prose(block.text)
-        elif isinstance(block, ItemList):
-            yield from (Prose(f"- {text}", indent=2) for text in block.texts)
+    Adjacent tables with the same name are parts of one table.
+    """
+    for _, group in groupby(blocks, lambda block: getattr(block, "name", "") or object()):
+        parts = list(group)
+        match parts[0]:
+            case TableBlock():
+                yield Grid([part for part in parts if isinstance(part, TableBlock)])
+            case Heading(text):
+                yield Prose(text, "bold")
+            case Paragraph(text):
+                yield Prose(text)
+            case ItemList(texts):
+                yield from (Prose(f"- {text}", indent=2) for text in texts)

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from support.layout import MIN_TEXT, PAGE_WIDTH, layout_problems
+from support.layout import layout_problems, small_texts
 from support.quick import slow_except
 from support.runs import make_points, make_search, make_splits
 from support.synthetic_data import calibrated, curve
 
-from bnnbench.report.figures.plotting import new_figure, smallest_text
+from bnnbench.report.figures.plotting import new_figure
 from bnnbench.report.figures.points import points_figure
 from bnnbench.report.figures.split_run import (
     MAX_DOTS,
@@ -156,21 +156,20 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 @pytest.mark.parametrize("name", slow_except(FIGURES, "predictions"))
 def test_text_is_neither_cut_off_nor_overlapping(name: str) -> None:
     figure = FIGURES[name]()
-    assert layout_problems(figure) == []
-    assert smallest_text(figure) * PAGE_WIDTH >= MIN_TEXT
+    assert layout_problems(figure) == [] and small_texts(figure) == []
 
 
-def test_the_smallest_text_counts_exponents_but_no_hidden_or_empty_text() -> None:
-    figure, (axes, hidden) = new_figure(5, 2, 2)
+def test_small_text_is_found_also_in_exponents_but_not_where_it_is_hidden() -> None:
+    figure, (axes, hidden) = new_figure(10, 2, 2)
     axes.set_axis_off()
     hidden.set_visible(False)
     hidden.text(0.5, 0.5, "unseen", fontsize=1)
-    axes.text(0.5, 0.5, " ", fontsize=1)
     axes.text(0.5, 0.5, "unseen", fontsize=1, visible=False)
-    axes.text(0.5, 0.5, "$10$ and more", fontsize=9)
-    assert smallest_text(figure) == pytest.approx(9 / 72 / 5)
-    axes.text(0.5, 0.5, "$10^{3}$", fontsize=10)
-    assert smallest_text(figure) == pytest.approx(7 / 72 / 5)
+    axes.text(0.5, 0.2, "$10$ and more", fontsize=9)
+    assert small_texts(figure) == []
+    axes.text(0.5, 0.5, "small", fontsize=7)
+    axes.text(0.5, 0.8, "$10^{3}$", fontsize=10)
+    assert small_texts(figure) == ["small", "$10^{3}$"]
 
 
 def test_the_check_detects_problems() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
+from support.layout import small_texts
 from support.quick import slow_except
 from support.runs import with_columns
 from support.user_errors import raises_user_error
@@ -108,6 +109,7 @@ def test_verdicts_and_figures(
     assert "".join(letter[verdict] for _, verdict in verdicts(name, runs(name))) == letters
     figures = [draw(folders(name)) for draw in page_of(name).figures.values()]
     assert [len(figure.axes) for figure in figures] == panels
+    assert [text for figure in figures for text in small_texts(figure)] == []
     assert all(axes.get_lines() or axes.patches for figure in figures for axes in figure.axes)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from support.config import compose
+from support.layout import small_texts
 from support.runs import with_columns
 
 from bnnbench.config.assemble import build
@@ -84,7 +85,7 @@ def test_figures_and_claims(kind: str, folders: Folders) -> None:
     assert ours == OURS.get(kind, [])
     for name, draw in page.figures.items():
         figure = draw(folder)
-        figure.draw_without_rendering()
+        assert small_texts(figure) == [], name
         assert any(axes.has_data() for axes in figure.axes), name
     answers = read_answers(folder)
     if kind != "semi_supervised":

@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import (
     GREY,
+    MAX_LOG_WIDTH,
     MAX_WIDTH,
     PALETTE,
     PlotOptions,
@@ -112,7 +113,7 @@ def plot_std_by_alpha(axes: Axes, run: SavedRun) -> None:
 )
 def objectives(run: SavedRun) -> Figure:
     exact = exact_value(run, tables.EVIDENCE)
-    figure, panels = new_figure(MAX_WIDTH, 3.6, 3)
+    figure, panels = new_figure(MAX_LOG_WIDTH, 3.6, 3)
     plot_cavi(panels[0], run)
     for key, style in GRADIENT_STYLES.items():
         steps = rows_of(run, tables.STEPS, *key)

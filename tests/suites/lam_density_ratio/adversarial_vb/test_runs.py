@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import compose
+from support.layout import small_texts
 from support.runs import with_columns
 
 from bnnbench.config.assemble import build
@@ -78,7 +79,7 @@ def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
     assert tested == ["ours"]
     for name, draw in [*EXPERIMENT_PAGE.figures.items()][:1]:
         figure = draw(folder)
-        figure.draw_without_rendering()
+        assert small_texts(figure) == [], name
         assert any(axes.has_data() for axes in figure.axes), name
     notes = " ".join(EXPERIMENT_PAGE.notes(folder))
     assert "no density" in notes and "images digits, width 0.03, batch size 8" in notes
