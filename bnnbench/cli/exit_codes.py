@@ -34,9 +34,13 @@ class Parser(argparse.ArgumentParser):
     _intermixed = False
 
     def __init__(self, **settings: Any) -> None:
-        """Use our layout of help."""
-        super().__init__(**{"formatter_class": HelpFormatter, **settings})
+        super().__init__(**settings)
         self.register("type", Path, _path)
+
+    def format_help(self) -> str:
+        """Return the help in our layout, which parsing does not need."""
+        self.formatter_class = HelpFormatter
+        return super().format_help()
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse positionals on both sides of options, where the command allows it."""
