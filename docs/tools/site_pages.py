@@ -19,7 +19,6 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
-from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
@@ -34,6 +33,7 @@ from page_blocks import options_table
 from bnnbench import __all__
 from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import GROUPS, find_options
+from bnnbench.report.renderers.html import mathml
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,7 +118,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 def on_page_content(content: str, **_: Any) -> str:
     """Turn formulas into MathML, mark long cells, and keep an error and its sign on one line."""
-    content = LONG_CELL.sub('<td class="long"', FORMULA.sub(mathml, content))
+    content = LONG_CELL.sub('<td class="long"', FORMULA.sub(formula, content))
     return content.replace("± ", "±&nbsp;")
 
 
@@ -134,11 +134,11 @@ def on_post_build(config: MkDocsConfig) -> None:
         raise PluginError(f"the site has {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
 
 
-def mathml(match: re.Match[str]) -> str:
+def formula(match: re.Match[str]) -> str:
     """Return a formula of the text, or one on its own line, as MathML."""
     display = "inline" if match[1] == "span" else "block"
-    formula = convert(html.unescape(match[2]).strip(), display=display)
-    return formula if display == "inline" else f'<div class="formula">{formula}</div>'
+    shown = mathml(html.unescape(match[2]).strip(), display)
+    return shown if display == "inline" else f'<div class="formula">{shown}</div>'
 
 
 def command_line() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -42,6 +43,16 @@ MAX_LINE_LENGTH = 24
 """Characters per line in text cells; longer text wraps in a wide column."""
 
 
+FUNCTION_NAME = re.compile(r"<mi>(?:log|exp)</mi>(?=<m)(?!<mo)")
+"""The name of a function in MathML, not before a parenthesis or an operator."""
+
+
+def mathml(formula: str, display: str) -> str:
+    """Return a LaTeX formula as MathML, with LaTeX's space after names of functions."""
+    shown = convert(formula, display=display)
+    return FUNCTION_NAME.sub(r'\g<0><mspace width="0.167em"></mspace>', shown)
+
+
 def page(
     title: str, blocks: Iterable[Block], figures: Mapping[str, str], runs: Sequence[RunDetails] = ()
 ) -> str:
@@ -60,7 +71,7 @@ def page(
         headings.append({"text": "All runs", "level": 2, "anchor": "runs"})
     headings.append({"text": "Definitions", "level": 2, "anchor": "definitions"})
     environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.filters["mathml"] = partial(convert, display="block")
+    environment.filters["mathml"] = partial(mathml, display="block")
     return environment.from_string(_template("page.html")).render(
         title=title,
         version=__version__,

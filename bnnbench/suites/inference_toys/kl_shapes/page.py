@@ -93,7 +93,7 @@ def directions(run: SavedRun) -> Figure:
         for order, style in STYLES.items():
             (best,) = _densities(run, grid, p, order, rank=0)
             axes.plot(grid, best, label=f"best q, {ORDER_NAMES[order]}", **style)
-        thin = {**STYLES[REVERSE], "linewidth": 0.9, "alpha": 0.6}
+        thin = {**STYLES[REVERSE], "linewidth": 1}
         for other in _densities(run, grid, p, REVERSE)[1:]:
             axes.plot(grid, other, label="other local optima of reverse KL", **thin)
         axes.set_title(p.name, fontsize="small")
