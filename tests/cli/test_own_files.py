@@ -141,7 +141,6 @@ def test_the_commands_of_the_page_run_in_an_empty_folder(
             words.append("--dry-run")
         elif name == "run" and "protocol=trial" not in words:
             words = [word.partition(",")[0] for word in words]  # one data set
-            words.append("splits=3")  # the fewest that can be compared
         code, _, errors = command(name, *words)
         assert code == 0, errors
         done.append(name)

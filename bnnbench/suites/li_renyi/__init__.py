@@ -10,7 +10,7 @@ from bnnbench.discovery import Suite, Sweep
 SUITE = Suite(
     name="li_renyi",
     summary="the Rényi bound of five orders compared with its tables",
-    minutes=(1.3, 39),
+    minutes=(1.3, 56),
     sweeps=(
         Sweep("vr_uci", "dataset=yacht,boston", sizes=("small",)),
         Sweep("vr_uci", sizes=("full",)),
