@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import pandas as pd
-from stored_results import reference_results
+from stored_results import SCORES, reference_results
 
 from bnnbench.cli.reference_cells import NOT_APPLICABLE, cells_of
 from bnnbench.experiment.split_files import KIND
@@ -21,8 +21,6 @@ from bnnbench.results.ranking import largest_block, rank_scores
 from bnnbench.results.reference.results import reference_runs
 from bnnbench.results.relative_costs import BASE, cost_cell, relative_costs
 from bnnbench.results.significance import compare_pairs
-
-METRICS = ("rmse", "log_likelihood")
 
 NOT_RUN = "not run"
 
@@ -99,7 +97,7 @@ def method_table(found: Board, cells: pd.DataFrame) -> str:
 
 def coverage() -> str:
     """Return how many cells have scores, and why the others have none."""
-    cells, reasons = board(METRICS[0]).cells, cells_of(reference_results()).reasons
+    cells, reasons = board(SCORES[0]).cells, cells_of(reference_results()).reasons
     rows, columns = cells.shape
     missing, refused = ((cells == text).sum().sum() for text in (NOT_RUN, NOT_APPLICABLE))
     why = join_words([f"`{name}` {reasons[name]}" for name in reasons if name in cells.index])
@@ -112,5 +110,5 @@ def coverage() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "leaderboard_coverage": coverage,
-    **{f"leaderboard_{metric}": partial(tables, metric) for metric in METRICS},
+    **{f"leaderboard_{metric}": partial(tables, metric) for metric in SCORES},
 }

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 
 from rich.console import Console
-from stored_results import RESULTS, reference_results
+from stored_results import RESULTS, SCORES, reference_results
 
 from bnnbench.report.blocks import Block, Style
 from bnnbench.report.reference_summary import summary_blocks
@@ -24,14 +24,12 @@ from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference, with_table
 from bnnbench.results.reference.results import read_reference_results, reference_runs
 from bnnbench.results.run_tables import Runs
+from bnnbench.results.significance import ROPE
 
 WIDTH = 88
 """Characters of a line."""
 
-METRICS = [BY_KEY[key] for key in ("rmse", "log_likelihood")]
-
-ROPE = 0.01
-"""The default of `bnnbench compare`."""
+METRICS = [BY_KEY[key] for key in SCORES]
 
 
 def printed(blocks: Iterable[Block]) -> str:
