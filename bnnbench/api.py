@@ -25,8 +25,13 @@ from bnnbench.near_names import with_known
 from bnnbench.notes import note
 from bnnbench.paths import user_path
 from bnnbench.process_state import unchanged_process
-from bnnbench.results.run_files import read_predictions, read_search, read_splits, read_verified
-from bnnbench.results.split_summary import summarise
+from bnnbench.results.read.run_files import (
+    read_predictions,
+    read_search,
+    read_splits,
+    read_verified,
+)
+from bnnbench.results.read.split_summary import summarise
 from bnnbench.types import Table, UserError
 
 if TYPE_CHECKING:

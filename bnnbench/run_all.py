@@ -74,13 +74,13 @@ def report_slow_training(runs: Sequence[Run], say: Callable[[str], object]) -> N
     ]
     loaded = library() if here else Library(enabled=False)
     if loaded.enabled and not loaded.code:
-        from bnnbench.results.slowdown import describe_slowdown
+        from bnnbench.results.reference.slowdown import describe_slowdown
 
         say(describe_slowdown(loaded.reason))
     training = [run.experiment for run in unfinished if isinstance(run.experiment, SplitPlan)]
     methods = [plan.method for plan in training if plan.uses_native and has_own_code(plan.method)]
     if methods:
-        from bnnbench.results.slowdown import describe_lost_native
+        from bnnbench.results.reference.slowdown import describe_lost_native
 
         for sentence in dict.fromkeys(map(describe_lost_native, methods)):
             if sentence:
@@ -93,7 +93,7 @@ def _load_pages() -> None:
 
 
 def _derive(folder: RunFolder) -> Sequence[str]:
-    from bnnbench.results.derived_tables import write_derived_tables
+    from bnnbench.results.score.derived_tables import write_derived_tables
 
     return write_derived_tables(folder)
 

@@ -30,10 +30,10 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
-from bnnbench.results.claims import NOT_JUDGED, Claim
-from bnnbench.results.published.comparison import with_published
+from bnnbench.results.claims.claims import NOT_JUDGED, Claim
+from bnnbench.results.compare.published_scores import with_published
 from bnnbench.results.published.values import published_splits
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.suites.lam_density_ratio.comparison.claims import claims as sprinkler_claims
 from bnnbench.suites.lam_density_ratio.names import DIVERGED, OK
 from bnnbench.suites.latent_models.names import PLANAR, QUANTITIES, quantities

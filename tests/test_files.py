@@ -38,9 +38,9 @@ from bnnbench.files import (
     write_text,
 )
 from bnnbench.prediction.final_model import reading_settings
+from bnnbench.results.read.run_files import read_predictions, read_splits, read_verified
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.files import read_files
-from bnnbench.results.run_files import read_predictions, read_splits, read_verified
-from bnnbench.results.run_tables import read_runs
 from bnnbench.types import UserError
 
 

@@ -16,9 +16,9 @@ from bnnbench.data.own_table.columns import Encoding
 from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.near_names import MAX_LISTED, closest_match, list_names, with_known
 from bnnbench.notes import MAX_MESSAGE, message_text
-from bnnbench.results.run_filter import RunFilter, check_known_names, filter_runs
-from bnnbench.results.run_tables import read_runs
-from bnnbench.results.setting_filter import Condition
+from bnnbench.results.read.run_filter import RunFilter, check_known_names, filter_runs
+from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.read.setting_filter import Condition
 from bnnbench.types import UserError
 
 NAMES = [f"column_{k:04}" for k in range(2000)]

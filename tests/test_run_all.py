@@ -21,7 +21,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_status import run_status
 from bnnbench.methods.vadam import Vadam
 from bnnbench.report.run_output import write_page
-from bnnbench.results.slowdown import MEASURED
+from bnnbench.results.reference.slowdown import MEASURED
 from bnnbench.run_all import report_slow_training, run_all
 from bnnbench.types import UserError
 

@@ -11,7 +11,7 @@ from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.cpp.library import library
 from bnnbench.experiment.execution import execute
-from bnnbench.results.run_files import read_splits
+from bnnbench.results.read.run_files import read_splits
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 SCORES = ["rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"]

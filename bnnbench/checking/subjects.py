@@ -19,7 +19,7 @@ from bnnbench.config.instantiate import Config, check_type, instantiate
 from bnnbench.data import Source
 from bnnbench.divergences.base import Divergence
 from bnnbench.methods.shared.contract import Method
-from bnnbench.results.slowdown import describe_lost_native
+from bnnbench.results.reference.slowdown import describe_lost_native
 from bnnbench.types import DuplicateConfiguration, UserError
 
 PRECISION = (

@@ -23,7 +23,7 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import note
 from bnnbench.process_state import unchanged_process
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,17 @@ def recommendation_of(folders: Sequence[RunFolder]) -> Recommendation:
     Raises:
         UserError: if no run can be ranked.
     """
-    from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.impossible_intervals import impossible_intervals
-    from bnnbench.results.labels import labels
-    from bnnbench.results.recommendation import (
+    from bnnbench.results.compare.recommendation import (
         coverage_by_deviation,
         methods_table,
         recommendation,
         recommended,
         sentences,
     )
-    from bnnbench.results.run_tables import read_runs
+    from bnnbench.results.read.configurations import without_duplicates
+    from bnnbench.results.read.labels import labels
+    from bnnbench.results.read.run_tables import read_runs
+    from bnnbench.results.score.impossible_intervals import impossible_intervals
 
     first, *others = (folder.root for folder in folders)
     finished = without_duplicates(read_runs(first, others=others))

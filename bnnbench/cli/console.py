@@ -70,7 +70,7 @@ def show_sweep(folders: Sequence[RunFolder]) -> None:
     The notes on each run are on its page.
     """
     from bnnbench.report.report_writer import results_table
-    from bnnbench.results.run_tables import read_runs
+    from bnnbench.results.read.run_tables import read_runs
 
     first, *others = (folder.root for folder in folders)
     stdout().print(results_table(read_runs(first, others=others)))

@@ -14,7 +14,7 @@ from bnnbench.config.configs import Option, config_folder
 from bnnbench.discovery import is_own_module
 from bnnbench.files import read_text
 from bnnbench.notes import fold
-from bnnbench.results.relative_costs import RelativeCost, describe_cost, relative_costs
+from bnnbench.results.reference.relative_costs import RelativeCost, describe_cost, relative_costs
 
 MIN_COMMENT = 30
 """Characters that a comment has at least on the line of its setting."""

@@ -12,7 +12,7 @@ from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
 from bnnbench.notes import note
 
 if TYPE_CHECKING:
-    from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.read.run_filter import RunFilter
 
 
 def paper_command(arguments: Namespace, run_filter: RunFilter, names: Mapping[str, str]) -> int:
@@ -33,11 +33,11 @@ def paper_command(arguments: Namespace, run_filter: RunFilter, names: Mapping[st
     from bnnbench.report.paper.paper_table import check_distinct_names, paper_table
     from bnnbench.report.paper.paper_writer import write_paper
     from bnnbench.report.report_folder import ReportFolder
-    from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.metrics import printed_in
+    from bnnbench.results.metric_table import printed_in
+    from bnnbench.results.read.configurations import without_duplicates
+    from bnnbench.results.read.run_filter import RunFilter, filter_runs
+    from bnnbench.results.read.run_tables import require_scores
     from bnnbench.results.reference.joined_runs import with_reference_runs
-    from bnnbench.results.run_filter import RunFilter, filter_runs
-    from bnnbench.results.run_tables import require_scores
 
     metrics = run_filter.metrics_or(printed_in("figures"))
     # With reference results, --methods selects from these too.

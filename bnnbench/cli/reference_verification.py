@@ -18,8 +18,8 @@ from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.code_version import describe_other_code
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
+from bnnbench.results.read.run_files import read_splits
 from bnnbench.results.reference.results import SCORES, ReferenceResults
-from bnnbench.results.run_files import read_splits
 from bnnbench.results.settings import flatten, format_value
 from bnnbench.types import UserError
 

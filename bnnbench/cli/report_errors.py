@@ -14,7 +14,7 @@ from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.results.run_tables import Runs
+    from bnnbench.results.read.run_tables import Runs
 
 
 def note_omitted_runs(runs: Runs) -> None:

@@ -12,9 +12,9 @@ from bnnbench.report.section_names import FURTHER_SECTIONS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.results.run_filter import RunFilter
-    from bnnbench.results.run_tables import Runs
-    from bnnbench.results.setting_filter import Condition
+    from bnnbench.results.read.run_filter import RunFilter
+    from bnnbench.results.read.run_tables import Runs
+    from bnnbench.results.read.setting_filter import Condition
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def parse_where(texts: Iterable[str]) -> tuple[Condition, ...]:
     Raises:
         UserError: if one is not `SETTING=VALUE`.
     """
-    from bnnbench.results.setting_filter import Condition  # slow to import (pandas)
+    from bnnbench.results.read.setting_filter import Condition  # slow to import (pandas)
 
     return tuple(map(Condition.parse, texts))
 
@@ -142,9 +142,9 @@ def check_renames(names: Iterable[str], runs: Runs) -> None:
     Raises:
         UserError: for the first one.
     """
-    from bnnbench.results.labels import labels
-    from bnnbench.results.metrics import BY_KEY
-    from bnnbench.results.run_filter import available_names, check_known_names
+    from bnnbench.results.metric_table import BY_KEY
+    from bnnbench.results.read.labels import labels
+    from bnnbench.results.read.run_filter import available_names, check_known_names
 
     known = [
         *available_names(runs, "method"),
@@ -161,8 +161,8 @@ def find_mine(name: str, runs: Runs) -> str:
     Raises:
         UserError: if no run has this name, or runs with several labels do.
     """
-    from bnnbench.results.labels import labels
-    from bnnbench.results.run_filter import check_known_names
+    from bnnbench.results.read.labels import labels
+    from bnnbench.results.read.run_filter import check_known_names
 
     methods = dict(zip(labels(runs.scored), map(str, runs.scored["method"]), strict=True))
     check_known_names("--mine", (name,), dict.fromkeys([*methods.values(), *methods]))
@@ -189,9 +189,9 @@ def read_filtered_runs(
         UserError: if there are none, or a name or the file is wrong.
     """
     from bnnbench.results.published.values import read_user_published
-    from bnnbench.results.readable_runs import use_readable
-    from bnnbench.results.run_filter import filter_runs
-    from bnnbench.results.run_tables import read_runs
+    from bnnbench.results.read.readable_runs import use_readable
+    from bnnbench.results.read.run_filter import filter_runs
+    from bnnbench.results.read.run_tables import read_runs
 
     values = read_user_published(published_values) if published_values else None
     runs = read_runs(path, labels, others)

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 from bnnbench.constraints import check_between
 from bnnbench.experiment.model import Model
 from bnnbench.portable_math import numpy_defaults
-from bnnbench.results.mixtures import Mixture
-from bnnbench.results.predictive_distances import exact_quantiles, mixture_cdf, sample
+from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictive_distances import exact_quantiles, mixture_cdf, sample
 from bnnbench.types import UserError
 
 

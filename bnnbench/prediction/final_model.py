@@ -36,8 +36,8 @@ from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
-from bnnbench.results.calibration import run_coverage_note, standard_scores
-from bnnbench.results.run_files import VerifiedRun, read_verified
+from bnnbench.results.read.run_files import VerifiedRun, read_verified
+from bnnbench.results.score.calibration import run_coverage_note, standard_scores
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
 

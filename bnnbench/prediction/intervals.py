@@ -53,8 +53,8 @@ def predict_frame(
     from bnnbench.experiment.record import read_record
     from bnnbench.portable_math import total_deviation
     from bnnbench.prediction.training_region import describe_outside
-    from bnnbench.results.calibration import ends_from_mean
-    from bnnbench.results.impossible_intervals import below_zero_note
+    from bnnbench.results.score.calibration import ends_from_mean
+    from bnnbench.results.score.impossible_intervals import below_zero_note
 
     inputs, unknown, warnings = encode_rows(frame, fitted.encodings, name, fitted.missing_values)
     found = fitted.saved.model.predict(inputs)
@@ -117,8 +117,8 @@ def _interval_ends(
     notes = []
     levels = np.array([(1 - level) / 2, (1 + level) / 2])
     if calibrate == "isotonic":
-        from bnnbench.results.calibration import isotonic, pit_values
-        from bnnbench.results.run_files import read_out_of_fold
+        from bnnbench.results.read.run_files import read_out_of_fold
+        from bnnbench.results.score.calibration import isotonic, pit_values
 
         held = read_out_of_fold(folder)
         if held is None:
@@ -153,7 +153,7 @@ def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -
     """
     import numpy as np
 
-    from bnnbench.results.conformal import conformal_radius
+    from bnnbench.results.score.conformal import conformal_radius
 
     radius = conformal_radius(scores, level, groups)
     if radius == np.inf:

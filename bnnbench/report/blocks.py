@@ -18,8 +18,8 @@ import pandas as pd
 from bnnbench.constraints import check_choice
 from bnnbench.notes import decimals_of
 from bnnbench.report.section_names import check_sections
-from bnnbench.results.run_filter import RunFilter
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_filter import RunFilter
+from bnnbench.results.read.run_tables import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

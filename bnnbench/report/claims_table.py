@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from bnnbench.report.blocks import Block, DataFile, Paragraph, columns, fill
-from bnnbench.results.claims import NOT_JUDGED, Claim, why_not_judged
+from bnnbench.results.claims.claims import NOT_JUDGED, Claim, why_not_judged
 
 COLUMNS = columns(
     {"Claim": "{text}", "Source": "{source}", "Verdict": "{verdict}"},

@@ -15,13 +15,13 @@ from bnnbench.report.pair_tables import (
     power_statement,
 )
 from bnnbench.report.sections.significance import COLUMNS
-from bnnbench.results.completeness import ranked_pairs, tuned_runs, with_incomplete
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.outcomes import rule, tally, with_outcomes
-from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import add_names, compare_pairs
+from bnnbench.results.compare.outcomes import rule, tally, with_outcomes
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
+from bnnbench.results.compare.significance import add_names, compare_pairs
+from bnnbench.results.metric_table import BY_KEY, Metric
+from bnnbench.results.read.completeness import ranked_pairs, tuned_runs, with_incomplete
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.types import UserError
 
 DIFFERS, DIVERGED = " *", " †"

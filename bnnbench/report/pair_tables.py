@@ -10,10 +10,14 @@ import pandas as pd
 
 from bnnbench.notes import with_interval
 from bnnbench.report import blocks
-from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import NOT_TESTED
-from bnnbench.results.power import POWER, limit_ratio, with_power
-from bnnbench.results.significance import ROUNDING, SIGNIFICANCE_LEVEL, describe_shared_splits
+from bnnbench.results.compare.outcomes import NOT_TESTED
+from bnnbench.results.compare.power import POWER, limit_ratio, with_power
+from bnnbench.results.compare.significance import (
+    ROUNDING,
+    SIGNIFICANCE_LEVEL,
+    describe_shared_splits,
+)
+from bnnbench.results.metric_table import Metric
 
 MAX_LISTED = 4
 """Methods named in a sentence; more are counted."""

@@ -9,14 +9,14 @@ import pandas as pd
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import PAIR_COLUMNS, difference_cell
 from bnnbench.report.sections.results import comparison_rows, paired_difference
-from bnnbench.results.metrics import BY_KEY, printed_in
-from bnnbench.results.power import with_power
-from bnnbench.results.published.comparison import (
+from bnnbench.results.compare.power import with_power
+from bnnbench.results.compare.published_scores import (
     UNKNOWN_SETTINGS,
     pairs_with_published,
     with_published,
 )
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metric_table import BY_KEY, printed_in
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.types import UserError
 
 COLUMNS = blocks.columns(

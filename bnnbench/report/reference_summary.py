@@ -18,8 +18,8 @@ from bnnbench.report.reference_tables import (
     settings_note,
     with_marks,
 )
-from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import SIGNIFICANT, short_rule
+from bnnbench.results.compare.outcomes import SIGNIFICANT, short_rule
+from bnnbench.results.metric_table import Metric
 from bnnbench.results.reference.comparison import ReferenceComparison
 
 MAX_LINES, WIDTH = 25, 80

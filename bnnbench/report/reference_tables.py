@@ -19,9 +19,10 @@ from bnnbench.report.pair_tables import (
     p_value_text,
     power_statement,
 )
-from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import rule
-from bnnbench.results.ranking import RANKED_METRICS
+from bnnbench.results.compare.outcomes import rule
+from bnnbench.results.compare.ranking import RANKED_METRICS
+from bnnbench.results.compare.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
+from bnnbench.results.metric_table import Metric
 from bnnbench.results.reference.comparison import (
     MINE,
     ReferenceComparison,
@@ -30,7 +31,6 @@ from bnnbench.results.reference.comparison import (
 )
 from bnnbench.results.reference.own_settings import own_settings
 from bnnbench.results.reference.tracks import TRACKS, changed_settings
-from bnnbench.results.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
 
 VERDICTS = {
     "better": "significantly better than",

@@ -46,11 +46,11 @@ from bnnbench.report.sections import (
     time_against_score,
     verdict,
 )
-from bnnbench.results.configurations import without_duplicates
 from bnnbench.results.glossary import TERMS
-from bnnbench.results.metrics import printed_in
-from bnnbench.results.readable_runs import use_readable
-from bnnbench.results.run_tables import Runs, require_scores
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.read.configurations import without_duplicates
+from bnnbench.results.read.readable_runs import use_readable
+from bnnbench.results.read.run_tables import Runs, require_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html
 from bnnbench.report.run_output import run_details, run_page_for
 from bnnbench.report.run_page import RunDetails
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 
 NAME_AND_VALUE = (Column("Name", "label"), Column("Value", "text"))
 

@@ -22,7 +22,7 @@ from bnnbench.report.figures.plotting import describe_error, save_figures
 from bnnbench.report.renderers import terminal
 from bnnbench.report.run_page import FigureFunctions, RunDetails, RunPage, RunSummary
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import TableBlock
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -40,17 +40,17 @@ from bnnbench.report.figures.split_run import (
 from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary, Series
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
-from bnnbench.results import run_files
-from bnnbench.results.calibration import run_coverage_note
-from bnnbench.results.chain_convergence import CONVERGENCE, unconverged_splits
-from bnnbench.results.curves import read_curve
-from bnnbench.results.impossible_intervals import impossible_intervals
-from bnnbench.results.labels import difference_mark, full_name
-from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
+from bnnbench.results.metric_table import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
-from bnnbench.results.run_files import read_search, read_splits, read_test_points
-from bnnbench.results.run_tables import Runs, run_row
-from bnnbench.results.split_summary import STATISTICS, summarise
+from bnnbench.results.read import run_files
+from bnnbench.results.read.labels import difference_mark, full_name
+from bnnbench.results.read.run_files import read_search, read_splits, read_test_points
+from bnnbench.results.read.run_tables import Runs, run_row
+from bnnbench.results.read.split_summary import STATISTICS, summarise
+from bnnbench.results.score.calibration import run_coverage_note
+from bnnbench.results.score.chain_convergence import CONVERGENCE, unconverged_splits
+from bnnbench.results.score.curves import read_curve
+from bnnbench.results.score.impossible_intervals import impossible_intervals
 from bnnbench.types import UserError
 
 Z_STATEMENT = (

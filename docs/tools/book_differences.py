@@ -13,7 +13,7 @@ from bnnbench.experiment.answer_tables import CURVES, SCORES
 from bnnbench.experiment.record import read_record
 from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.mean_tests import LEVEL, MeanTest
+from bnnbench.results.claims.mean_tests import LEVEL, MeanTest
 from bnnbench.suites.latent_models.saved_run import read_run
 from bnnbench.suites.latent_models.semi_supervised.claims import unit_of
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS

@@ -13,7 +13,7 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.figures.plotting import BLUE, ORANGE, legend, small_multiples
 from bnnbench.report.figures.points import Form, points_figure
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metric_table import BY_KEY
 from bnnbench.suites.active_learning.claims import gains
 from bnnbench.suites.regions.page import DISTANCE, auroc_panels
 

@@ -26,8 +26,8 @@ from bnnbench.config.compose import single_job
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.derived_tables import write_derived_tables
-from bnnbench.results.significance import mean_error
+from bnnbench.results.compare.significance import mean_error
+from bnnbench.results.score.derived_tables import write_derived_tables
 
 CHAPTERS = RESULTS.parent / "book"
 DECLARED, STORED = RESULTS / "exercises.toml", RESULTS / "exercises.csv"

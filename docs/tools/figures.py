@@ -48,8 +48,8 @@ from bnnbench.report.sections.scores import score_panels
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.report.sections.spread import losses_by_split, spread_figure
 from bnnbench.report.sections.time_against_score import SECONDS, time_figure, with_fronts
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.ranking import rankings
+from bnnbench.results.compare.ranking import rankings
+from bnnbench.results.metric_table import BY_KEY
 
 FIGURES = Path(__file__).parents[1] / "figures"
 

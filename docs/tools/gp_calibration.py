@@ -22,7 +22,7 @@ from bnnbench.methods.shared.contract import FitTask
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.significance import mean_error
+from bnnbench.results.compare.significance import mean_error
 from bnnbench.settings import Network, Training
 from bnnbench.types import Split, Table
 

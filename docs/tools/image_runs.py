@@ -45,9 +45,9 @@ from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.pair_tables import p_value_text
-from bnnbench.results.claims import NOT_JUDGED, OTHER_DATA, THESE_SETTINGS, Claim
-from bnnbench.results.mean_tests import MeanTest, against_value, welch
-from bnnbench.results.saved_run import CLAIMS, read_answers
+from bnnbench.results.claims.claims import NOT_JUDGED, OTHER_DATA, THESE_SETTINGS, Claim
+from bnnbench.results.claims.mean_tests import MeanTest, against_value, welch
+from bnnbench.results.claims.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import FEW, MANY, D
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import GAN

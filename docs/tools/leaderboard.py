@@ -13,14 +13,14 @@ from bnnbench.cli.reference_cells import NOT_APPLICABLE, cells_of
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.report.blocks import MISSING, plus_minus
-from bnnbench.results.completeness import comparable_losses
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.outcomes import not_significantly_worse
-from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.ranking import largest_block, rank_scores
+from bnnbench.results.compare.outcomes import not_significantly_worse
+from bnnbench.results.compare.pairing import dataset_pairs
+from bnnbench.results.compare.ranking import largest_block, rank_scores
+from bnnbench.results.compare.significance import compare_pairs
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.completeness import comparable_losses
+from bnnbench.results.reference.relative_costs import BASE, cost_cell, relative_costs
 from bnnbench.results.reference.results import reference_runs
-from bnnbench.results.relative_costs import BASE, cost_cell, relative_costs
-from bnnbench.results.significance import compare_pairs
 
 NOT_RUN = "not run"
 

@@ -34,9 +34,9 @@ from bnnbench.experiment.fitting import standardised_inputs, training_scaler
 from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.hmc.diagnostics import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse
-from bnnbench.results.mixtures import Mixture, read_mixtures
-from bnnbench.results.predictive_distances import quantiles
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.score.mixtures import Mixture, read_mixtures
+from bnnbench.results.score.predictive_distances import quantiles
 from bnnbench.suites.gold_standard.comparison import distances
 from bnnbench.types import Prediction, Split, Table
 

@@ -45,14 +45,14 @@ from bnnbench.report.blocks import (
 )
 from bnnbench.report.pair_tables import p_value_text
 from bnnbench.report.renderers import markdown
-from bnnbench.results.chain_convergence import unconverged_splits
-from bnnbench.results.claims import NOT_JUDGED, VERDICTS, Claim, why_not_judged
-from bnnbench.results.distinct_names import distinct_names
+from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS, Claim, why_not_judged
+from bnnbench.results.compare.published_scores import pairs_with_published
 from bnnbench.results.glossary import TERMS
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.published.comparison import pairs_with_published
+from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.published.published_settings import published_settings
+from bnnbench.results.read.distinct_names import distinct_names
 from bnnbench.results.reference.tracks import TRACKS
+from bnnbench.results.score.chain_convergence import unconverged_splits
 
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""

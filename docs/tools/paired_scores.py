@@ -10,8 +10,8 @@ import pandas as pd
 from stored_results import RESULTS, folders, reference_results, splits, table
 
 from bnnbench.report.blocks import MISSING, plus_minus
-from bnnbench.results.metrics import METRICS, Metric
-from bnnbench.results.published.comparison import paired_row, with_published
+from bnnbench.results.compare.published_scores import paired_row, with_published
+from bnnbench.results.metric_table import METRICS, Metric
 from bnnbench.results.published.values import published_splits, published_values
 from bnnbench.results.reference.results import reference_runs
 

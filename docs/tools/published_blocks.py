@@ -11,7 +11,7 @@ from page_blocks import tables_by, to_markdown, with_error
 from published_scores import comparisons
 
 from bnnbench.report.blocks import format_z, plus_minus, with_std
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metric_table import BY_KEY
 
 
 def publications() -> str:

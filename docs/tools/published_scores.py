@@ -14,8 +14,8 @@ import pandas as pd
 from run_to_run import with_run_to_run
 from stored_results import folders, reference_results, table
 
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.published.comparison import with_published
+from bnnbench.results.compare.published_scores import with_published
+from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.reference.results import reference_runs
 from bnnbench.suites.li_renyi.page import compare_with_published
 

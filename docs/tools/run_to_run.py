@@ -12,7 +12,7 @@ import pandas as pd
 from stored_results import folders, table
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.mean_tests import MeanTest, against_value, welch
+from bnnbench.results.claims.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.published.values import decimals
 
 MIN_RUNS = 3

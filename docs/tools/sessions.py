@@ -20,11 +20,11 @@ from bnnbench.report.reference_summary import summary_blocks
 from bnnbench.report.renderers.terminal import render
 from bnnbench.report.sections.results import result_tables
 from bnnbench.report.sections.verdict import verdict_blocks
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.compare.significance import ROPE
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference, with_table
 from bnnbench.results.reference.results import read_reference_results, reference_runs
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import ROPE
 
 WIDTH = 88
 """Characters of a line."""

@@ -15,7 +15,7 @@ from stored_results import NOT_STORED, RESULTS, table
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.claims import Claim, NotTestable
+from bnnbench.results.claims.claims import Claim, NotTestable
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (

@@ -11,14 +11,14 @@ from bnnbench.discovery import built_in_suites, time_text
 from bnnbench.experiment.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.claims import NOT_JUDGED, VERDICTS
-from bnnbench.results.completeness import never_ranked
-from bnnbench.results.power import detectable_differences, limit_ratio
+from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS
+from bnnbench.results.claims.saved_run import CLAIMS
+from bnnbench.results.compare.power import detectable_differences, limit_ratio
 from bnnbench.results.published.counterparts import DEEP_ENSEMBLE, z_score
 from bnnbench.results.published.values import published_values
+from bnnbench.results.read.completeness import never_ranked
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.reference.results import read_reference_results
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import CLAIMS
 
 RESULTS = Path(__file__).parents[1] / "results"
 

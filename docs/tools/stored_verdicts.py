@@ -20,12 +20,12 @@ from stored_results import NOT_STORED, RESULTS, stored_runs, table
 
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.sections.information_criteria import criteria_table
-from bnnbench.results.claims import VERDICTS, Claim, Statement, check_claims
-from bnnbench.results.labels import labels
-from bnnbench.results.outcomes import all_pairs
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import CLAIMS
-from bnnbench.results.significance import add_names
+from bnnbench.results.claims.claims import VERDICTS, Claim, Statement, check_claims
+from bnnbench.results.claims.saved_run import CLAIMS
+from bnnbench.results.compare.outcomes import all_pairs
+from bnnbench.results.compare.significance import add_names
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.active_learning.claims import claims as active_learning
 from bnnbench.suites.cinelli_book.claims import claims as book_claims
 from bnnbench.suites.cinelli_book.comparison import one_per_configuration

@@ -37,9 +37,9 @@ from scores import share_in_band
 from stored_results import VALUES, reference_results, table
 from stored_verdicts import write_verdicts
 
+from bnnbench.results.reference.relative_costs import STORED
+from bnnbench.results.reference.slowdown import MEASURED
 from bnnbench.results.reference.tracks import TRACKS
-from bnnbench.results.relative_costs import STORED
-from bnnbench.results.slowdown import MEASURED
 from bnnbench.suites.lam_density_ratio.adversaries import DIVERGED_FACTOR
 
 BLOCKS = (

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.runs import add_arrays, divergence_metadata, make_run
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.calibration import CALIBRATION_METRICS, RECALIBRATION_NAMES
-from bnnbench.results.run_files import CALIBRATION
+from bnnbench.results.read.run_files import CALIBRATION
+from bnnbench.results.score.calibration import CALIBRATION_METRICS, RECALIBRATION_NAMES
 
 DATASETS, SPLITS, POINTS = 20, 20, 50
 """Number of data sets, of splits per run, and of test points per split."""

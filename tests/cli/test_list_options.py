@@ -11,8 +11,8 @@ from support.command import Command
 from bnnbench.cli.commands.list import LISTABLE, PLURALS, parse_words
 from bnnbench.cli.describe_option import cost_of, describe_option
 from bnnbench.config.configs import GROUPS, Option, find_options
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.relative_costs import cost_cell, describe_cost, relative_costs
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.reference.relative_costs import cost_cell, describe_cost, relative_costs
 from bnnbench.types import UserError
 
 

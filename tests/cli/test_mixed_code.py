@@ -13,7 +13,7 @@ from bnnbench.api import FinishedRun
 from bnnbench.experiment.record import read_record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.run_output import run_details
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

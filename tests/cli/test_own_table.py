@@ -11,11 +11,11 @@ from support.recomputed import LOWER_IS_BETTER, against, read_scores
 from support.reference import reference_run
 
 from bnnbench.report.reference_tables import DATASET_COLUMNS
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.compare.significance import ROPE
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.reference.write import add
-from bnnbench.results.run_tables import read_runs
-from bnnbench.results.significance import ROPE
 
 pytestmark = pytest.mark.ci
 

@@ -10,8 +10,12 @@ import pytest
 from support.command import Command
 from support.config import TINY
 
-from bnnbench.results.recommendation import coverage_by_deviation, recommendation, recommended
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.compare.recommendation import (
+    coverage_by_deviation,
+    recommendation,
+    recommended,
+)
+from bnnbench.results.read.run_tables import read_runs
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

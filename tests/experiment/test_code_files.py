@@ -160,7 +160,7 @@ def test_an_edit_of_any_file_that_computes_is_noticed(copy: Path) -> None:
 def test_an_edit_of_other_code_is_not_noticed(copy: Path) -> None:
     others = [
         name
-        for name in ("cli/main.py", "report/blocks.py", "results/significance.py")
+        for name in ("cli/main.py", "report/blocks.py", "results/compare/significance.py")
         if edits_noticed(copy, [name], ("shifts",))[name]
     ]
     own = edits_noticed(copy, ["suites/shifts/experiment.py"], ("shifts",))

@@ -17,8 +17,8 @@ from bnnbench.experiment.run_status import run_status
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.experiment.split_search import TRIALS
 from bnnbench.experiment.unit_store import CODE
-from bnnbench.results.completeness import CODE_VERSIONS
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.completeness import CODE_VERSIONS
+from bnnbench.results.read.run_tables import read_runs
 
 
 def test_descriptions_of_code_versions() -> None:

@@ -17,7 +17,7 @@ from support.user_errors import raises_user_error
 
 from bnnbench import BNNRegressor
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.run_files import read_columns, read_test_points
+from bnnbench.results.read.run_files import read_columns, read_test_points
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

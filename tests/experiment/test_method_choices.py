@@ -10,10 +10,10 @@ from support.user_errors import assert_user_error
 from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.report.split_run_page import figure_functions, run_notes
-from bnnbench.results.chain_convergence import unconverged_splits
-from bnnbench.results.metrics import heading_of
-from bnnbench.results.run_files import read_columns, read_predictions
-from bnnbench.results.split_summary import summarise
+from bnnbench.results.metric_table import heading_of
+from bnnbench.results.read.run_files import read_columns, read_predictions
+from bnnbench.results.read.split_summary import summarise
+from bnnbench.results.score.chain_convergence import unconverged_splits
 from bnnbench.types import DuplicateConfiguration
 
 

@@ -15,7 +15,7 @@ from support.runs import RMSE, add_arrays, add_search, make_run
 
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import write_report
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 
 playwright = pytest.importorskip("playwright.sync_api")
 

@@ -12,9 +12,9 @@ from support.recomputed import LOWER_IS_BETTER, METHODS, every_pair, read_scores
 from bnnbench.report.blocks import MISSING, TableBlock
 from bnnbench.report.pair_comparison import pair_blocks
 from bnnbench.report.pair_tables import OUTCOME_COLUMNS
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.outcomes import OUTCOMES
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.compare.outcomes import OUTCOMES
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_tables import read_runs
 
 OPPOSITE = {"better": "worse", "worse": "better"}
 

@@ -11,7 +11,7 @@ from bnnbench.report.blocks import ItemList, Paragraph, TableBlock
 from bnnbench.report.published_comparison import UNKNOWN_STATEMENT, published_blocks
 from bnnbench.results.published.counterparts import DROPOUT
 from bnnbench.results.published.values import published_splits
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 
 MARKED = "Laplace, Arnold et al. 2024*"
 

@@ -23,15 +23,15 @@ from bnnbench.report.split_run_page import (
     run_notes,
     run_table,
 )
-from bnnbench.results.calibration import RECALIBRATIONS
-from bnnbench.results.derived_tables import write_derived_tables
-from bnnbench.results.run_files import (
+from bnnbench.results.read.run_files import (
     CALIBRATION,
     read_out_of_fold,
     read_search,
     read_splits,
     read_test_points,
 )
+from bnnbench.results.score.calibration import RECALIBRATIONS
+from bnnbench.results.score.derived_tables import write_derived_tables
 
 
 def figures_of(folder: RunFolder) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from support.runs import add_arrays, add_search, make_points, make_run, make_sea
 
 from bnnbench.report.run_output import run_details
 from bnnbench.report.split_run_page import MAX_POINTS, SPLIT_RUN_PAGE, summarise_runs
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from support.rendered import Rendered
 
 from bnnbench.report.sections.information_criteria import CRITERIA
-from bnnbench.results.calibration import CALIBRATION_METRICS
+from bnnbench.results.compare.published_scores import COLUMNS
 from bnnbench.results.glossary import TERMS, term_of
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.published.comparison import COLUMNS
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.score.calibration import CALIBRATION_METRICS
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "tests" / "report" / "expected"

@@ -8,7 +8,7 @@ from support.blocks import blocks, data_files
 from support.runs import make_run
 
 from bnnbench.report.sections.results import section
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.settings import (
     describe_setting,
     differing_columns,

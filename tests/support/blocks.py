@@ -17,7 +17,7 @@ from bnnbench.report.blocks import (
     Style,
     TableBlock,
 )
-from bnnbench.results.run_tables import Runs, read_runs
+from bnnbench.results.read.run_tables import Runs, read_runs
 
 
 def blocks(section: SectionFunction, runs: Runs | Path, style: Style | None = None) -> list[Block]:

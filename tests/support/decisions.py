@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.results.undecided import Decision, Undecided
+from bnnbench.results.compare.undecided import Decision, Undecided
 
 
 def settled(decision: Decision) -> bool | None:

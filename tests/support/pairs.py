@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.metrics import printed_in
-from bnnbench.results.outcomes import with_outcomes
-from bnnbench.results.pairing import SplitScores
-from bnnbench.results.significance import compare_pairs
+from bnnbench.results.compare.outcomes import with_outcomes
+from bnnbench.results.compare.pairing import SplitScores
+from bnnbench.results.compare.significance import compare_pairs
+from bnnbench.results.metric_table import printed_in
 
 SPLITS = 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bnnbench.report.paper.paper_table import PaperTable, TableEntry, default_name
 from bnnbench.report.paper.score_cells import ScoreCell
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metric_table import BY_KEY
 
 
 def make_paper_table(

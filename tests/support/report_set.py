@@ -20,9 +20,14 @@ from bnnbench.experiment.split_files import OUT_OF_FOLD
 from bnnbench.report.blocks import DataFile, Style, TableBlock
 from bnnbench.report.report_writer import SECTIONS, section_functions
 from bnnbench.report.section_names import ALL
-from bnnbench.results.calibration import calibration_table
-from bnnbench.results.run_files import CALIBRATION, read_out_of_fold, read_splits, read_test_points
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_files import (
+    CALIBRATION,
+    read_out_of_fold,
+    read_splits,
+    read_test_points,
+)
+from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.score.calibration import calibration_table
 from support.runs import add_arrays, divergence_metadata, make_points, make_run
 from support.synthetic_data import make_curve_run
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import PREDICTIONS, TRAINING
-from bnnbench.results.curves import METADATA_COLUMNS, Curve
+from bnnbench.results.score.curves import METADATA_COLUMNS, Curve
 from support.runs import add_arrays, make_run
 
 TRAINED = {"input": [0.0, 0.4, 1.0], "target": [0.1, 0.0, -0.1]}

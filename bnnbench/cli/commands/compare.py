@@ -17,8 +17,8 @@ from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Block
-    from bnnbench.results.run_filter import RunFilter
-    from bnnbench.results.run_tables import Runs
+    from bnnbench.results.read.run_filter import RunFilter
+    from bnnbench.results.read.run_tables import Runs
 
 SUMMARY = "compare methods by a test of significance"
 
@@ -135,10 +135,10 @@ def _blocks(arguments: Namespace) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
     from bnnbench.report.pair_comparison import pair_blocks
     from bnnbench.report.published_comparison import published_blocks
-    from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.metrics import printed_in
-    from bnnbench.results.run_filter import RunFilter
-    from bnnbench.results.run_tables import with_distinct_data_sets
+    from bnnbench.results.metric_table import printed_in
+    from bnnbench.results.read.configurations import without_duplicates
+    from bnnbench.results.read.run_filter import RunFilter
+    from bnnbench.results.read.run_tables import with_distinct_data_sets
 
     where = report_options.parse_where(arguments.where)
     # Those of --methods are the reference methods, with --mine or --with reference.
@@ -156,9 +156,9 @@ def _blocks(arguments: Namespace) -> Iterable[Block]:
 
 def _read(paths: Sequence[Path], run_filter: RunFilter) -> Runs:
     """Return the selected runs with scores below some folders, and print what was left out."""
-    from bnnbench.results.readable_runs import use_readable
-    from bnnbench.results.run_filter import filter_runs
-    from bnnbench.results.run_tables import read_runs, require_scores
+    from bnnbench.results.read.readable_runs import use_readable
+    from bnnbench.results.read.run_filter import filter_runs
+    from bnnbench.results.read.run_tables import read_runs, require_scores
 
     runs = read_runs(paths[0], others=paths[1:])
     require_scores(runs)
@@ -173,7 +173,7 @@ def _reference_blocks(arguments: Namespace, run_filter: RunFilter) -> Iterator[B
     from bnnbench.report.blocks import Paragraph
     from bnnbench.report.reference_summary import summary_blocks
     from bnnbench.report.reference_tables import choice_note, reference_blocks
-    from bnnbench.results.metrics import printed_in
+    from bnnbench.results.metric_table import printed_in
     from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference
 
     mine, others = _mine_and_others(arguments, run_filter)
@@ -197,9 +197,9 @@ def _mine_and_others(arguments: Namespace, run_filter: RunFilter) -> tuple[Runs,
     import pandas as pd
 
     from bnnbench.experiment.find_runs import finished_runs
-    from bnnbench.results.configurations import without_duplicates
-    from bnnbench.results.run_filter import check_known_names, with_tables
-    from bnnbench.results.run_tables import is_folder
+    from bnnbench.results.read.configurations import without_duplicates
+    from bnnbench.results.read.run_filter import check_known_names, with_tables
+    from bnnbench.results.read.run_tables import is_folder
 
     found = [Path(name) for name in arguments.mine if is_folder(Path(name))]
     folders = [folder for folder in found if any(finished_runs(folder))]

@@ -18,7 +18,7 @@ from bnnbench.config.configs import GROUPS, Option, find_options
 from bnnbench.discovery import suites
 from bnnbench.near_names import closest_match
 from bnnbench.notes import fold, shorten, terminal_columns
-from bnnbench.results.relative_costs import BASE, cost_cell, cost_footnotes
+from bnnbench.results.reference.relative_costs import BASE, cost_cell, cost_footnotes
 from bnnbench.types import UserError
 
 SUITES, METRICS = "suite", "metric"
@@ -254,7 +254,7 @@ def summaries(group: str) -> dict[str, str]:
 def metrics() -> dict[str, str]:
     """Return the description of each metric, with its unit."""
     from bnnbench.results.glossary import term_of
-    from bnnbench.results.metrics import BY_KEY as KNOWN
+    from bnnbench.results.metric_table import BY_KEY as KNOWN
 
     units = {"target": "target's unit", "nats": "nats", "s": "s"}
     found = {}

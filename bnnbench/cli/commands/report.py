@@ -17,7 +17,7 @@ from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Style
-    from bnnbench.results.run_tables import Runs
+    from bnnbench.results.read.run_tables import Runs
 
 SUMMARY = "collect finished runs in tables and figures"
 
@@ -140,7 +140,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Write the report that the parsed arguments ask for."""
     names = report_options.parse_renames(arguments.rename)
-    from bnnbench.results.run_filter import RunFilter
+    from bnnbench.results.read.run_filter import RunFilter
 
     where = report_options.parse_where(arguments.where)
     run_filter = RunFilter(
@@ -219,7 +219,7 @@ def write_and_show(
     from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.blocks import Style
     from bnnbench.report.report_writer import results_table, verdict_lines, write_readable
-    from bnnbench.results.configurations import without_duplicates
+    from bnnbench.results.read.configurations import without_duplicates
 
     style = style or Style()
     read = partial(

@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     """
     from bnnbench.cli.console import open_in_browser, show_run
     from bnnbench.experiment.find_runs import find_run
-    from bnnbench.results.run_files import read_verified
+    from bnnbench.results.read.run_files import read_verified
 
     folder = find_run(arguments.folder)
     read_verified(folder)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, legend, new_figure
-from bnnbench.results.chain_convergence import MAX_R_HAT
+from bnnbench.results.score.chain_convergence import MAX_R_HAT
 
 ESS_COLUMNS = {"bulk_ess": ("bulk ESS", BLUE), "tail_ess": ("tail ESS", ORANGE)}
 

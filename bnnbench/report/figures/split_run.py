@@ -27,8 +27,8 @@ from bnnbench.report.figures.plotting import (
     new_figure,
     set_equal_axes,
 )
-from bnnbench.results.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.score.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
 
 
 def best_so_far(search: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from bnnbench.report.paper.layout import NOT_TESTED
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
 from bnnbench.report.paper.score_cells import NO_SCORE
 from bnnbench.report.points import Panel, Point
-from bnnbench.results.metrics import Metric
+from bnnbench.results.metric_table import Metric
 
 IN_COLUMN = Form(columns=2, width=3.3, points=7.5, values=False)
 ON_PAGE = Form(columns=5, width=6.9, points=7.5, values=False)

@@ -15,8 +15,8 @@ from bnnbench.report.paper.layout import (
     MetricBlock,
 )
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
-from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.significance import SIGNIFICANCE_LEVEL
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS
+from bnnbench.results.compare.significance import SIGNIFICANCE_LEVEL
 
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}
 

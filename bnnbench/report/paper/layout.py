@@ -11,7 +11,7 @@ from bnnbench.report.paper.latex_text import text_ems
 from bnnbench.report.paper.paper_table import PaperTable
 from bnnbench.report.paper.rounding import column_decimals, format_cell
 from bnnbench.report.paper.score_cells import NO_SCORE, ScoreCell
-from bnnbench.results.metrics import Metric
+from bnnbench.results.metric_table import Metric
 
 COLUMN_WIDTH, PAGE_WIDTH, PAGE_HEIGHT = 3.25, 6.75, 9.0
 """Sizes in inches in the narrowest common style (ICML)."""

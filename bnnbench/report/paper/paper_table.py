@@ -10,10 +10,10 @@ import pandas as pd
 
 from bnnbench.notes import join_words
 from bnnbench.report.paper.score_cells import CellKey, ScoreCell, own_cells
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import Metric
-from bnnbench.results.run_filter import NO_FILTER, RunFilter
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metric_table import Metric
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_filter import NO_FILTER, RunFilter
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.types import UserError
 
 

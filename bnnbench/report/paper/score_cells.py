@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.completeness import SPLIT_KEY, comparable_losses
-from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import compare_with, not_significantly_worse
-from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import compare_pairs
-from bnnbench.results.split_summary import STATISTICS
+from bnnbench.results.compare.outcomes import compare_with, not_significantly_worse
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS, dataset_pairs
+from bnnbench.results.compare.significance import compare_pairs
+from bnnbench.results.metric_table import Metric
+from bnnbench.results.read.completeness import SPLIT_KEY, comparable_losses
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_summary import STATISTICS
 
 COMPARED = ("difference", "low", "high", "p_holm", "outcome")
 """Columns of `outcomes.compare_with` that a cell keeps."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.results.calibration import RECALIBRATION_NAMES, gather_calibration
-from bnnbench.results.labels import marked_labels
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.labels import marked_labels
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.calibration import RECALIBRATION_NAMES, gather_calibration
 
 COLUMNS = (
     *blocks.columns(

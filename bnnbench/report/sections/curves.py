@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
 from bnnbench.report.figures import plotting
-from bnnbench.results.curves import Curve, curve_table, read_curves
-from bnnbench.results.labels import common_settings
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.labels import common_settings
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.curves import Curve, curve_table, read_curves
 
 MAX_ROWS = 8
 """Rows of panels in one figure. Further runs are drawn in further figures."""

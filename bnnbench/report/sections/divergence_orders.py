@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
 from bnnbench.report.figures import plotting
-from bnnbench.results.labels import common_settings
-from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metric_table import BY_KEY, Metric, printed_in
+from bnnbench.results.read.labels import common_settings
+from bnnbench.results.read.run_tables import Runs
 
 MIN_ORDERS = 3
 """Minimum number of orders of a family."""

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, Style, columns, fill_by
-from bnnbench.results.labels import labels, marked_labels
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.labels import labels, marked_labels
+from bnnbench.results.read.run_tables import Runs
 
 CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
 """Printed name by column; lower is better."""

@@ -13,9 +13,9 @@ from scipy.special import ndtr
 from bnnbench.report import blocks
 from bnnbench.report.figures import plotting
 from bnnbench.report.sections.curves import panel_columns
-from bnnbench.results.curves import Curve, range_masks, read_curves
-from bnnbench.results.labels import common_settings
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.labels import common_settings
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.curves import Curve, range_masks, read_curves
 
 HALF_WIDTHS = np.linspace(0.1, 3, 30)
 """Half-widths of the intervals, in total predictive standard deviations."""

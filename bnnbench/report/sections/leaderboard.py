@@ -10,14 +10,14 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.pair_tables import difference_cell, p_value_text
-from bnnbench.results.completeness import tuned_note
-from bnnbench.results.labels import marked_labels
-from bnnbench.results.metrics import BY_KEY, Metric, printed_in
-from bnnbench.results.outcomes import SIGNIFICANT, rule
-from bnnbench.results.published.comparison import pairs_with_published
+from bnnbench.results.compare.outcomes import SIGNIFICANT, rule
+from bnnbench.results.compare.published_scores import pairs_with_published
+from bnnbench.results.metric_table import BY_KEY, Metric, printed_in
 from bnnbench.results.published.protocol import has_protocol
 from bnnbench.results.published.values import PUBLIC, published_means
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.completeness import tuned_note
+from bnnbench.results.read.labels import marked_labels
+from bnnbench.results.read.run_tables import Runs
 
 COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
 

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
 from bnnbench.report.figures import plotting
-from bnnbench.results.labels import common_settings, labels
-from bnnbench.results.run_files import read_objective
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.labels import common_settings, labels
+from bnnbench.results.read.run_files import read_objective
+from bnnbench.results.read.run_tables import Runs
 
 OBJECTIVE_STATEMENT = (
     "The objective of the final fit after each epoch: the training loss, averaged over weight "

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.results.conformal import BAND, CONSTANT, CQR, CV_PLUS, RAW, in_coverage_band
-from bnnbench.results.metrics import COMPUTED
-from bnnbench.results.proper_scores import LEVEL, PIT_COLUMNS, QUANTILES, TAIL
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.split_scores import split_scores
+from bnnbench.results.metric_table import COMPUTED
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.conformal import BAND, CONSTANT, CQR, CV_PLUS, RAW, in_coverage_band
+from bnnbench.results.score.later_scores import split_scores
+from bnnbench.results.score.proper_scores import LEVEL, PIT_COLUMNS, QUANTILES, TAIL
 
 INTERVALS = {RAW: "central", CONSTANT: "split", CQR: "CQR", CV_PLUS: "CV+"}
 """Printed names of intervals."""

@@ -20,9 +20,15 @@ from bnnbench.report.figures.plotting import (
     text_width,
     wrap_text,
 )
-from bnnbench.results.labels import common_settings
-from bnnbench.results.ranking import RANKED_METRICS, SIGNIFICANCE_LEVEL, Ranking, Rankings, rankings
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.compare.ranking import (
+    RANKED_METRICS,
+    SIGNIFICANCE_LEVEL,
+    Ranking,
+    Rankings,
+    rankings,
+)
+from bnnbench.results.read.labels import common_settings
+from bnnbench.results.read.run_tables import Runs
 
 MAX_METHODS = 24
 """Methods in a diagram. With more it would be unreadable."""

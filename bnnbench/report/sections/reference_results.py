@@ -11,9 +11,11 @@ from bnnbench.report import blocks
 from bnnbench.report.reference_tables import reference_blocks
 from bnnbench.report.sections.ranking import ranking_blocks
 from bnnbench.report.sections.time_against_score import time_figure, with_fronts
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import printed_in
-from bnnbench.results.ranking import RANKED_METRICS
+from bnnbench.results.compare.ranking import RANKED_METRICS
+from bnnbench.results.compare.significance import ROPE
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.reference.comparison import (
     MINE,
     RATIO,
@@ -22,8 +24,6 @@ from bnnbench.results.reference.comparison import (
     reference_rankings,
     times_and_scores,
 )
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import ROPE
 
 TIME_STATEMENT = (
     "Time: CPU seconds of a split (search, final fit, prediction), divided by those of a fixed "

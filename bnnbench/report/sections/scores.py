@@ -11,12 +11,12 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.report.sections.significance import pairs_of
-from bnnbench.results.completeness import comparable_losses
-from bnnbench.results.labels import common_settings, labels
-from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.outcomes import not_significantly_worse
-from bnnbench.results.published.comparison import with_published
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.compare.outcomes import not_significantly_worse
+from bnnbench.results.compare.published_scores import with_published
+from bnnbench.results.metric_table import Metric, printed_in
+from bnnbench.results.read.completeness import comparable_losses
+from bnnbench.results.read.labels import common_settings, labels
+from bnnbench.results.read.run_tables import Runs
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

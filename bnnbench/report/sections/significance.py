@@ -12,19 +12,25 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.pair_tables import OUTCOME_COLUMNS
 from bnnbench.report.points import MAX_LINES, Panel, Point
-from bnnbench.results.completeness import ranked_pairs, tuned_runs
-from bnnbench.results.labels import common_marked_labels, labels
-from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.outcomes import SIGNIFICANT, all_pairs, from_both_sides, tally, with_outcomes
-from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import (
+from bnnbench.results.compare.outcomes import (
+    SIGNIFICANT,
+    all_pairs,
+    from_both_sides,
+    tally,
+    with_outcomes,
+)
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
+from bnnbench.results.compare.significance import (
     INTERVAL,
     add_names,
     compare_pairs,
     describe_shared_splits,
 )
-from bnnbench.results.verdict import Verdict, find_verdicts
+from bnnbench.results.compare.verdict import Verdict, find_verdicts
+from bnnbench.results.metric_table import Metric, printed_in
+from bnnbench.results.read.completeness import ranked_pairs, tuned_runs
+from bnnbench.results.read.labels import common_marked_labels, labels
+from bnnbench.results.read.run_tables import Runs
 
 PAIRS_STATEMENT = (
     "The rule of the verdict for each pair of runs, on splits with the same test rows. P-values "

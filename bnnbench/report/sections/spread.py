@@ -15,9 +15,9 @@ from matplotlib.ticker import MaxNLocator
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
 from bnnbench.report.figures import plotting, points
 from bnnbench.report.sections.divergence_orders import with_orders
-from bnnbench.results.labels import common_settings, labels
-from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metric_table import Metric, printed_in
+from bnnbench.results.read.labels import common_settings, labels
+from bnnbench.results.read.run_tables import Runs
 
 MIN_SPLITS = 2
 

@@ -20,10 +20,10 @@ from bnnbench.report.figures.plotting import (
     panel_title,
     small_multiples,
 )
-from bnnbench.results.completeness import comparable_losses, with_incomplete
-from bnnbench.results.labels import common_settings, labels
-from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metric_table import Metric, printed_in
+from bnnbench.results.read.completeness import comparable_losses, with_incomplete
+from bnnbench.results.read.labels import common_settings, labels
+from bnnbench.results.read.run_tables import Runs
 
 SECONDS = "total_seconds"
 """Seconds of search, final fit and prediction of one split."""

@@ -11,12 +11,12 @@ from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.blocks import plus_minus
 from bnnbench.report.sections.significance import pairs_of
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import printed_in
-from bnnbench.results.outcomes import rule
-from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.verdict import Verdict, find_verdicts
+from bnnbench.results.compare.outcomes import rule
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS
+from bnnbench.results.compare.verdict import Verdict, find_verdicts
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_tables import Runs
 
 MAX_NAMED = 4
 """Up to this many runs, or data sets, are named in a sentence; more are counted."""

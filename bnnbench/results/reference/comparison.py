@@ -15,15 +15,20 @@ import pandas as pd
 
 from bnnbench.experiment.provenance import read_environment
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.completeness import TUNED, with_incomplete
-from bnnbench.results.configurations import configuration, without_duplicates
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import COMPUTED, Metric
-from bnnbench.results.outcomes import OUTCOMES, with_outcomes
-from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.power import with_power
+from bnnbench.results.compare.outcomes import OUTCOMES, with_outcomes
+from bnnbench.results.compare.pairing import dataset_pairs
+from bnnbench.results.compare.power import with_power
+from bnnbench.results.compare.ranking import Rankings, rank_experiment
+from bnnbench.results.compare.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
+from bnnbench.results.compare.significance import compare_pairs, rope_width
+from bnnbench.results.metric_table import COMPUTED, Metric
 from bnnbench.results.published.protocol import tuned_on_test
-from bnnbench.results.ranking import Rankings, rank_experiment
+from bnnbench.results.read.completeness import TUNED, with_incomplete
+from bnnbench.results.read.configurations import configuration, without_duplicates
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_filter import RunFilter, check_known_names, filter_runs
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_summary import STATISTICS
 from bnnbench.results.reference.reasons import left_out_messages
 from bnnbench.results.reference.results import (
     ReferenceResults,
@@ -39,11 +44,6 @@ from bnnbench.results.reference.tracks import (
     track_of,
     tuning_of,
 )
-from bnnbench.results.run_filter import RunFilter, check_known_names, filter_runs
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
-from bnnbench.results.significance import compare_pairs, rope_width
-from bnnbench.results.split_summary import STATISTICS
 from bnnbench.types import UserError
 
 REFERENCE = "reference"

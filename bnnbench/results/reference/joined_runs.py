@@ -8,18 +8,18 @@ from dataclasses import replace
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.configurations import configuration
-from bnnbench.results.labels import full_name
-from bnnbench.results.metrics import Metric
+from bnnbench.results.compare.significance import ROPE
+from bnnbench.results.metric_table import Metric
+from bnnbench.results.read.configurations import configuration
+from bnnbench.results.read.labels import full_name
+from bnnbench.results.read.run_filter import with_tables
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.reference.comparison import (
     Comparisons,
     compare_with_reference,
     with_track,
 )
 from bnnbench.results.reference.tracks import TRACKS
-from bnnbench.results.run_filter import with_tables
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import ROPE
 
 
 def with_reference_runs(runs: Runs, with_reference: str, metrics: Sequence[Metric]) -> Runs:

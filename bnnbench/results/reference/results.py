@@ -25,14 +25,14 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.files import READ_ERRORS, unpack
 from bnnbench.near_names import with_known
 from bnnbench.paths import user_path
-from bnnbench.results.completeness import never_ranked
-from bnnbench.results.configurations import configuration
 from bnnbench.results.published.protocol import missing_splits
+from bnnbench.results.read.completeness import never_ranked
+from bnnbench.results.read.configurations import configuration
+from bnnbench.results.read.run_tables import Runs, is_folder, with_differences
+from bnnbench.results.read.split_summary import summarise_runs, to_wide
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
 from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
-from bnnbench.results.run_tables import Runs, is_folder, with_differences
 from bnnbench.results.settings import flatten
-from bnnbench.results.split_summary import summarise_runs, to_wide
 from bnnbench.types import UserError
 
 PACKAGED = Path(__file__).parent

@@ -14,10 +14,10 @@ from bnnbench.experiment.split_files import KIND
 from bnnbench.experiment.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
 from bnnbench.notes import one_line, quantity
+from bnnbench.results.read.run_files import VerifiedRun, read_verified
+from bnnbench.results.read.run_tables import folders_below, metadata_row
 from bnnbench.results.reference.results import SPLIT_COLUMNS
 from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tuning_of
-from bnnbench.results.run_files import VerifiedRun, read_verified
-from bnnbench.results.run_tables import folders_below, metadata_row
 from bnnbench.types import UserError
 
 DIGITS = 7

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pandas as pd
 
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     CheckResult,
     Claims,
     NotTestable,
 )
-from bnnbench.results.mean_tests import (
+from bnnbench.results.claims.mean_tests import (
     LEVEL,
     are_within,
     check_positive,
     independent_values,
     positive,
 )
-from bnnbench.results.significance import ROPE
+from bnnbench.results.compare.significance import ROPE
 from bnnbench.suites.active_learning.tables import DISTANCE, RANDOM, VARIANCE
 
 WITHOUT_NETWORKS = ("boosting", "gp", "linear")

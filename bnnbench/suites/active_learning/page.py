@@ -16,11 +16,11 @@ from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims import check_claims
-from bnnbench.results.labels import short_name
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import read_tables
+from bnnbench.results.claims.claims import check_claims
+from bnnbench.results.claims.saved_run import read_tables
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.labels import short_name
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.active_learning.claims import claims
 from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     CORRECTED,
     CheckResult,
     Claim,
@@ -25,7 +25,7 @@ from bnnbench.results.claims import (
     decide_by_splits,
     more_better,
 )
-from bnnbench.results.significance import describe_shared_splits
+from bnnbench.results.compare.significance import describe_shared_splits
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, SCORES, BookRuns, geometric_mean
 
 TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"

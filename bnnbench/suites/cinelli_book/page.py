@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.results.outcomes import all_pairs
-from bnnbench.results.published.comparison import with_published
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.compare.outcomes import all_pairs
+from bnnbench.results.compare.published_scores import with_published
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.cinelli_book.claims import claims
 from bnnbench.suites.cinelli_book.comparison import (
     CONFIGURATIONS,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import MISSING, format_number
-from bnnbench.results.outcomes import OUTCOMES, tally
+from bnnbench.results.compare.outcomes import OUTCOMES, tally
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, geometric_mean
 
 PRACTICE_STATEMENT = (

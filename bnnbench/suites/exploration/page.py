@@ -16,18 +16,18 @@ from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     CheckResult,
     Claims,
     NotTestable,
     TooFew,
     check_claims,
 )
-from bnnbench.results.labels import short_name
-from bnnbench.results.mean_tests import LEVEL, check_positive
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import read_tables
-from bnnbench.results.undecided import Undecided
+from bnnbench.results.claims.mean_tests import LEVEL, check_positive
+from bnnbench.results.claims.saved_run import read_tables
+from bnnbench.results.compare.undecided import Undecided
+from bnnbench.results.read.labels import short_name
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
 
 STATEMENT = (

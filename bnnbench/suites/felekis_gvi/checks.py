@@ -15,7 +15,7 @@ import pandas as pd
 
 from bnnbench.report.sections.divergence_orders import losses_by_order
 from bnnbench.report.sections.interval_coverage import SMALL_HALF_WIDTH
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     BY_SIGN_TEST,
     CORRECTED,
     MAJORITY,
@@ -33,10 +33,10 @@ from bnnbench.results.claims import (
     is_significant_majority,
     more_better,
 )
-from bnnbench.results.mean_tests import LEVEL, check_positive, independent_values, positive
-from bnnbench.results.metrics import BY_KEY, printed_in
-from bnnbench.results.outcomes import SIGNIFICANT
-from bnnbench.results.significance import describe_shared_splits, rope_width
+from bnnbench.results.claims.mean_tests import LEVEL, check_positive, independent_values, positive
+from bnnbench.results.compare.outcomes import SIGNIFICANT
+from bnnbench.results.compare.significance import describe_shared_splits, rope_width
+from bnnbench.results.metric_table import BY_KEY, printed_in
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, SCORES, ThesisRuns
 
 Names = tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.results.claims import Claim, Rule, check_claims
+from bnnbench.results.claims.claims import Claim, Rule, check_claims
 from bnnbench.suites.felekis_gvi.checks import (
     NLL,
     best_calibrated,

@@ -10,12 +10,12 @@ from bnnbench.report.sections.divergence_orders import with_orders
 from bnnbench.report.sections.information_criteria import criteria_table
 from bnnbench.report.sections.interval_coverage import sigma_table
 from bnnbench.report.sections.spread import losses_by_split
-from bnnbench.results.curves import read_curves
-from bnnbench.results.distinct_names import distinct_names
-from bnnbench.results.metrics import printed_in
-from bnnbench.results.outcomes import all_pairs, with_outcomes
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.significance import add_names
+from bnnbench.results.compare.outcomes import all_pairs, with_outcomes
+from bnnbench.results.compare.significance import add_names
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.read.distinct_names import distinct_names
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.curves import read_curves
 
 ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
 EXPERIMENTS = (ORDERS, COMPARISON, TOY)

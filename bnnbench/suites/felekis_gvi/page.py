@@ -10,8 +10,8 @@ from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.sections.scores import score_panels
 from bnnbench.report.sections.significance import pairs_of
-from bnnbench.results.metrics import printed_in
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.metric_table import printed_in
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.felekis_gvi.claims import claims
 from bnnbench.suites.felekis_gvi.comparison import (
     COMPARISON,

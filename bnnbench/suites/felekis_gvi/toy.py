@@ -10,9 +10,9 @@ import pandas as pd
 from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, columns, fill
 from bnnbench.report.sections.information_criteria import CRITERIA, criteria_table
 from bnnbench.report.sections.interval_coverage import sigma_table
-from bnnbench.results.curves import read_curves
-from bnnbench.results.labels import labels
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.curves import read_curves
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row
 
 SIGMA_STATEMENT = (

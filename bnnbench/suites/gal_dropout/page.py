@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bnnbench.report import blocks
-from bnnbench.results.published.comparison import paired_with_published
+from bnnbench.results.compare.published_scores import paired_with_published
 from bnnbench.results.published.counterparts import DROPOUT
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
 
 EXPERIMENT = "gal_uci"
 

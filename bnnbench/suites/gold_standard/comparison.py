@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.mixtures import Mixture, StoredMixtures, has_mixtures, read_mixtures
-from bnnbench.results.pairing import index_splits
-from bnnbench.results.predictive_distances import (
+from bnnbench.results.compare.pairing import index_splits
+from bnnbench.results.metric_table import BY_KEY, Metric
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_files import read_objective
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.mixtures import Mixture, StoredMixtures, has_mixtures, read_mixtures
+from bnnbench.results.score.predictive_distances import (
     energy_distance,
     geometric_mean_ratio,
     mass_inside,
@@ -24,8 +26,6 @@ from bnnbench.results.predictive_distances import (
     sampled_wasserstein,
     wasserstein,
 )
-from bnnbench.results.run_files import read_objective
-from bnnbench.results.run_tables import Runs
 
 REFERENCE = "hmc"
 """The family of methods whose samples represent the posterior."""

@@ -22,7 +22,7 @@ from bnnbench.report.figures.plotting import (
     small_multiples,
     text_width,
 )
-from bnnbench.results.metrics import Metric
+from bnnbench.results.metric_table import Metric
 from bnnbench.suites.gold_standard.comparison import LOG_LIKELIHOOD, Comparison
 from bnnbench.suites.gold_standard.verdicts import MIN_DISTANCE_RATIO, W1, sorted_means
 

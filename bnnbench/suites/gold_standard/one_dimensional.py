@@ -19,10 +19,10 @@ from bnnbench.report.figures.plotting import (
     small_multiples,
 )
 from bnnbench.report.sections.curves import draw_curve
-from bnnbench.results.curves import Curve, range_masks, read_curve
-from bnnbench.results.mixtures import Mixture, read_mixtures
-from bnnbench.results.predictive_distances import quantiles, wasserstein
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.curves import Curve, range_masks, read_curve
+from bnnbench.results.score.mixtures import Mixture, read_mixtures
+from bnnbench.results.score.predictive_distances import quantiles, wasserstein
 from bnnbench.suites.gold_standard.comparison import Comparison
 from bnnbench.suites.gold_standard.infinite_width import exact_posterior
 from bnnbench.suites.gold_standard.verdicts import W1, sorted_means

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.results.mixtures import has_mixtures
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.mixtures import has_mixtures
 from bnnbench.suites.gold_standard.comparison import (
     DISTANCES,
     LOG_LIKELIHOOD,

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.chain_convergence import CONVERGENCE, ESS, R_HAT, unconverged_splits
-from bnnbench.results.metrics import Metric
-from bnnbench.results.outcomes import SIGNIFICANT, compare_with, with_outcomes
-from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.predictive_distances import rank_correlation
-from bnnbench.results.significance import compare_scores
+from bnnbench.results.compare.outcomes import SIGNIFICANT, compare_with, with_outcomes
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS
+from bnnbench.results.compare.significance import compare_scores
+from bnnbench.results.metric_table import Metric
+from bnnbench.results.score.chain_convergence import CONVERGENCE, ESS, R_HAT, unconverged_splits
+from bnnbench.results.score.predictive_distances import rank_correlation
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 
 W1 = DISTANCES[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from bnnbench.results.claims import CheckResult, all_hold
+from bnnbench.results.claims.claims import CheckResult, all_hold
 
 BOOK, LECTURE = "Cinelli et al. (2021)", "Alvarez's lecture"
 """Names of sources."""

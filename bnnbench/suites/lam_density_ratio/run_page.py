@@ -21,8 +21,8 @@ from bnnbench.report.blocks import (
 )
 from bnnbench.report.claims_table import claims_data, claims_notes
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims import Claim
-from bnnbench.results.saved_run import CLAIMS
+from bnnbench.results.claims.claims import Claim
+from bnnbench.results.claims.saved_run import CLAIMS
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,

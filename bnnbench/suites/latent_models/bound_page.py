@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.results.claims import Claim
-from bnnbench.results.saved_run import images_of
+from bnnbench.results.claims.claims import Claim
+from bnnbench.results.claims.saved_run import images_of
 from bnnbench.suites.latent_models.names import BINARISATION, with_draws
 from bnnbench.suites.latent_models.saved_run import draws_of, subset_notes
 

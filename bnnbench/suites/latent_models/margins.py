@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.claims import CheckResult
-from bnnbench.results.mean_tests import LEVEL, are_within, one_sample
-from bnnbench.results.significance import INTERVAL
+from bnnbench.results.claims.claims import CheckResult
+from bnnbench.results.claims.mean_tests import LEVEL, are_within, one_sample
+from bnnbench.results.compare.significance import INTERVAL
 
 EQUAL = (
     f"(with the whole {INTERVAL} of the t-test over repetitions; contradicted if the "

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from bnnbench.experiment.answer_tables import CURVES
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.saved_run import SavedRun
 
 COLOURS = (*PALETTE, "#E60066", "#6A0DAD")
 """Colours of ten lines or classes."""

@@ -11,7 +11,7 @@ from bnnbench.report import blocks
 from bnnbench.report.blocks import format_z
 from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.published.values import published_means
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
 
 EXPERIMENT, SOURCE = "vr_uci", "Li & Turner"
 

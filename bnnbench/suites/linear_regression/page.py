@@ -16,7 +16,7 @@ from bnnbench.experiment.stored_files import damaged_file_error, read_table
 from bnnbench.report.blocks import TableBlock, label_columns, number_columns, with_std
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.labels import short_name
+from bnnbench.results.read.labels import short_name
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 
 STYLES: Mapping[str, PlotOptions] = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 import pandas as pd
 
 from bnnbench.data.regions import GAP, TAIL
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     CheckResult,
     Claims,
     NotTestable,
     all_hold,
 )
-from bnnbench.results.mean_tests import LEVEL, check_positive, independent_values, positive
+from bnnbench.results.claims.mean_tests import LEVEL, check_positive, independent_values, positive
 
 EXPERIMENT = "region_posterior"
 """The experiment in which all methods have the same prior and noise."""

@@ -17,9 +17,9 @@ from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, legend, new_fig
 from bnnbench.report.figures.points import points_blocks
 from bnnbench.report.points import Panel, Point
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims import check_claims
-from bnnbench.results.labels import short_name
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.claims.claims import check_claims
+from bnnbench.results.read.labels import short_name
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.regions.claims import claims, true_regions
 from bnnbench.suites.regions.summary import (
     AREAS,

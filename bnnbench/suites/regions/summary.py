@@ -11,10 +11,10 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import read_table
-from bnnbench.results.chain_convergence import R_HAT
-from bnnbench.results.run_files import read_splits
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import read_tables
+from bnnbench.results.claims.saved_run import read_tables
+from bnnbench.results.read.run_files import read_splits
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.score.chain_convergence import R_HAT
 from bnnbench.suites.regions.tables import KIND, REGIONS
 
 PARTS = ("region", "inside")

@@ -14,9 +14,9 @@ from bnnbench.experiment.stored_files import read_table
 from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import GREY, legend, line_style, small_multiples
 from bnnbench.report.run_page import RunPage
-from bnnbench.results.labels import short_name
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import read_tables
+from bnnbench.results.claims.saved_run import read_tables
+from bnnbench.results.read.labels import short_name
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.shifts.tables import (
     DENSITY,
     DISTANCE,

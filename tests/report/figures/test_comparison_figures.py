@@ -20,8 +20,8 @@ from bnnbench.report.sections.spread import (
     losses_by_split,
     spread_figure,
 )
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_tables import read_runs
 
 
 def test_each_family_and_kl_have_a_line(tmp_path: Path) -> None:

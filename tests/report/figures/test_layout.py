@@ -30,8 +30,8 @@ from bnnbench.report.sections.objective import objective_figure, objectives_figu
 from bnnbench.report.sections.ranking import ranks_figure
 from bnnbench.report.sections.spread import spread_figure
 from bnnbench.report.sections.time_against_score import time_figure
-from bnnbench.results.metrics import BY_KEY, printed_in
-from bnnbench.results.ranking import RANKED_METRICS, rank_scores
+from bnnbench.results.compare.ranking import RANKED_METRICS, rank_scores
+from bnnbench.results.metric_table import BY_KEY, printed_in
 
 RUN = (
     "mc_dropout_gal2016_with_more on a_table_of_my_own_measurements, tv_lower_weight_2, "

@@ -19,7 +19,7 @@ from bnnbench.report.figures.split_run import (
     splits_figure,
 )
 from bnnbench.report.sections.objective import objective_figure
-from bnnbench.results.calibration import RECALIBRATION_NAMES
+from bnnbench.results.score.calibration import RECALIBRATION_NAMES
 
 TARGET = "median value [1000 USD]"
 

@@ -15,7 +15,7 @@ from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.layout import NOT_TESTED
 from bnnbench.report.paper.paper_writer import write_paper
 from bnnbench.report.report_folder import ReportFolder
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metric_table import BY_KEY
 
 ERROR = BY_KEY["rmse"]
 

@@ -19,9 +19,9 @@ from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
 from bnnbench.report.paper.latex_text import escaped
 from bnnbench.report.paper.layout import Layout, best_layout, layouts
 from bnnbench.report.paper.paper_table import PaperTable, paper_table
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.run_filter import RunFilter
-from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, read_runs
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_filter import RunFilter
+from bnnbench.results.read.run_tables import USER_PUBLISHED_COLUMNS, read_runs
 
 NASTY = (r"50 % of_a & b # {x} ~ ^ \textit $5", "$\\alpha$-VI")
 FORMATS = {"padded": PADDED, "siunitx": SIUNITX}

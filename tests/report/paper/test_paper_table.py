@@ -25,9 +25,9 @@ from bnnbench.report.paper.paper_table import (
     paper_table,
     published_key,
 )
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.run_filter import RunFilter, filter_runs
-from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_filter import RunFilter, filter_runs
+from bnnbench.results.read.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
 METRICS = (ERROR, LIKELIHOOD)

@@ -15,8 +15,8 @@ from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
 from bnnbench.report.paper.layout import layouts
 from bnnbench.report.paper.paper_table import PaperTable, paper_table
 from bnnbench.report.paper.paper_writer import rows
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_tables import read_runs
 
 pytestmark = pytest.mark.ci
 

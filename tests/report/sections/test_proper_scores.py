@@ -16,13 +16,13 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.split_files import OUT_OF_FOLD
 from bnnbench.report.sections import proper_scores
-from bnnbench.results.conformal import split_intervals
-from bnnbench.results.metrics import COMPUTED
-from bnnbench.results.mixtures import Mixture
+from bnnbench.results.metric_table import COMPUTED
+from bnnbench.results.read.run_filter import RunFilter, filter_runs
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.comparison import compare_with_reference
-from bnnbench.results.run_filter import RunFilter, filter_runs
-from bnnbench.results.run_tables import read_runs
-from bnnbench.results.split_predictions import SplitPredictions, split_predictions
+from bnnbench.results.score.conformal import split_intervals
+from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.split_predictions import SplitPredictions, split_predictions
 
 POINTS = 3000
 

@@ -29,10 +29,10 @@ from bnnbench.report.sections import (
     spread,
     time_against_score,
 )
-from bnnbench.results.calibration import calibration_table
-from bnnbench.results.run_files import CALIBRATION, read_splits, read_test_points
-from bnnbench.results.run_filter import RunFilter
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_files import CALIBRATION, read_splits, read_test_points
+from bnnbench.results.read.run_filter import RunFilter
+from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.score.calibration import calibration_table
 
 
 def drawn(section: Iterable[Block]) -> list[str]:

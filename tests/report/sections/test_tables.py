@@ -23,9 +23,9 @@ from bnnbench.report.sections.leaderboard import OURS, leaderboard, section
 from bnnbench.report.sections.objective import median_objectives
 from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.report.sections.time_against_score import pareto_front, time_against_score
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.metric_table import printed_in
 from bnnbench.results.published.values import published_means
-from bnnbench.results.run_tables import Runs, read_runs
+from bnnbench.results.read.run_tables import Runs, read_runs
 
 
 @pytest.fixture(scope="module")

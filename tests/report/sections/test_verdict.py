@@ -12,9 +12,9 @@ from support.runs import LOST, RMSE, lose_splits, make_run
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import verdict_lines
 from bnnbench.report.sections import verdict
-from bnnbench.results.outcomes import rule as rule_in_words
-from bnnbench.results.run_filter import RunFilter
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.compare.outcomes import rule as rule_in_words
+from bnnbench.results.read.run_filter import RunFilter
+from bnnbench.results.read.run_tables import read_runs
 
 RMSE_ONLY = Style(run_filter=RunFilter(metrics=("rmse",)))
 WAVE = np.array([0.1, -0.1, 0.05, -0.05])

@@ -11,7 +11,7 @@ from support.runs import divergence_metadata, identity_for, metadata_of
 
 from bnnbench.config.assemble import build
 from bnnbench.report.split_run_page import published_notes
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.metric_table import printed_in
 from bnnbench.results.published.counterparts import (
     BBVI,
     COUNTERPARTS,

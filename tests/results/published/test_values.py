@@ -15,7 +15,7 @@ from support.user_errors import raises_user_error
 
 from bnnbench.report.blocks import Style
 from bnnbench.report.sections.leaderboard import section
-from bnnbench.results.published.comparison import with_published
+from bnnbench.results.compare.published_scores import with_published
 from bnnbench.results.published.values import (
     NUMBER_COLUMNS,
     REQUIRED_COLUMNS,
@@ -23,7 +23,7 @@ from bnnbench.results.published.values import (
     published_means,
     read_user_published,
 )
-from bnnbench.results.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
+from bnnbench.results.read.run_tables import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 HEAD = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
 ROWS = f"""{HEAD}

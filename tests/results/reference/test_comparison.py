@@ -18,8 +18,10 @@ from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.outcomes import OUTCOMES
+from bnnbench.results.compare.outcomes import OUTCOMES
+from bnnbench.results.compare.significance import holm
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference import comparison, files
 from bnnbench.results.reference.comparison import (
     MINE,
@@ -32,8 +34,6 @@ from bnnbench.results.reference.comparison import (
     times_and_scores,
 )
 from bnnbench.results.reference.write import add
-from bnnbench.results.run_tables import read_runs
-from bnnbench.results.significance import holm
 
 METRICS = (BY_KEY["rmse"], BY_KEY["log_likelihood"])
 RMSE = METRICS[0]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from support.reference import reference_run
 
-from bnnbench.results.labels import labels
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.labels import labels
+from bnnbench.results.read.run_tables import Runs, read_runs
 from bnnbench.results.reference.joined_runs import with_reference_runs
 from bnnbench.results.reference.write import add
-from bnnbench.results.run_tables import Runs, read_runs
 
 pytestmark = pytest.mark.ci
 

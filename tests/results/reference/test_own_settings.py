@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from support.runs import make_run
 
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.own_settings import own_settings
-from bnnbench.results.run_tables import read_runs
 
 pytestmark = pytest.mark.ci
 

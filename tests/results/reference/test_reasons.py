@@ -9,10 +9,10 @@ import pytest
 from support.reference import reference_run
 from support.user_errors import raises_user_error
 
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metric_table import BY_KEY
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.comparison import Comparisons, compare_with_reference
 from bnnbench.results.reference.write import add
-from bnnbench.results.run_tables import read_runs
 
 SHORT = {"search__iterations": 5}
 OWN = {"training__epochs": 5, "training__final_epochs": 400, "training__learning_rate": 0.1}

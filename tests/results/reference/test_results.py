@@ -12,8 +12,10 @@ from support.reference import CODE, OTHER_CODE, published, reference_run
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.ranking import rankings
+from bnnbench.results.compare.pairing import dataset_pairs
+from bnnbench.results.compare.ranking import rankings
+from bnnbench.results.compare.significance import ROPE, compare_pairs
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.files import NAMES, SUMS
 from bnnbench.results.reference.files import SPLITS as REFERENCE_SPLITS
 from bnnbench.results.reference.results import (
@@ -23,8 +25,6 @@ from bnnbench.results.reference.results import (
     reference_runs,
 )
 from bnnbench.results.reference.write import add, read_content, rows_digest
-from bnnbench.results.run_tables import read_runs
-from bnnbench.results.significance import ROPE, compare_pairs
 
 
 def results_of(outputs: Path) -> ReferenceResults:

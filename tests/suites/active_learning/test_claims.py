@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from support.decisions import settled
 
-from bnnbench.results.claims import NotTestable
-from bnnbench.results.mean_tests import check_positive
+from bnnbench.results.claims.claims import NotTestable
+from bnnbench.results.claims.mean_tests import check_positive
 from bnnbench.suites.active_learning.claims import beats_random, gains, none_beats_distance
 
 

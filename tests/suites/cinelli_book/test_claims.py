@@ -8,8 +8,8 @@ import pandas as pd
 from support.book_comparison import book_table, comparison, selected
 from support.pairs import pairwise_results
 
-from bnnbench.results.claims import NOT_JUDGED, Claim, check_claims
-from bnnbench.results.outcomes import mirrored
+from bnnbench.results.claims.claims import NOT_JUDGED, Claim, check_claims
+from bnnbench.results.compare.outcomes import mirrored
 from bnnbench.suites.cinelli_book.claims import STATEMENTS, TIME, claims
 from bnnbench.suites.cinelli_book.comparison import BookRuns, book_runs, book_seconds
 

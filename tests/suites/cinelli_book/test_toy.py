@@ -13,8 +13,8 @@ from support.tiny_runs import finished
 from bnnbench.config.assemble import build
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.report.sections import curves
-from bnnbench.results.curves import curve_table, read_curves
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.score.curves import curve_table, read_curves
 
 SMALL = ("network.width=5", "evaluation.samples=4", "training.samples=2", "workers=1",
          "dataset.points=10", "dataset.grid_points=41")  # fmt: skip

@@ -21,7 +21,7 @@ from bnnbench.experiment.repetitions import Fits
 from bnnbench.experiment.run import Run
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.report.run_output import write_page
-from bnnbench.results.claims import NOT_JUDGED, check_claims
+from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
 from bnnbench.suites.exploration import experiment
 from bnnbench.suites.exploration.experiment import (
     Bandit,

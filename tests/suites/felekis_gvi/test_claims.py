@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import norm
 from support.pairs import pairwise_results
 
-from bnnbench.results.claims import NOT_JUDGED, Claim, check_claims
+from bnnbench.results.claims.claims import NOT_JUDGED, Claim, check_claims
 from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 

@@ -12,8 +12,8 @@ from support.runs import divergence_metadata, make_run
 
 from bnnbench.report.blocks import Paragraph
 from bnnbench.report.sections.spread import losses_by_split
-from bnnbench.results.outcomes import all_pairs
-from bnnbench.results.run_tables import Runs, read_runs
+from bnnbench.results.compare.outcomes import all_pairs
+from bnnbench.results.read.run_tables import Runs, read_runs
 from bnnbench.suites.felekis_gvi.comparison import (
     contender_pairs,
     contenders,

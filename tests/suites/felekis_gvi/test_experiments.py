@@ -11,8 +11,8 @@ from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.report.sections.information_criteria import criteria_table
-from bnnbench.results.claims import NOT_JUDGED
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.claims.claims import NOT_JUDGED
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.saved_mixtures import JITTER, make_approximation, make_chains
 
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.suites.gold_standard.comparison import Comparison, build_comparisons
 from bnnbench.suites.gold_standard.verdicts import (
     check_agreement,

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from bnnbench.results.claims import CheckResult
+from bnnbench.results.claims.claims import CheckResult
 from bnnbench.suites.inference_toys.checks import combine, for_every
 
 

@@ -22,8 +22,8 @@ from bnnbench.experiment.answer_tables import ANSWERS, Answer
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.results.claims import NOT_JUDGED, check_claims
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.inference_toys.clutter import experiment as clutter
 from bnnbench.suites.inference_toys.conjugate_pairs import model as pairs
 from bnnbench.suites.inference_toys.em_factory import experiment as factory

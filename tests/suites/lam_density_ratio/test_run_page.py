@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from support.sprinkler_runs import finished_run, sprinkler
 
-from bnnbench.results.claims import NOT_JUDGED
-from bnnbench.results.saved_run import CLAIMS, read_answers
+from bnnbench.results.claims.claims import NOT_JUDGED
+from bnnbench.results.claims.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, STUCK
 from bnnbench.suites.lam_density_ratio.run_page import (

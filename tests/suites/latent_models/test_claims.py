@@ -11,7 +11,7 @@ from support.decisions import settled
 
 from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.planar_flows.claims import flows_beat_vae, short_flows_are_equal
 from bnnbench.suites.latent_models.published import ACCURACY, LABELS
 from bnnbench.suites.latent_models.semi_supervised.claims import fewer_labels_gain_more, unit_of

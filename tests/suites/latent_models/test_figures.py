@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES, Answer
 from bnnbench.experiment.record import Record, write_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.latent_sizes.experiment import GRID, percentile_plane
 from bnnbench.suites.latent_models.names import IWAE, PLANAR, QUANTITIES, quantities
 from bnnbench.suites.latent_models.planar_flows import page as planar_flows

@@ -24,8 +24,8 @@ from bnnbench.experiment.image_experiment import ImageExperiment
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE
-from bnnbench.results.claims import NOT_JUDGED, check_claims
-from bnnbench.results.saved_run import SavedRun, read_answers
+from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
+from bnnbench.results.claims.saved_run import SavedRun, read_answers
 from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.plots import COLOURS

@@ -11,7 +11,7 @@ from support.runs import make_run
 
 from bnnbench.report.renderers import markdown
 from bnnbench.results.published.values import published_means
-from bnnbench.results.run_tables import read_runs
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.suites.li_renyi.page import METHODS, NAMES, compare_with_published, section
 
 VR = {"experiment": "vr_uci", "family": "renyi_vi"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from bnnbench.results.claims import NotTestable
+from bnnbench.results.claims.claims import NotTestable
 from bnnbench.suites.regions.claims import every_method_loses_more_in_tails
 
 

@@ -18,11 +18,11 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.claims import CheckResult, Claims, NotTestable, undecided_share
-from bnnbench.results.mean_tests import LEVEL
-from bnnbench.results.saved_run import SavedRun, run_reader
-from bnnbench.results.significance import holm
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable, undecided_share
+from bnnbench.results.claims.mean_tests import LEVEL
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.compare.significance import holm
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.clutter import experiment
 from bnnbench.suites.inference_toys.clutter.experiment import FIXED_POINT_TOLERANCE

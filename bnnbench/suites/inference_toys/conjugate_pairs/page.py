@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
-from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import SavedRun, run_reader
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.claims import CheckResult, Claims
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, for_every
 from bnnbench.suites.inference_toys.conjugate_pairs import model
 from bnnbench.suites.inference_toys.conjugate_pairs.experiment import (

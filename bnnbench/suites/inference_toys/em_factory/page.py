@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 from bnnbench.experiment.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, MAX_LOG_WIDTH, PALETTE, new_figure
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.em_factory import experiment
 from bnnbench.suites.inference_toys.em_factory.experiment import (

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure
-from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import SavedRun, run_reader
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.claims import CheckResult, Claims
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import LECTURE
 from bnnbench.suites.inference_toys.expectation_maximisation.experiment import (
     BOUNDS,

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
-from bnnbench.results.claims import CheckResult, Claims
-from bnnbench.results.saved_run import SavedRun, run_reader
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.claims import CheckResult, Claims
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gaussian_mixture import experiment
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import (

@@ -20,9 +20,9 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.claims import MAJORITY, CheckResult, Claims
-from bnnbench.results.saved_run import SavedRun, run_reader
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.claims import MAJORITY, CheckResult, Claims
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gradient_variance import experiment
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (

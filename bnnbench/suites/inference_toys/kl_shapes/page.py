@@ -19,9 +19,9 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import SavedRun, run_reader
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.checks import BOOK, combine
 from bnnbench.suites.inference_toys.kl_shapes import experiment
 from bnnbench.suites.inference_toys.kl_shapes.experiment import ORDER_NAMES, KLShapes

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from bnnbench.experiment.answer_tables import ANSWERS
-from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.saved_run import exact_value

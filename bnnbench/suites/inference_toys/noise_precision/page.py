@@ -21,8 +21,8 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.inference_toys.maths import normal_density
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.claims import claims

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnnbench.experiment.answer_tables import ANSWERS
-from bnnbench.results.saved_run import SavedRun, run_reader
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.noise_precision.tables import (
     DENSITIES,
     ORDERS,

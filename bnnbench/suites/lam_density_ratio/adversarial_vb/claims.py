@@ -12,7 +12,7 @@ import pandas as pd
 
 from bnnbench.experiment.answer_tables import SCORES, Sample
 from bnnbench.notes import quantity
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     MAJORITY,
     OURS,
     CheckResult,
@@ -21,7 +21,7 @@ from bnnbench.results.claims import (
     TooFew,
     all_hold,
 )
-from bnnbench.results.mean_tests import (
+from bnnbench.results.claims.mean_tests import (
     F_TEST,
     LEVEL,
     TOGETHER,
@@ -33,9 +33,9 @@ from bnnbench.results.mean_tests import (
     positive,
     welch,
 )
-from bnnbench.results.saved_run import summarise
-from bnnbench.results.significance import INTERVAL
-from bnnbench.results.undecided import NO_SPREAD
+from bnnbench.results.claims.saved_run import summarise
+from bnnbench.results.compare.significance import INTERVAL
+from bnnbench.results.compare.undecided import NO_SPREAD
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     DATA,

@@ -11,9 +11,9 @@ import pandas as pd
 from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.notes import quantity
-from bnnbench.results.claims import NotTestable, TooFew
-from bnnbench.results.saved_run import SavedRun, run_reader, summarise
-from bnnbench.results.undecided import NO_SPREAD
+from bnnbench.results.claims.claims import NotTestable, TooFew
+from bnnbench.results.claims.saved_run import SavedRun, run_reader, summarise
+from bnnbench.results.compare.undecided import NO_SPREAD
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, EstimatorSetting
 from bnnbench.suites.lam_density_ratio.names import OK
 

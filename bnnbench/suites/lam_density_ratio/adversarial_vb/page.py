@@ -13,8 +13,8 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
-from bnnbench.results.saved_run import SavedRun, images_of
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, images_of
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     evidence_of,

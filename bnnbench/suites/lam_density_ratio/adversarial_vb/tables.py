@@ -10,7 +10,7 @@ import pandas as pd
 from bnnbench.experiment.answer_tables import SCORES, Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence, evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (

@@ -16,7 +16,7 @@ import numpy as np
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     OURS,
     CheckResult,
     Claim,
@@ -28,7 +28,7 @@ from bnnbench.results.claims import (
     share_interval,
     undecided_share,
 )
-from bnnbench.results.mean_tests import (
+from bnnbench.results.claims.mean_tests import (
     LEVEL,
     MeanTest,
     are_within,
@@ -38,8 +38,8 @@ from bnnbench.results.mean_tests import (
     significant,
     welch,
 )
-from bnnbench.results.significance import INTERVAL
-from bnnbench.results.undecided import NEVER, REPETITIONS, Undecided
+from bnnbench.results.compare.significance import INTERVAL
+from bnnbench.results.compare.undecided import NEVER, REPETITIONS, Undecided
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     ENOUGH,
     MIN_REPETITIONS,

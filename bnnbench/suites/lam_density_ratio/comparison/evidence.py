@@ -14,10 +14,10 @@ from bnnbench.experiment.answer_tables import Sample
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.stored_files import read_arrays, reading
-from bnnbench.results.claims import NotTestable, TooFew
-from bnnbench.results.run_tables import Runs
-from bnnbench.results.saved_run import read_saved_table, summarise
-from bnnbench.results.undecided import Undecided
+from bnnbench.results.claims.claims import NotTestable, TooFew
+from bnnbench.results.claims.saved_run import read_saved_table, summarise
+from bnnbench.results.compare.undecided import Undecided
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell

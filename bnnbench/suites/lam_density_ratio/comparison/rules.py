@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import wraps
 from itertools import combinations
 
-from bnnbench.results.claims import CheckResult, NotTestable, all_hold
-from bnnbench.results.mean_tests import (
+from bnnbench.results.claims.claims import CheckResult, NotTestable, all_hold
+from bnnbench.results.claims.mean_tests import (
     F_TEST,
     LEVEL,
     MeanTest,
@@ -22,8 +22,8 @@ from bnnbench.results.mean_tests import (
     positive,
     welch,
 )
-from bnnbench.results.significance import INTERVAL
-from bnnbench.results.undecided import Decision
+from bnnbench.results.compare.significance import INTERVAL
+from bnnbench.results.compare.undecided import Decision
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 from bnnbench.suites.lam_density_ratio.names import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.results.mean_tests import LEVEL
-from bnnbench.results.run_tables import Runs
+from bnnbench.results.claims.mean_tests import LEVEL
+from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     evidence_of,

@@ -22,7 +22,7 @@ from bnnbench.report.blocks import (
     with_stderr,
 )
 from bnnbench.report.pair_tables import p_value_text
-from bnnbench.results.mean_tests import welch
+from bnnbench.results.claims.mean_tests import welch
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     EXACT_KL,

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.answer_tables import SCORES, Sample
-from bnnbench.results.claims import OURS, CheckResult, Claims, NotTestable, all_hold
-from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.results.undecided import NEVER
+from bnnbench.results.claims.claims import OURS, CheckResult, Claims, NotTestable, all_hold
+from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
+from bnnbench.results.claims.saved_run import SavedRun
+from bnnbench.results.compare.undecided import NEVER
 from bnnbench.suites.latent_models.names import BOOK, BOUND, IMAGES_OF_BOOK
 
 COLLAPSED_RATE = 0.01

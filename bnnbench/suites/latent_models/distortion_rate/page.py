@@ -9,8 +9,8 @@ from matplotlib.ticker import MaxNLocator
 from bnnbench.experiment.answer_tables import SCORES
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.distortion_rate.claims import (
     COLLAPSED_RATE,

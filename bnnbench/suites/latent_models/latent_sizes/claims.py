@@ -9,15 +9,15 @@ from scipy.stats import binomtest
 
 from bnnbench.experiment.answer_tables import CURVES, Sample
 from bnnbench.experiment.record import read_record
-from bnnbench.results.claims import (
+from bnnbench.results.claims.claims import (
     CheckResult,
     Claims,
     NotTestable,
     all_hold,
     undecided_share,
 )
-from bnnbench.results.mean_tests import LEVEL, TOGETHER, all_positive, significant
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.mean_tests import LEVEL, TOGETHER, all_positive, significant
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.bounds import linear_probe
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import (

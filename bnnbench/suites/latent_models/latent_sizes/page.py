@@ -12,8 +12,8 @@ from bnnbench.experiment.answer_tables import CURVES
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import ORANGE, PlotOptions, legend, new_figure
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import (

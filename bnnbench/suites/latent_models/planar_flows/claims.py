@@ -5,9 +5,16 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 from bnnbench.experiment.answer_tables import SCORES
-from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable, all_hold, most_hold
-from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.claims import (
+    MAJORITY,
+    CheckResult,
+    Claims,
+    NotTestable,
+    all_hold,
+    most_hold,
+)
+from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import BOOK, BOUND, IMAGES_OF_BOOK

@@ -20,8 +20,8 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.saved_run import SavedRun
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.names import IWAE, PLANAR, quantities
 from bnnbench.suites.latent_models.planar_flows.claims import claims

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bnnbench.experiment.answer_tables import Sample
-from bnnbench.results.claims import OURS, CheckResult, Claims, NotTestable, all_hold
-from bnnbench.results.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.claims import OURS, CheckResult, Claims, NotTestable, all_hold
+from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import BOOK, IMAGES_OF_BOOK
 from bnnbench.suites.latent_models.semi_supervised.stack import (

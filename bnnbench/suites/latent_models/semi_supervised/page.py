@@ -18,8 +18,8 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.saved_run import SavedRun, images_of, run_reader
-from bnnbench.results.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, images_of, run_reader
+from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.suites.latent_models.names import BINARISATION, QUANTITIES
 from bnnbench.suites.latent_models.plots import plot_curves
 from bnnbench.suites.latent_models.saved_run import settings_of_book

@@ -14,8 +14,8 @@ from support.decisions import settled
 
 from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.claims import CheckResult, TooFew
-from bnnbench.results.saved_run import SavedRun
+from bnnbench.results.claims.claims import CheckResult, TooFew
+from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.lam_density_ratio.adversarial_vb import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import MANY, D, gan_is_better_with_many
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import ImageEvidence

@@ -24,9 +24,9 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
-from bnnbench.results.claims import NOT_JUDGED, check_claims
-from bnnbench.results.run_tables import read_runs
-from bnnbench.results.saved_run import read_answers
+from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
+from bnnbench.results.claims.saved_run import read_answers
+from bnnbench.results.read.run_tables import read_runs
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
     ImageEvidence,

@@ -11,7 +11,7 @@ from support.sprinkler_runs import sprinkler
 
 from bnnbench.experiment.answer_tables import Sample
 from bnnbench.report.blocks import Paragraph
-from bnnbench.results.mean_tests import welch
+from bnnbench.results.claims.mean_tests import welch
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks

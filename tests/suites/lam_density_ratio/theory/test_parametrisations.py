@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.command import Command, result_folder
 from support.runs import with_columns
 
-from bnnbench.results.claims import NOT_JUDGED
-from bnnbench.results.saved_run import read_answers
+from bnnbench.results.claims.claims import NOT_JUDGED
+from bnnbench.results.claims.saved_run import read_answers
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
 from bnnbench.suites.lam_density_ratio.theory.functionals import (
     ACTIVATIONS,

@@ -1,0 +1,1 @@
+"""Finished runs, read from their folders into tables; their names, labels and filters."""

@@ -1,0 +1,1 @@
+"""Scores, intervals and curves that are computed from stored predictions."""
