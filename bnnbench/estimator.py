@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnbench.config.overrides import as_override
 from bnnbench.data.own_table.frames import as_pandas, is_exchangeable
-from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.model import Model
+from bnnbench.experiment.splits.fitting import FitSettings
 from bnnbench.notes import shorten
 from bnnbench.prediction.distribution import PredictiveDistribution, predictive_distribution
+from bnnbench.prediction.model import Model
 from bnnbench.prediction.single_fit import fit_rows
 from bnnbench.types import UserError
 

@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import NoReturn
 
 from bnnbench.cpp.library import Library, library
-from bnnbench.experiment.execution import execute, shared_engine
-from bnnbench.experiment.progress import SweepProgress
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_plan import SplitPlan
+from bnnbench.experiment.run.execution import execute, shared_engine
+from bnnbench.experiment.run.progress import SweepProgress
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.splits.split_plan import SplitPlan
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.forks import stop_joblib
 from bnnbench.identity import has_own_code
 from bnnbench.portable_math import numpy_defaults

@@ -17,8 +17,8 @@ from support.config import TINY
 from support.user_errors import raises_user_error
 
 import bnnbench
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.prediction import final_model
 from bnnbench.types import UserError
 

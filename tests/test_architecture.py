@@ -25,7 +25,7 @@ LAYERS = [line.split("  ")[0].split() for line in PRINTED] + [["__main__"], ["__
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-OTHER_USERS_OF_HYDRA = {"experiment/provenance.py"}
+OTHER_USERS_OF_HYDRA = {"experiment/store/provenance.py"}
 """For the YAML of a run's settings."""
 
 GENERIC = ("experiment", "results", "report", "config", "prediction", "cli")

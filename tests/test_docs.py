@@ -25,10 +25,10 @@ from support.sprinkler_runs import finished_run
 import bnnbench
 from bnnbench.config.assemble import build
 from bnnbench.config.overrides import prepare_overrides
-from bnnbench.experiment.answer_tables import Answer
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.record import Record, read_record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.store.answer_tables import Answer
+from bnnbench.experiment.store.record import Record, read_record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import MISSING
 from bnnbench.results.claims.claims import NOT_JUDGED, Claim
 from bnnbench.results.compare.published_scores import with_published

@@ -19,11 +19,11 @@ import pytest
 from support.runs import add_arrays, make_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment import state_file
-from bnnbench.experiment.provenance import read_environment
-from bnnbench.experiment.record import read_record, stored_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.store import state_file
+from bnnbench.experiment.store.provenance import read_environment
+from bnnbench.experiment.store.record import read_record, stored_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.files import (
     RefusedFile,
     check_archive,

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from torch import Tensor
 
 from bnnbench import log_normal, metrics
-from bnnbench.experiment.fitting import moments
+from bnnbench.experiment.splits.fitting import moments
 from bnnbench.log_normal import LogPrediction
 from bnnbench.types import Prediction
 

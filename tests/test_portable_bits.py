@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from bnnbench.cpp.library import library
-from bnnbench.experiment.find_runs import finished_runs
-from bnnbench.experiment.split_files import MACHINE_COLUMNS, SEARCH, SPLITS
+from bnnbench.experiment.store.find_runs import finished_runs
+from bnnbench.experiment.store.split_files import MACHINE_COLUMNS, SEARCH, SPLITS
 
 AVX2 = {
     "CXX": "g++ -march=x86-64-v3",

@@ -48,7 +48,7 @@ def fit(method="linear", **settings):
     return bnnbench.fit(frame, *TINY, target="y", method=method, **short)
 
 def failing(error):
-    import bnnbench.experiment.split_experiment as module
+    import bnnbench.experiment.splits.split_experiment as module
     run_group = module.SplitExperiment.run_group
     def raising(*arguments, **names):
         assert torch.get_num_threads() == 1

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ci
 
 COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1", "splits=1",
            "search.iterations=6", "training.epochs=2", "training.final_epochs=2")  # fmt: skip
-FIRST_FOLD = "experiment/folds.py"
+FIRST_FOLD = "experiment/splits/folds.py"
 MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 46, 92
 
 TRACE = """

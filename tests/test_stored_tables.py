@@ -10,7 +10,7 @@ import pytest
 from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.cpp.library import library
-from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run.execution import execute
 from bnnbench.results.read.run_files import read_splits
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"

@@ -8,9 +8,9 @@ import numpy as np
 
 from bnnbench.checking.checks import Check
 from bnnbench.checking.small_fits import HYPER, MethodUnderTest, network_of
-from bnnbench.experiment.fitting import FitSettings, Values
-from bnnbench.experiment.protocol import final_fit
-from bnnbench.experiment.split_files import TRAINING
+from bnnbench.experiment.splits.fitting import FitSettings, Values
+from bnnbench.experiment.splits.protocol import final_fit
+from bnnbench.experiment.store.split_files import TRAINING
 from bnnbench.settings import Evaluation, Training
 from bnnbench.types import Split, Table
 

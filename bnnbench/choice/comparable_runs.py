@@ -11,7 +11,7 @@ from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.experiment.run import Run
+    from bnnbench.experiment.run.run import Run
 
 METHODS = (
     *("linear", "gp", "boosting", "pbp", "vadam", "mc_dropout", "deep_ensemble"),
@@ -131,7 +131,7 @@ def within_budget(runs: Sequence[Run], minutes: float | None) -> Sequence[Run]:
     Raises:
         UserError: if even two methods take longer on `MIN_SPLITS` splits.
     """
-    from bnnbench.experiment.progress import seconds_left, time_left
+    from bnnbench.experiment.run.progress import seconds_left, time_left
 
     if minutes is None:
         return runs
@@ -165,7 +165,7 @@ def within_budget(runs: Sequence[Run], minutes: float | None) -> Sequence[Run]:
 
 def _with_splits(run: Run, count: int) -> Run:
     """Return a run of only the first of its splits."""
-    from bnnbench.experiment.split_plan import SplitPlan
+    from bnnbench.experiment.splits.split_plan import SplitPlan
 
     experiment = run.experiment
     assert isinstance(experiment, SplitPlan)

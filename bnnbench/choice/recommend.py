@@ -19,8 +19,8 @@ from bnnbench.choice.comparable_runs import (
     within_budget,
 )
 from bnnbench.constraints import check_between, check_folder
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.notes import note
 from bnnbench.process_state import unchanged_process
 from bnnbench.results.read.run_tables import Runs
@@ -135,7 +135,7 @@ def run_in_time(runs: Sequence[Run], minutes: float | None) -> list[RunFolder]:
         minutes: time budget. Once two runs are finished, a run is started only if its estimate, at
             the pace so far, fits.
     """
-    from bnnbench.experiment.progress import SweepProgress, seconds_left
+    from bnnbench.experiment.run.progress import SweepProgress, seconds_left
     from bnnbench.run_all import run_all
 
     if minutes is None:

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.notes import note, one_line, terminal_columns
 from bnnbench.report.figures.plotting import describe_error
 from bnnbench.report.run_output import print_run

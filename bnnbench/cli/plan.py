@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnnbench.experiment.base import HasPlan
-from bnnbench.experiment.progress import seconds_left, time_left
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.kinds.base import HasPlan
+from bnnbench.experiment.run.progress import seconds_left, time_left
+from bnnbench.experiment.run.run import Run
 from bnnbench.notes import print_folded, quantity
 
 PROCESS_BYTES = 0.3e9

@@ -15,9 +15,9 @@ from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.config.configs import find_options
 from bnnbench.config.instantiate import check_saved_estimator
-from bnnbench.experiment.code_version import describe_other_code
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.code_version import describe_other_code
 from bnnbench.results.read.run_files import read_splits
 from bnnbench.results.reference.results import SCORES, ReferenceResults
 from bnnbench.results.settings import flatten, format_value

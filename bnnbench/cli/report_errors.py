@@ -41,7 +41,7 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
         UserError: if the folder is that of a run, not writable, or leads elsewhere through a link
             although the user did not name it.
     """
-    from bnnbench.experiment.run_folder import RunFolder
+    from bnnbench.experiment.store.run_folder import RunFolder
     from bnnbench.report.report_folder import ReportFolder
 
     if output_dir is not None and RunFolder(output_dir).done.exists():

@@ -16,10 +16,10 @@ from bnnbench.config.group_checks import (
 )
 from bnnbench.config.instantiate import Config, instantiate, instantiate_from_groups, target_class
 from bnnbench.constraints import check_choice, check_folder
-from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.kinds.base import Experiment
+from bnnbench.experiment.run.run import Run
 from bnnbench.notes import note
 from bnnbench.types import DuplicateConfiguration, UserError
 

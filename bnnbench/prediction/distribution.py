@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.special import logsumexp
 
 from bnnbench.constraints import check_between
-from bnnbench.experiment.model import Model
 from bnnbench.portable_math import numpy_defaults
+from bnnbench.prediction.model import Model
 from bnnbench.results.score.mixtures import Mixture
 from bnnbench.results.score.predictive_distances import exact_quantiles, mixture_cdf, sample
 from bnnbench.types import UserError

@@ -17,23 +17,23 @@ from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
 from bnnbench.data.own_table.dates import FORMATS
 from bnnbench.data.own_table.reading import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
-from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.code_version import code_version_of, describe_other_code
-from bnnbench.experiment.model import Model, chosen_values, fit_model
-from bnnbench.experiment.model_file import (
+from bnnbench.experiment.kinds.base import Experiment
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
+from bnnbench.experiment.store.code_version import code_version_of, describe_other_code
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import SPLITS
+from bnnbench.experiment.store.stored_files import damaged_file_error
+from bnnbench.files import READ_ERRORS, checksum, read_bytes
+from bnnbench.notes import join_words, note, one_line, status_message
+from bnnbench.portable_math import numpy_defaults
+from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
+from bnnbench.prediction.model import Model, chosen_values, fit_model
+from bnnbench.prediction.model_file import (
     SavedModel,
     damaged_model_error,
     load_model,
     save_model,
 )
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_files import SPLITS
-from bnnbench.experiment.stored_files import damaged_file_error
-from bnnbench.files import READ_ERRORS, checksum, read_bytes
-from bnnbench.notes import join_words, note, one_line, status_message
-from bnnbench.portable_math import numpy_defaults
-from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.read.run_files import VerifiedRun, read_verified

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from bnnbench.experiment.run_folder import RunFolder
+    from bnnbench.experiment.store.run_folder import RunFolder
     from bnnbench.prediction.final_model import FinalModel
 
 CALIBRATIONS = ("none", "isotonic", "conformal")
@@ -50,7 +50,7 @@ def predict_frame(
     import pandas as pd
 
     from bnnbench.data.own_table.new_rows import encode_rows
-    from bnnbench.experiment.record import read_record
+    from bnnbench.experiment.store.record import read_record
     from bnnbench.portable_math import total_deviation
     from bnnbench.prediction.training_region import describe_outside
     from bnnbench.results.score.calibration import ends_from_mean

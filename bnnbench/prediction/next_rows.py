@@ -9,12 +9,12 @@ import pandas as pd
 
 from bnnbench.constraints import check_int
 from bnnbench.data.own_table.new_rows import encode_rows
-from bnnbench.experiment.acquisition import choose_by_distance, choose_by_variance
 from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
-from bnnbench.experiment.model import Model
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.final_model import FinalModel
 from bnnbench.prediction.intervals import check_all_finite
+from bnnbench.prediction.model import Model
+from bnnbench.search.acquisition import choose_by_distance, choose_by_variance
 from bnnbench.types import UserError
 
 MAX_CANDIDATES = 2_000

@@ -12,11 +12,11 @@ import numpy as np
 from bnnbench.config.assemble import assemble_experiment
 from bnnbench.config.in_memory import compose_fit
 from bnnbench.data.in_memory import InMemory
-from bnnbench.experiment.folds import validation_parts
-from bnnbench.experiment.model import Model, fit_model
-from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
+from bnnbench.experiment.splits.folds import validation_parts
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
+from bnnbench.experiment.splits.split_search import TRIALS, SplitSearch, run_search
 from bnnbench.portable_math import numpy_defaults
+from bnnbench.prediction.model import Model, fit_model
 from bnnbench.process_state import unchanged_process
 from bnnbench.search.base import best
 

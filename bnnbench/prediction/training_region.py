@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from scipy.spatial import KDTree
 
-from bnnbench.experiment.acquisition import nearest_distances
 from bnnbench.preprocessing import Scaler
+from bnnbench.search.acquisition import nearest_distances
 
 QUANTILE = 0.99
 """Fraction of the training rows whose distances count as typical."""

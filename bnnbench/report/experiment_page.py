@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import ANSWERS
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report import blocks
 from bnnbench.report.blocks import format_number, plus_minus

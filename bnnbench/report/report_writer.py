@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.run_folder import FIGURE_FORMATS
+from bnnbench.experiment.store.run_folder import FIGURE_FORMATS
 from bnnbench.files import write_text
 from bnnbench.forks import run_both
 from bnnbench.report.blocks import (

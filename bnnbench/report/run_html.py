@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bnnbench.experiment.engines.local import available_cores
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report.blocks import (
     Block,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.code_version import distinct_versions, mixed_code_note
-from bnnbench.experiment.provenance import read_environment
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
+from bnnbench.experiment.store.code_version import distinct_versions, mixed_code_note
+from bnnbench.experiment.store.provenance import read_environment
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import FIGURE_FORMATS, RunFolder
 from bnnbench.files import read_bytes
 from bnnbench.forks import run_in_forks
 from bnnbench.report.figures.plotting import describe_error, save_figures
@@ -26,7 +26,7 @@ from bnnbench.results.read.run_tables import Runs
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.experiment.run import Run
+    from bnnbench.experiment.run.run import Run
 
 
 @cache

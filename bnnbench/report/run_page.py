@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import TableBlock
 from bnnbench.results.read.run_tables import Runs
 

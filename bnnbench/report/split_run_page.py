@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import DIAGNOSIS, KIND
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import DIAGNOSIS, KIND
 from bnnbench.portable_math import total_deviation
 from bnnbench.report.blocks import (
     Column,

@@ -9,8 +9,8 @@ from image_folders import TITLES, VARIANTS, folder_of, stored, title_of
 from page_blocks import to_markdown
 from stored_results import RESULTS
 
-from bnnbench.experiment.answer_tables import CURVES, SCORES
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES
+from bnnbench.experiment.store.record import read_record
 from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.mean_tests import LEVEL, MeanTest

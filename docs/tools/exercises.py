@@ -23,8 +23,8 @@ from stored_results import RESULTS
 
 from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.compare.significance import mean_error
 from bnnbench.results.score.derived_tables import write_derived_tables

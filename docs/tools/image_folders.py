@@ -12,8 +12,8 @@ from typing import Any
 
 from stored_results import RESULTS
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.types import UserError
 
 TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "digits": "Digits"}

@@ -37,10 +37,10 @@ from page_blocks import against_thesis, tables_by, to_markdown, verdict_table, w
 from stored_results import NOT_STORED
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import DamagedRun
+from bnnbench.experiment.store.answer_tables import ANSWERS, CURVES, SCORES
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.stored_files import DamagedRun
 from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage

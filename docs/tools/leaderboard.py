@@ -10,7 +10,7 @@ import pandas as pd
 from stored_results import SCORES, reference_results
 
 from bnnbench.cli.reference_cells import NOT_APPLICABLE, cells_of
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.results.compare.outcomes import not_significantly_worse

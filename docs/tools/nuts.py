@@ -29,8 +29,8 @@ import pandas as pd
 import torch
 
 from bnnbench.data.uci import read_table
-from bnnbench.experiment.find_runs import find_run
-from bnnbench.experiment.fitting import standardised_inputs, training_scaler
+from bnnbench.experiment.splits.fitting import standardised_inputs, training_scaler
+from bnnbench.experiment.store.find_runs import find_run
 from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.hmc.diagnostics import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse

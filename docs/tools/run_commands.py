@@ -12,7 +12,7 @@ import yaml
 from bnnbench.config.compose import single_job
 from bnnbench.config.configs import find_options, read_option
 from bnnbench.config.overrides import as_override
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 
 COMMANDS = "commands"
 """The table of commands of a folder of stored runs: `run` and `command`."""

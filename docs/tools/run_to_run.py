@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from stored_results import folders, table
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.results.claims.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.published.values import decimals
 

@@ -13,8 +13,8 @@ import pandas as pd
 from page_blocks import against_thesis, verdict_table
 from stored_results import NOT_STORED, RESULTS, table
 
-from bnnbench.experiment.answer_tables import Sample
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import Sample
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.claims import Claim, NotTestable
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims

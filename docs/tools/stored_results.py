@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.discovery import built_in_suites, time_text
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS

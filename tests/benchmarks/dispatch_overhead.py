@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.dask import Dask
 from bnnbench.experiment.engines.local import Local
-from bnnbench.experiment.execution import execute, shared_engine
-from bnnbench.experiment.progress import SweepProgress
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.kinds.base import Experiment
+from bnnbench.experiment.run.execution import execute, shared_engine
+from bnnbench.experiment.run.progress import SweepProgress
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.identity import no_identity
 
 PORT = 18799

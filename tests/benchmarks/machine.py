@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bnnbench.experiment.provenance import processor
+from bnnbench.experiment.store.provenance import processor
 from bnnbench.types import UserError
 
 MAX_LOAD = 0.5

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.runs import add_arrays, divergence_metadata, make_run
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.read.run_files import CALIBRATION
 from bnnbench.results.score.calibration import CALIBRATION_METRICS, RECALIBRATION_NAMES
 

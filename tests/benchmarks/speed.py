@@ -40,7 +40,7 @@ from benchmarks.machine import measure_idle
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, kernel_rows, pbp_rows, tagi_rows, training_rows
 
-from bnnbench.experiment.provenance import processor
+from bnnbench.experiment.store.provenance import processor
 from bnnbench.notes import note
 from bnnbench.types import UserError
 

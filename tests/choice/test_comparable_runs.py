@@ -11,7 +11,7 @@ from support.config import TINY
 from support.user_errors import raises_user_error
 
 from bnnbench.choice.comparable_runs import _with_splits, comparable_runs, within_budget
-from bnnbench.experiment.progress import seconds_left
+from bnnbench.experiment.run.progress import seconds_left
 
 SHORT = [word for word in TINY if not word.startswith(("splits", "search"))]
 

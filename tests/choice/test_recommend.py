@@ -15,9 +15,9 @@ from support.user_errors import raises_user_error
 import bnnbench
 from bnnbench.choice.comparable_runs import comparable_runs
 from bnnbench.choice.recommend import run_in_time
-from bnnbench.experiment.progress import seconds_left
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.progress import seconds_left
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.run_folder import RunFolder
 
 SHORT = [word for word in TINY if not word.startswith(("splits", "search"))]
 
@@ -78,7 +78,7 @@ def test_the_pace_of_the_machine_counts_for_the_time_budget(
         return [runs[0].folder]
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr("bnnbench.experiment.progress.REPORT_SECONDS", 1000)
+    monkeypatch.setattr("bnnbench.experiment.run.progress.REPORT_SECONDS", 1000)
     monkeypatch.setattr("bnnbench.run_all.run_all", run_slowly)
     monkeypatch.setattr(Run, "complete", lambda run: run.folder in finished)
     assert len(run_in_time(runs, 60)) == expected

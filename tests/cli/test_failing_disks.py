@@ -18,7 +18,7 @@ from support.auditing import watched
 from support.command import PROGRESS, Command
 from support.faults import Disk, fail_with, kill_at
 
-from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -10,8 +10,8 @@ from support.command import Command
 from support.tiny_runs import Planner, finished
 
 from bnnbench.api import FinishedRun
-from bnnbench.experiment.record import read_record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.record import read_record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.run_output import run_details
 from bnnbench.results.read.run_tables import read_runs
 

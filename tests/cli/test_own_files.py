@@ -191,7 +191,7 @@ def test_the_method_runs_and_changed_code_is_noticed(
     assert "your own code" not in errors and result_folder(out).root.parent.name == "mine"
     text = (here / "mine.py").read_text().replace("/ batch.counts", "/ (2 * batch.counts)")
     (here / "mine.py").write_text(text)
-    from bnnbench.experiment.own_modules import _modules
+    from bnnbench.experiment.store.own_modules import _modules
 
     _modules.clear()  # as in another process
     _, again, errors = command(*words)
@@ -246,7 +246,7 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
             ("search", "search.no_search", "NoSearch", "label: bayesian_optimisation\n"),
             ("prior", "divergences.priors", "GaussianPrior", "label: gaussian\n"),
             ("divergence", "divergences.kl", "KL", "label: kl\n"),
-            ("experiment", "experiment.split_experiment", "SplitExperiment", "label: uci\n"),
+            ("experiment", "experiment.splits.split_experiment", "SplitExperiment", "label: uci\n"),
         )
     },
     "a missing suite":

@@ -12,7 +12,7 @@ import pytest
 from support.command import Command, assert_one_line_error
 from support.runs import add_arrays, make_folder, make_run
 
-from bnnbench.experiment.record import read_record, write_record
+from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.report import run_output
 from bnnbench.results.read.run_files import CALIBRATION
 from bnnbench.results.score.derived_tables import write_derived_tables

@@ -12,7 +12,7 @@ from bnnbench.config.assemble import build_runs
 from bnnbench.config.compose import sweep_jobs
 from bnnbench.config.configs import options
 from bnnbench.discovery import SIZES, Suite, Sweep, built_in_suites, suites
-from bnnbench.experiment.progress import seconds_left
+from bnnbench.experiment.run.progress import seconds_left
 
 SHORT = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
 

@@ -218,7 +218,7 @@ def test_every_setting_has_a_valid_range(option: str) -> None:
     ids=str,
 )
 def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
-    """Refusals of unsupported ones are tested in tests/experiment/test_method_choices.py."""
+    """Refusals of unsupported ones are tested in tests/experiment/splits/test_method_choices.py."""
     data = training_set()
     noise_precision = getattr(one.method, "noise_precision", None)
     # Sampled noise precisions are only conjugate to nll, which the evidence needs too.

@@ -9,7 +9,7 @@ from support.linear_model import make_hyper, one_batch
 from support.tiny_runs import Planner, finished
 
 from bnnbench.cpp.library import Library
-from bnnbench.experiment.split_files import SEARCH
+from bnnbench.experiment.store.split_files import SEARCH
 from bnnbench.methods.vprop import Vprop
 from bnnbench.nn import MLP
 from bnnbench.settings import Training

@@ -18,11 +18,11 @@ from support.models import seal_model
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment import model_file
-from bnnbench.experiment.find_runs import find_run
-from bnnbench.experiment.model_file import JSON_FILE, TENSOR_FILE
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.find_runs import find_run
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.prediction import model_file
 from bnnbench.prediction.final_model import load_or_fit
+from bnnbench.prediction.model_file import JSON_FILE, TENSOR_FILE
 
 ARRAYS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "removed": lambda array: None,

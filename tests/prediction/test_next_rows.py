@@ -8,10 +8,10 @@ import pytest
 from support.tiny_runs import Planner
 
 from bnnbench.data.own_table.columns import NUMBER, Encoding
-from bnnbench.experiment.model import fit_model
-from bnnbench.experiment.model_file import SavedModel
-from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.prediction.final_model import FinalModel
+from bnnbench.prediction.model import fit_model
+from bnnbench.prediction.model_file import SavedModel
 from bnnbench.prediction.next_rows import epistemic_covariance, next_rows
 from bnnbench.prediction.training_region import TrainingRegion
 

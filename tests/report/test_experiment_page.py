@@ -11,8 +11,8 @@ from support.blocks import blocks, figures
 from support.runs import make_folder
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Paragraph, TableBlock
 from bnnbench.report.experiment_page import (
     ExperimentPage,

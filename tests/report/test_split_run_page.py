@@ -12,8 +12,8 @@ import pytest
 from support.runs import RMSE, add_arrays, add_search, make_points, make_run, make_search
 from support.synthetic_data import make_curve_run
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
 from bnnbench.report.blocks import MISSING
 from bnnbench.report.run_output import write_page
 from bnnbench.report.split_run_page import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bnnbench.cli import main as command_line
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.types import UserError
 from support.user_errors import assert_user_error
 

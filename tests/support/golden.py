@@ -21,9 +21,9 @@ from bnnbench.config.assemble import build
 from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
 from bnnbench.config.overrides import as_override
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.find_runs import finished_runs
-from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.store.find_runs import finished_runs
+from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
 from support.config import compose
 from support.methods import FAST_SETTINGS, OF_LIBRARIES, depth_overrides

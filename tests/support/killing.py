@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.engines.base import EngineSettings
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import MACHINE_COLUMNS
-from bnnbench.experiment.split_search import TRIALS, TrialLog
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.splits.split_search import TRIALS, TrialLog
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from support.tiny_runs import finished
 
 # Overrides of a run that is long enough to be killed during the search.

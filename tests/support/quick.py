@@ -31,7 +31,7 @@ def no_report_figures() -> Iterator[None]:
 @contextmanager
 def no_reference_fit() -> Iterator[None]:
     """Do not measure the speed of the machine in every unit."""
-    with patch("bnnbench.experiment.split_experiment.reference_seconds", lambda: 0.02):
+    with patch("bnnbench.experiment.splits.split_experiment.reference_seconds", lambda: 0.02):
         yield
 
 

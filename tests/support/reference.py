@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.record import read_record, write_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.record import read_record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.published.protocol import search_bounds
 from bnnbench.results.reference.results import FINGERPRINTS, find_folder
 from support.runs import METADATA, make_run, metadata_of

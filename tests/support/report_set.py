@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import OUT_OF_FOLD
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import OUT_OF_FOLD
 from bnnbench.report.blocks import DataFile, Style, TableBlock
 from bnnbench.report.report_writer import SECTIONS, section_functions
 from bnnbench.report.section_names import ALL

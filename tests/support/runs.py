@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.record import Record, write_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
+from bnnbench.experiment.store.record import Record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
 from bnnbench.files import checksum
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.results.published.protocol import DATASET_CLASSES, protocol_settings

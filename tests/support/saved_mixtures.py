@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import MIXTURE
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import MIXTURE
 from support.runs import add_arrays, make_run
 
 HALVES_DISTANCE = 0.01

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.run_output import write_page
 from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import PREDICTIONS, TRAINING
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import PREDICTIONS, TRAINING
 from bnnbench.results.score.curves import METADATA_COLUMNS, Curve
 from support.runs import add_arrays, make_run
 

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import SPLITS
 from support.config import TINY, compose
 
 SCORES = ["rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"]

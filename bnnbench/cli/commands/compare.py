@@ -11,7 +11,7 @@ from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs
 from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
 from bnnbench.constraints import check_between
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.notes import note
 from bnnbench.types import UserError
 
@@ -196,7 +196,7 @@ def _mine_and_others(arguments: Namespace, run_filter: RunFilter) -> tuple[Runs,
     """Return the runs of `--mine`, by default all, and the other ones."""
     import pandas as pd
 
-    from bnnbench.experiment.find_runs import finished_runs
+    from bnnbench.experiment.store.find_runs import finished_runs
     from bnnbench.results.read.configurations import without_duplicates
     from bnnbench.results.read.run_filter import check_known_names, with_tables
     from bnnbench.results.read.run_tables import is_folder

@@ -13,7 +13,7 @@ from bnnbench.constraints import check_between
 from bnnbench.notes import note
 
 if TYPE_CHECKING:
-    from bnnbench.experiment.run import Run
+    from bnnbench.experiment.run.run import Run
 
 LONG_SECONDS = 300.0
 """Above this estimate, a dry run says how to reduce the time."""
@@ -103,8 +103,8 @@ def _without_dry_run(arguments: Namespace) -> str:
 def show_plans(runs: Sequence[Run]) -> None:
     """Print the data set, the methods and their estimated times; write nothing."""
     from bnnbench.cli.plan import show_total
-    from bnnbench.experiment.base import HasPlan
-    from bnnbench.experiment.progress import seconds_left, time_left
+    from bnnbench.experiment.kinds.base import HasPlan
+    from bnnbench.experiment.run.progress import seconds_left, time_left
 
     experiment = runs[0].experiment
     assert isinstance(experiment, HasPlan)

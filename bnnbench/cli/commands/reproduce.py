@@ -13,8 +13,8 @@ from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.experiment.run import Run
-    from bnnbench.experiment.run_folder import RunFolder
+    from bnnbench.experiment.run.run import Run
+    from bnnbench.experiment.store.run_folder import RunFolder
 
 SMALL, ALL = "small", "all"
 """Names of the quick part of every suite, and of all suites."""

@@ -14,8 +14,8 @@ from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
     from bnnbench.config.compose import JobList
-    from bnnbench.experiment.run import Run
-    from bnnbench.experiment.run_folder import RunFolder
+    from bnnbench.experiment.run.run import Run
+    from bnnbench.experiment.store.run_folder import RunFolder
 
 SUMMARY = "run a method on a data set"
 
@@ -158,8 +158,8 @@ class SweepRunner:
 
     def _show(self, folder: RunFolder) -> None:
         from bnnbench.cli.console import show_run
-        from bnnbench.experiment.record import read_record
-        from bnnbench.experiment.split_files import KIND
+        from bnnbench.experiment.store.record import read_record
+        from bnnbench.experiment.store.split_files import KIND
 
         self.finished.append(folder)
         if self.is_sweep and read_record(folder).kind == KIND:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bnnbench.constraints import Checked
-from bnnbench.experiment.base import Task
+from bnnbench.experiment.kinds.base import Task
 from bnnbench.types import UserError
 
 

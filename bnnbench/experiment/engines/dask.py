@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from bnnbench.constraints import Count
-from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter
 from bnnbench.experiment.engines.payload import Files, PayloadCache, compute, pack, unpack
+from bnnbench.experiment.kinds.base import Task
 from bnnbench.notes import note
 from bnnbench.types import UserError
 

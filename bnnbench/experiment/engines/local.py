@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from bnnbench.environment import read_variable, whole_number
-from bnnbench.experiment.base import HasGroups, Task, is_lockstep
 from bnnbench.experiment.engines.base import Engine, EngineSettings
+from bnnbench.experiment.kinds.base import HasGroups, Task, is_lockstep
 from bnnbench.system import START_METHOD
 
 JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"

@@ -21,10 +21,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bnnbench.experiment.base import Task
-from bnnbench.experiment.code_version import code_version_of, describe_other_code
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.kinds.base import Task
+from bnnbench.experiment.store.code_version import code_version_of, describe_other_code
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.files import checksum, write_bytes
 from bnnbench.types import Table, UserError
 

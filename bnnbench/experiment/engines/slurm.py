@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bnnbench.constraints import Count, Whole
-from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
+from bnnbench.experiment.kinds.base import Task
 from bnnbench.files import (
     READ_ERRORS,
     RefusedFile,

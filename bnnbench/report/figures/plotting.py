@@ -22,7 +22,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
 from matplotlib.textpath import text_to_path
 
-from bnnbench.experiment.run_folder import FIGURE_FORMATS
+from bnnbench.experiment.store.run_folder import FIGURE_FORMATS
 from bnnbench.files import remove, write_atomically, write_text
 from bnnbench.forks import run_in_forks
 from bnnbench.notes import note

@@ -12,7 +12,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.split_files import LOG_MEAN
+from bnnbench.experiment.store.split_files import LOG_MEAN
 from bnnbench.portable_math import total_deviation
 from bnnbench.report.blocks import unit_suffix
 from bnnbench.report.figures import plotting

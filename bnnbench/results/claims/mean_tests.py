@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.notes import with_interval
 from bnnbench.results.claims.claims import CheckResult, TooFew, all_hold
 from bnnbench.results.compare.power import POWER, repetitions_needed, variances_needed

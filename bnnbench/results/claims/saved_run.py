@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import ANSWERS, COLUMNS, SCORES, TEXT_COLUMNS, Sample
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import read_arrays, read_table
+from bnnbench.experiment.store.answer_tables import ANSWERS, COLUMNS, SCORES, TEXT_COLUMNS, Sample
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.stored_files import read_arrays, read_table
 from bnnbench.results.claims.claims import NotTestable
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs

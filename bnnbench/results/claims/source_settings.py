@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.discovery import plugin_configs, project
-from bnnbench.experiment.provenance import read_yaml
-from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.provenance import read_yaml
+from bnnbench.experiment.store.record import Record, read_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import shipped_folder
 from bnnbench.results.settings import as_typed
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.results.compare.outcomes import FAMILY, with_outcomes
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.significance import ROPE, add_names, compare_pairs

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.settings import TECHNICAL_SETTINGS, Settings

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from bnnbench.experiment.stored_files import DamagedRun, unusable_run_error
+from bnnbench.experiment.store.stored_files import DamagedRun, unusable_run_error
 from bnnbench.results.read.run_filter import with_tables
 from bnnbench.results.read.run_tables import Runs, all_damaged_error
 from bnnbench.types import UserError

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from bnnbench.experiment import split_files
-from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import LOG_MEAN, LOG_VARIANCE
-from bnnbench.experiment.stored_files import (
+from bnnbench.experiment.store import split_files
+from bnnbench.experiment.store.record import Record, read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import LOG_MEAN, LOG_VARIANCE
+from bnnbench.experiment.store.stored_files import (
     COUNTERS,
     DamagedRun,
     check_numeric,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.near_names import with_known
 from bnnbench.notes import quantity
 from bnnbench.results.metric_table import BY_KEY, COMPUTED, Metric

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.code_version import distinct_versions
-from bnnbench.experiment.find_runs import finished_runs
-from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import KIND
-from bnnbench.experiment.stored_files import unusable_run_error
+from bnnbench.experiment.store.code_version import distinct_versions
+from bnnbench.experiment.store.find_runs import finished_runs
+from bnnbench.experiment.store.record import Record, read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import KIND
+from bnnbench.experiment.store.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
 from bnnbench.notes import join_words, one_line
 from bnnbench.results.published.protocol import noise_differences, protocol_differences

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.constraints import with_python_numbers
-from bnnbench.experiment.record import TRIAL
+from bnnbench.experiment.store.record import TRIAL
 from bnnbench.near_names import closest_match, list_names
 from bnnbench.results.published.published_settings import with_components
 from bnnbench.results.settings import format_value

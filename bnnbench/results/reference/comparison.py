@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.provenance import read_environment
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.provenance import read_environment
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.results.compare.outcomes import OUTCOMES, with_outcomes
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.power import with_power

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.results.compare.significance import ROPE
 from bnnbench.results.metric_table import Metric
 from bnnbench.results.read.configurations import configuration

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.files import READ_ERRORS, unpack
 from bnnbench.near_names import with_known
 from bnnbench.paths import user_path

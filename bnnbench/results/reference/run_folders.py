@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.provenance import read_environment
-from bnnbench.experiment.split_files import KIND
-from bnnbench.experiment.stored_files import unusable_run_error
+from bnnbench.experiment.store.provenance import read_environment
+from bnnbench.experiment.store.split_files import KIND
+from bnnbench.experiment.store.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
 from bnnbench.notes import one_line, quantity
 from bnnbench.results.read.run_files import VerifiedRun, read_verified

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.code_version import describe_other_code
+from bnnbench.experiment.store.code_version import describe_other_code
 from bnnbench.results.reference.files import (
     FINGERPRINTS,
     RUNS,

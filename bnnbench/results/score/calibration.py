@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln, ndtr, ndtri
 
-from bnnbench.experiment.split_files import LOG_MEAN, LOG_VARIANCE
+from bnnbench.experiment.store.split_files import LOG_MEAN, LOG_VARIANCE
 from bnnbench.portable_math import exp, log, total_deviation
 from bnnbench.results.read.run_files import (
     CALIBRATION_METRICS,
@@ -35,7 +35,7 @@ from bnnbench.results.read.run_files import (
 from bnnbench.results.read.run_tables import Runs
 
 Points: TypeAlias = pd.DataFrame | Mapping[str, np.ndarray]
-"""Predictive moments of M points, see `bnnbench.experiment.fitting.moments`."""
+"""Predictive moments of M points, see `bnnbench.experiment.splits.fitting.moments`."""
 
 MIN_PIT = 1e-6
 """PIT values are clipped to `[MIN_PIT, 1 - MIN_PIT]`, where the logit is finite."""

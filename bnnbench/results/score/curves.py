@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.portable_math import total_deviation
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_files import read_predictions, read_training_points

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import KIND
 from bnnbench.files import write_text
 from bnnbench.results.read.run_files import (
     CALIBRATION,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.read.run_files import read_test_points
 from bnnbench.results.score.calibration import ends_from_mean
 from bnnbench.results.score.conformal import LEVEL

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import PREDICTIONS
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import PREDICTIONS
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.score.conformal import split_intervals

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from bnnbench import log_normal
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import MIXTURE
-from bnnbench.experiment.stored_files import check_numeric, read_arrays, reading
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import MIXTURE
+from bnnbench.experiment.store.stored_files import check_numeric, read_arrays, reading
 
 
 @dataclass(frozen=True)

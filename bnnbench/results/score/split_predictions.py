@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import (
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import (
     FOLDS,
     LOG_MEAN,
     LOG_VARIANCE,

@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bnnbench.constraints import ListOf, OneOf
-from bnnbench.experiment.acquisition import choose_by_distance
-from bnnbench.experiment.fitting import score
-from bnnbench.experiment.repetitions import Fits, RepeatedArms, refit
-from bnnbench.experiment.unit_store import Rows
+from bnnbench.experiment.splits.fitting import score
+from bnnbench.experiment.splits.repetitions import Fits, RepeatedArms, refit
+from bnnbench.experiment.store.unit_store import Rows
 from bnnbench.identity import no_identity
+from bnnbench.search.acquisition import choose_by_distance
 from bnnbench.suites.active_learning.pools import Pools
 from bnnbench.suites.active_learning.tables import DISTANCE, KIND, LABELS, RANDOM, VARIANCE
 from bnnbench.types import Split, Table

@@ -9,9 +9,9 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import read_table
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.stored_files import read_table
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure

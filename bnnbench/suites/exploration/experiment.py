@@ -12,8 +12,8 @@ import torch
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Positive, Whole, check_settings
 from bnnbench.data.in_memory import InMemory
 from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
-from bnnbench.experiment.repetitions import Fits, RepeatedArms, refit
-from bnnbench.experiment.unit_store import Rows
+from bnnbench.experiment.splits.repetitions import Fits, RepeatedArms, refit
+from bnnbench.experiment.store.unit_store import Rows
 from bnnbench.identity import no_identity
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import Method

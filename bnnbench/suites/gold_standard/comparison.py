@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.compare.pairing import index_splits
 from bnnbench.results.metric_table import BY_KEY, Metric
 from bnnbench.results.read.labels import labels

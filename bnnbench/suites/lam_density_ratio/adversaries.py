@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from bnnbench.experiment.resumable_stack import Log, ResumableStack, State
+from bnnbench.experiment.kinds.resumable_stack import Log, ResumableStack, State
 from bnnbench.suites.lam_density_ratio.names import DIVERGED, NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
 from bnnbench.suites.lam_density_ratio.problem import Replica

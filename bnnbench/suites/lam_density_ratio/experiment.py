@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
-from bnnbench.experiment.resumable_stack import StackExperiment
-from bnnbench.experiment.unit_store import UnitResults
+from bnnbench.experiment.kinds.resumable_stack import StackExperiment
+from bnnbench.experiment.store.unit_store import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import metrics, names
 from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.experiment.resumable_stack import Repetition
+from bnnbench.experiment.kinds.resumable_stack import Repetition
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN, PRIOR_VARIANCE

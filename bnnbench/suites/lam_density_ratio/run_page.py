@@ -8,8 +8,8 @@ from math import nan
 
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.notes import quantity
 from bnnbench.report.blocks import (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bnnbench.experiment.resumable_stack import State
+from bnnbench.experiment.kinds.resumable_stack import State
 from bnnbench.optim import Adam
 from bnnbench.suites.lam_density_ratio import metrics
 from bnnbench.suites.lam_density_ratio.adversaries import Adversaries

@@ -11,8 +11,8 @@ import numpy as np
 
 from bnnbench.constraints import Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.image_experiment import FORWARD, count_weights
-from bnnbench.experiment.unit_store import Arrays
+from bnnbench.experiment.kinds.image_experiment import FORWARD, count_weights
+from bnnbench.experiment.store.unit_store import Arrays
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, ModelSetting

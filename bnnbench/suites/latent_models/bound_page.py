@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims.claims import Claim
 from bnnbench.results.claims.saved_run import images_of

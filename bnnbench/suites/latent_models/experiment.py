@@ -14,9 +14,9 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.answer_tables import Answer, mean_answer, repetition_tables
-from bnnbench.experiment.image_experiment import ImageExperiment
-from bnnbench.experiment.unit_store import Arrays, UnitResults
+from bnnbench.experiment.kinds.image_experiment import ImageExperiment
+from bnnbench.experiment.store.answer_tables import Answer, mean_answer, repetition_tables
+from bnnbench.experiment.store.unit_store import Arrays, UnitResults
 from bnnbench.suites.latent_models.names import quantities
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import HIDDEN, published_value

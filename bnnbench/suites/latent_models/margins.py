@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.results.claims.claims import CheckResult
 from bnnbench.results.claims.mean_tests import LEVEL, are_within, one_sample
 from bnnbench.results.compare.significance import INTERVAL

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 
-from bnnbench.experiment.answer_tables import CURVES
+from bnnbench.experiment.store.answer_tables import CURVES
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions
 from bnnbench.results.claims.saved_run import SavedRun
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bnnbench.experiment.answer_tables import CURVES, SCORES
-from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES
+from bnnbench.experiment.store.record import Record, read_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.saved_run import run_reader
 from bnnbench.suites.latent_models.names import IMAGES_OF_BOOK
 from bnnbench.suites.latent_models.published import HIDDEN, LABELS, LENGTHS, SETTINGS, TRAINING

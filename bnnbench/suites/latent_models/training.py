@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bnnbench.experiment.resumable_stack import Log, Repetition, ResumableStack, State
+from bnnbench.experiment.kinds.resumable_stack import Log, Repetition, ResumableStack, State
 from bnnbench.layers import Weights
 from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams

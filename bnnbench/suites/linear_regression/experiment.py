@@ -21,8 +21,8 @@ from bnnbench.constraints import Whole, check_settings
 from bnnbench.data import Source
 from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.divergences.priors import GaussianPrior
-from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.kinds.base import Experiment
+from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
 from bnnbench.losses.nll import NLL

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import damaged_file_error, read_table
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.stored_files import damaged_file_error, read_table
 from bnnbench.report.blocks import TableBlock, label_columns, number_columns, with_std
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage

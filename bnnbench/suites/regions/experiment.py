@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from bnnbench.data.regions import GAP, Region, Regions
-from bnnbench.experiment.fitting import saved_prediction
-from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_files import MIXTURE, SPLITS
-from bnnbench.experiment.unit_store import Arrays, Rows, UnitResults
+from bnnbench.experiment.splits.fitting import saved_prediction
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
+from bnnbench.experiment.store.split_files import MIXTURE, SPLITS
+from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.suites.regions.scores import split_distances, split_scores
 from bnnbench.suites.regions.tables import KIND, REGIONS

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from scipy.stats import norm, rankdata
 
-from bnnbench.experiment.acquisition import nearest_distances
-from bnnbench.experiment.fitting import standardised_inputs
+from bnnbench.experiment.splits.fitting import standardised_inputs
 from bnnbench.metrics import METRICS
+from bnnbench.search.acquisition import nearest_distances
 from bnnbench.types import Prediction, Split, Table
 
 LEVEL = 0.9

@@ -9,8 +9,8 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import read_table
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.stored_files import read_table
 from bnnbench.results.claims.saved_run import read_tables
 from bnnbench.results.read.run_files import read_splits
 from bnnbench.results.read.run_tables import Runs

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from bnnbench.experiment.acquisition import nearest_distances
-from bnnbench.experiment.fitting import saved_prediction, score, standardised_inputs
-from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
-from bnnbench.experiment.unit_store import Arrays, Rows, UnitResults
+from bnnbench.experiment.splits.fitting import saved_prediction, score, standardised_inputs
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
+from bnnbench.experiment.store.split_files import DIAGNOSIS, MIXTURE, PREDICTIONS, SPLITS
+from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.portable_math import log_density
+from bnnbench.search.acquisition import nearest_distances
 from bnnbench.suites.shifts.made_rows import Shifts
 from bnnbench.suites.shifts.tables import (
     DENSITY,

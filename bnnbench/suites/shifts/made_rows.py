@@ -10,7 +10,7 @@ import numpy as np
 
 from bnnbench.constraints import Between, Checked, ListOf, OneOf
 from bnnbench.data import Source
-from bnnbench.experiment.fitting import training_scaler
+from bnnbench.experiment.splits.fitting import training_scaler
 from bnnbench.suites.shifts.tables import KINDS, PERMUTED, SHIFTED
 from bnnbench.types import Split, Table
 

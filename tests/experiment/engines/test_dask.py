@@ -30,10 +30,10 @@ from support.killing import (
 from support.tiny_runs import Planner, finished, tiny_run
 from support.user_errors import assert_user_error, raises_user_error
 
-from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import dask
 from bnnbench.experiment.engines.dask import Dask
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.kinds.base import Task
+from bnnbench.experiment.run.run import Run
 from bnnbench.types import UserError
 
 pytest.importorskip("distributed")

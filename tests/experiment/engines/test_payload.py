@@ -12,10 +12,10 @@ import pytest
 from support.tiny_runs import Planner, finished
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack, unpack
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.experiment.kinds.base import Task
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.types import UserError
 
 

@@ -37,7 +37,7 @@ from bnnbench.experiment.engines import slurm
 from bnnbench.experiment.engines.base import LostTaskCounter
 from bnnbench.experiment.engines.payload import PayloadCache, pack
 from bnnbench.experiment.engines.slurm import Slurm, SlurmJob
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.run.run import Run
 from bnnbench.types import UserError
 
 pytest.importorskip("submitit")

@@ -13,7 +13,7 @@ import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import FIGURE_FORMATS
+from bnnbench.experiment.store.run_folder import FIGURE_FORMATS
 from bnnbench.report.figures.plotting import save_and_inline, save_figures
 from bnnbench.types import UserError
 

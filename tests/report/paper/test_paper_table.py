@@ -13,9 +13,9 @@ import pytest
 from support.runs import LOST, RMSE, lose_splits, make_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.record import read_record, write_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.record import read_record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.layout import best_layout
 from bnnbench.report.paper.paper_table import (

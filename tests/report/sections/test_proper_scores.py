@@ -13,8 +13,8 @@ from support.config import TINY, compose
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.split_files import OUT_OF_FOLD
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.store.split_files import OUT_OF_FOLD
 from bnnbench.report.sections import proper_scores
 from bnnbench.results.metric_table import COMPUTED
 from bnnbench.results.read.run_filter import RunFilter, filter_runs

@@ -13,7 +13,7 @@ from support.runs import RMSE, add_arrays, divergence_metadata, make_folder, mak
 from support.synthetic_data import make_curve_run
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.split_files import OBJECTIVE
+from bnnbench.experiment.store.split_files import OBJECTIVE
 from bnnbench.report.blocks import MISSING, Block, Paragraph, Style, TableBlock, even_chunks
 from bnnbench.report.report_writer import SECTIONS, results_table
 from bnnbench.report.sections import (

@@ -14,7 +14,7 @@ from support.grids import make_grid
 from support.runs import add_arrays, divergence_metadata, make_run
 from support.synthetic_data import calibrated, make_curve_run
 
-from bnnbench.experiment.split_files import OBJECTIVE
+from bnnbench.experiment.store.split_files import OBJECTIVE
 from bnnbench.report.blocks import Style
 from bnnbench.report.sections.divergence_orders import best_orders, kl_reference, with_orders
 from bnnbench.report.sections.information_criteria import criteria, criteria_table

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest, f, rankdata, t, ttest_1samp, ttest_ind, ttest_rel
 from support.decisions import settled
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.results.claims.claims import TooFew
 from bnnbench.results.claims.mean_tests import (
     LEVEL,

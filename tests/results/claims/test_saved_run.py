@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.answer_tables import ANSWERS, COLUMNS, Answer
-from bnnbench.experiment.record import Record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS, COLUMNS, Answer
+from bnnbench.experiment.store.record import Record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.claims import NotTestable
 from bnnbench.results.claims.saved_run import images_of, read_answers, run_reader
 

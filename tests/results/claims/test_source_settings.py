@@ -11,9 +11,9 @@ from support.config import compose
 
 from bnnbench.config.assemble import build
 from bnnbench.discovery import plugins
-from bnnbench.experiment.record import Record, write_record
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.record import Record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims.source_settings import SourceSettings, default_settings
 

@@ -14,7 +14,7 @@ from baycomp.single import Posterior
 from scipy.stats import t
 from support.runs import make_run
 
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.compare.outcomes import all_pairs
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.significance import (

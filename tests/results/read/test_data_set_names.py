@@ -13,8 +13,8 @@ from support.runs import RMSE, make_run
 
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.data.splits import data_fingerprint
-from bnnbench.experiment.record import read_record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.record import read_record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.identity import identity_of
 from bnnbench.results.compare.outcomes import all_pairs
 from bnnbench.results.compare.verdict import find_verdicts

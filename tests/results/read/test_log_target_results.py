@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import lognorm
 from support.runs import add_arrays, make_run
 
-from bnnbench.experiment.split_files import PREDICTIONS
+from bnnbench.experiment.store.split_files import PREDICTIONS
 from bnnbench.report.figures.split_run import reliability_figure
 from bnnbench.results.read.run_files import read_columns
 from bnnbench.results.score.calibration import (

@@ -11,7 +11,7 @@ from support.command import Command
 from support.runs import add_arrays, add_checksums, make_folder, make_points, make_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.stored_files import damaged_file_error
+from bnnbench.experiment.store.stored_files import damaged_file_error
 from bnnbench.results.read.readable_runs import use_readable
 from bnnbench.results.read.run_files import read_predictions
 from bnnbench.results.read.run_tables import Runs, read_runs

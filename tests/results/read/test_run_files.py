@@ -14,8 +14,8 @@ from support.runs import add_arrays, add_checksums, add_search, make_run, metada
 from support.tiny_runs import Planner
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.run_all import run_all
 

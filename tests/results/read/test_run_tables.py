@@ -11,7 +11,7 @@ import pytest
 from support.runs import make_folder, make_run, make_splits, metadata_of
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.read.run_tables import Runs, read_runs, require_scores
 from bnnbench.types import UserError
 

@@ -16,8 +16,8 @@ from support.reference import reference_run
 from support.runs import LOST, lose_splits
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.compare.outcomes import OUTCOMES
 from bnnbench.results.compare.significance import holm
 from bnnbench.results.metric_table import BY_KEY

@@ -11,7 +11,7 @@ import pytest
 from support.reference import CODE, OTHER_CODE, published, reference_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.ranking import rankings
 from bnnbench.results.compare.significance import ROPE, compare_pairs

@@ -11,7 +11,7 @@ import pytest
 from support.reference import CODE, reference_run
 from support.runs import add_checksums
 
-from bnnbench.experiment.split_files import SPLITS
+from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.reference.write import add
 
 Edit = Callable[[pd.DataFrame], Any]

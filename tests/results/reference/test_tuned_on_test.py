@@ -12,8 +12,8 @@ from support.reference import reference_run
 from support.runs import make_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.record import read_record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.record import read_record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.compare.outcomes import all_pairs
 from bnnbench.results.compare.ranking import rankings
 from bnnbench.results.compare.recommendation import recommendation

@@ -9,7 +9,7 @@ import pytest
 from support.runs import add_arrays, make_run
 from support.synthetic_data import curve, make_curve_run
 
-from bnnbench.experiment.split_files import OUT_OF_FOLD, PREDICTIONS, TRAINING
+from bnnbench.experiment.store.split_files import OUT_OF_FOLD, PREDICTIONS, TRAINING
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.score.curves import curve_table, read_curve, read_curves
 

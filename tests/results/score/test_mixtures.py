@@ -11,8 +11,8 @@ from support.runs import make_run
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_files import MIXTURE, PREDICTIONS
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
+from bnnbench.experiment.store.split_files import MIXTURE, PREDICTIONS
 from bnnbench.results.score.mixtures import Mixture, has_mixtures, read_mixtures
 
 SAVED = ("evaluation.save_predictive_mixture=true", "evaluation.out_of_fold=false", "search=none")

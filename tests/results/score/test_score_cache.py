@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.runs import add_arrays, make_points, make_run
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.score import later_scores as split_scores
 from bnnbench.results.score import score_cache

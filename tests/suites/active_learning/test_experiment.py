@@ -12,8 +12,8 @@ from support.blocks import blocks, data_files
 from support.config import TINY, compose
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
 from bnnbench.report.run_output import write_page
 from bnnbench.suites.active_learning.experiment import ARMS, ActiveLearning, Choice, label_rows
 from bnnbench.suites.active_learning.page import read_labels, run_table, section, summarise_arms

@@ -11,7 +11,7 @@ from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.report.sections import curves
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.score.curves import curve_table, read_curves

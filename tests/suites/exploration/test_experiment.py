@@ -16,9 +16,9 @@ from support.blocks import blocks, data_files
 from support.config import TINY, compose
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.repetitions import Fits
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.splits.repetitions import Fits
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.report.run_output import write_page
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims

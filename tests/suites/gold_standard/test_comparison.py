@@ -9,7 +9,7 @@ import pytest
 from support.runs import add_arrays, make_run
 from support.saved_mixtures import HALVES_DISTANCE, make_approximation, make_chains
 
-from bnnbench.experiment.split_files import OBJECTIVE
+from bnnbench.experiment.store.split_files import OBJECTIVE
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.suites.gold_standard.comparison import Comparison, build_comparisons
 

@@ -11,8 +11,8 @@ from support.runs import add_arrays, make_run
 from support.saved_mixtures import make_approximation, make_chains
 from support.synthetic_data import make_curve_run
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import MIXTURE, PREDICTIONS
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import MIXTURE, PREDICTIONS
 from bnnbench.report.blocks import Block, Paragraph
 from bnnbench.report.renderers import markdown
 from bnnbench.suites.gold_standard.page import NO_REFERENCE, section

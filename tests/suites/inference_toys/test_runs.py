@@ -18,9 +18,9 @@ from support.runs import with_columns
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
 from bnnbench.results.claims.saved_run import SavedRun

@@ -11,11 +11,12 @@ from support.config import job_overrides
 from support.sprinkler_runs import sprinkler
 from support.tiny_runs import with_experiment
 
-from bnnbench.experiment import resumable_stack, state_file
-from bnnbench.experiment.base import Task
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.kinds import resumable_stack
+from bnnbench.experiment.kinds.base import Task
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store import state_file
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.suites.lam_density_ratio import SUITE, experiment, stack
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from support.decisions import settled
 
-from bnnbench.experiment.answer_tables import SCORES
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import SCORES
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.planar_flows.claims import flows_beat_vae, short_flows_are_equal
 from bnnbench.suites.latent_models.published import ACCURACY, LABELS

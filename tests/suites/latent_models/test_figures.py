@@ -12,9 +12,9 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES, Answer
-from bnnbench.experiment.record import Record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS, CURVES, SCORES, Answer
+from bnnbench.experiment.store.record import Record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.latent_sizes.experiment import GRID, percentile_plane
 from bnnbench.suites.latent_models.names import IWAE, PLANAR, QUANTITIES, quantities

@@ -12,9 +12,9 @@ from support.config import compose
 
 from bnnbench.config.assemble import build
 from bnnbench.data.images import base
-from bnnbench.experiment.record import write_record
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.record import write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
 from bnnbench.suites.latent_models.published import published_value
 

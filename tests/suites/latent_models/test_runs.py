@@ -17,12 +17,13 @@ from support.layout import small_texts
 from support.runs import with_columns
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment import resumable_stack, state_file
-from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.image_experiment import ImageExperiment
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.kinds import resumable_stack
+from bnnbench.experiment.kinds.image_experiment import ImageExperiment
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store import state_file
+from bnnbench.experiment.store.answer_tables import ANSWERS, CURVES, SCORES
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
 from bnnbench.results.claims.saved_run import SavedRun, read_answers

@@ -9,8 +9,8 @@ import torch
 from support.latent_models import semi_supervised_loss
 from torch import Tensor
 
-from bnnbench.experiment.record import Record, write_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.record import Record, write_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.networks import Shape

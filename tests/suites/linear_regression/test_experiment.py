@@ -14,8 +14,8 @@ from torch.distributions import MultivariateNormal, kl_divergence
 
 from bnnbench.config.assemble import build
 from bnnbench.data.linear_gaussian import LinearGaussian
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.store.record import read_record
 from bnnbench.suites.linear_regression.experiment import (
     diagonal,
     exact_posterior,

@@ -11,7 +11,7 @@ import torch
 from support.runs import make_folder
 from torch.distributions import MultivariateNormal
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.run_output import write_page
 from bnnbench.suites.linear_regression.experiment import (
     diagonal,

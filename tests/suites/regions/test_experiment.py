@@ -12,9 +12,9 @@ from support.blocks import blocks, data_files
 from support.config import TINY, compose
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.renderers import markdown
 from bnnbench.report.run_output import write_page
 from bnnbench.suites.regions.experiment import RegionExperiment, region_row

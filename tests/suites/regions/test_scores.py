@@ -10,7 +10,7 @@ import torch
 
 from bnnbench.data.regions import GAP, TAIL, Regions
 from bnnbench.data.synthetic_1d import Sine
-from bnnbench.experiment.fitting import FitSettings, fit_task, predict
+from bnnbench.experiment.splits.fitting import FitSettings, fit_task, predict
 from bnnbench.methods.gp import GP
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import Method

@@ -16,7 +16,7 @@ from support.blocks import blocks, data_files
 from support.config import TINY, compose
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run.execution import execute
 from bnnbench.report.renderers import markdown
 from bnnbench.report.run_output import write_page
 from bnnbench.suites.shifts.experiment import detect, row_scores

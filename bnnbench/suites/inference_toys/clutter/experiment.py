@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, Finite, ListOf, Whole
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
 from bnnbench.identity import no_identity
 from bnnbench.suites.inference_toys.clutter import baselines
 from bnnbench.suites.inference_toys.clutter.message_passing import expectation_propagation

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
-from bnnbench.experiment.answer_tables import ANSWERS
+from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import (
     GREY,

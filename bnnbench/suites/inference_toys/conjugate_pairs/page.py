@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import ANSWERS
+from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims

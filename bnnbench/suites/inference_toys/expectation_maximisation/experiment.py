@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
 from bnnbench.suites.inference_toys.expectation_maximisation import model
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims

@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.special import gammaln
 
 from bnnbench.constraints import Between, ListOf, Whole
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
 from bnnbench.suites.inference_toys.gaussian_mixture import model, variational
 from bnnbench.suites.inference_toys.gaussian_mixture.model import MixtureFactors
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table

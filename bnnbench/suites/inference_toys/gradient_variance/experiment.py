@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, Finite, ListOf, Whole
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     ESTIMATORS,

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import ANSWERS
+from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import (
     BLUE,

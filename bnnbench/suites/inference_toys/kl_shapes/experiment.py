@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     HELLINGER,

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from bnnbench.experiment.answer_tables import ANSWERS
+from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Between, ListOf, Whole
-from bnnbench.experiment.answer_tables import ANSWERS
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.experiment.answer_tables import ANSWERS
+from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.results.claims.saved_run import SavedRun, run_reader
 from bnnbench.suites.inference_toys.noise_precision.tables import (
     DENSITIES,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import Answer
+from bnnbench.experiment.store.answer_tables import Answer
 from bnnbench.suites.inference_toys.maths import Array
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     GridPosterior,

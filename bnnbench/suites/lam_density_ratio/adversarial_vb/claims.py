@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import SCORES, Sample
+from bnnbench.experiment.store.answer_tables import SCORES, Sample
 from bnnbench.notes import quantity
 from bnnbench.results.claims.claims import (
     MAJORITY,

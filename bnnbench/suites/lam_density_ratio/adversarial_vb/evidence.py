@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES, Sample
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.notes import quantity
 from bnnbench.results.claims.claims import NotTestable, TooFew
 from bnnbench.results.claims.saved_run import SavedRun, run_reader, summarise

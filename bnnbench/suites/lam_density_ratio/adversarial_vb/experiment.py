@@ -15,9 +15,9 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.answer_tables import Answer, Sample, mean_answer, repetition_tables
-from bnnbench.experiment.image_experiment import FORWARD, ImageExperiment, count_weights
-from bnnbench.experiment.unit_store import UnitResults
+from bnnbench.experiment.kinds.image_experiment import FORWARD, ImageExperiment, count_weights
+from bnnbench.experiment.store.answer_tables import Answer, Sample, mean_answer, repetition_tables
+from bnnbench.experiment.store.unit_store import UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import EstimatorSetting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.suites.lam_density_ratio import names
 
 KIND = "adversarial_vb"

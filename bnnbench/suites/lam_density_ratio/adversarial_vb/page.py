@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import CURVES, SCORES
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples

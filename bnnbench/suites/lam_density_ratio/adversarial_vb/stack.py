@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bnnbench.experiment.resumable_stack import State
+from bnnbench.experiment.kinds.resumable_stack import State
 from bnnbench.layers import Layers
 from bnnbench.random_streams import Streams
 from bnnbench.suites.lam_density_ratio.adversaries import Adversaries

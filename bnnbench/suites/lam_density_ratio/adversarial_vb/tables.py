@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import SCORES, Sample
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.store.answer_tables import SCORES, Sample
+from bnnbench.experiment.store.record import read_record
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.settings import format_value

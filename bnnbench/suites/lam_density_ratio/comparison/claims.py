@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.claims import (

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import Sample
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.stored_files import read_arrays, reading
+from bnnbench.experiment.store.answer_tables import Sample
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.stored_files import read_arrays, reading
 from bnnbench.results.claims.claims import NotTestable, TooFew
 from bnnbench.results.claims.saved_run import read_saved_table, summarise
 from bnnbench.results.compare.undecided import Undecided

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.report.blocks import (
     Block,
     Cell,

@@ -25,7 +25,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.results.claims.saved_run import summarise
 from bnnbench.results.settings import as_typed, format_value
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label

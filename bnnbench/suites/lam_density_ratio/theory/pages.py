@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.store.record import read_record
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, Whole
-from bnnbench.experiment.answer_tables import ANSWERS, Answer
-from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.kinds.table_experiment import TableExperiment, Tables
+from bnnbench.experiment.store.answer_tables import ANSWERS, Answer
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, SYMBOLS, label
 from bnnbench.suites.lam_density_ratio.theory import names

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.answer_tables import SCORES, Sample
+from bnnbench.experiment.store.answer_tables import SCORES, Sample
 from bnnbench.results.claims.claims import OURS, CheckResult, Claims, NotTestable, all_hold
 from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.claims.saved_run import SavedRun

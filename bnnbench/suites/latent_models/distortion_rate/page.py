@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from bnnbench.experiment.answer_tables import SCORES
+from bnnbench.experiment.store.answer_tables import SCORES
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.claims.saved_run import SavedRun

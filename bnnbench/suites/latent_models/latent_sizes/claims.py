@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import binomtest
 
-from bnnbench.experiment.answer_tables import CURVES, Sample
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.store.answer_tables import CURVES, Sample
+from bnnbench.experiment.store.record import read_record
 from bnnbench.results.claims.claims import (
     CheckResult,
     Claims,

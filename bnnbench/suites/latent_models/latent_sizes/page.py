@@ -8,7 +8,7 @@ from itertools import cycle
 import numpy as np
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import CURVES
+from bnnbench.experiment.store.answer_tables import CURVES
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import ORANGE, PlotOptions, legend, new_figure

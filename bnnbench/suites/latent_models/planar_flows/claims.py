@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise
 
-from bnnbench.experiment.answer_tables import SCORES
+from bnnbench.experiment.store.answer_tables import SCORES
 from bnnbench.results.claims.claims import (
     MAJORITY,
     CheckResult,

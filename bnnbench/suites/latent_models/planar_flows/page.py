@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.answer_tables import ANSWERS, SCORES
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.store.answer_tables import ANSWERS, SCORES
+from bnnbench.experiment.store.record import read_record
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import (
     BLUE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.results.claims.claims import OURS, CheckResult, Claims, NotTestable, all_hold
 from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.claims.saved_run import SavedRun

@@ -5,9 +5,9 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from bnnbench.experiment.answer_tables import ANSWERS, CURVES, SCORES
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS, CURVES, SCORES
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import (
     BLUE,

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from support.decisions import settled
 
-from bnnbench.experiment.answer_tables import ANSWERS
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import ANSWERS
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.inference_toys.clutter import experiment
 from bnnbench.suites.inference_toys.clutter.page import overestimates_variance

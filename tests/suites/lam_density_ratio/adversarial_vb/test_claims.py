@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from support.decisions import settled
 
-from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES, Sample
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.claims import CheckResult, TooFew
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.lam_density_ratio.adversarial_vb import claims

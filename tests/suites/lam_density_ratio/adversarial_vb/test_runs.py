@@ -16,13 +16,14 @@ from support.layout import small_texts
 from support.runs import with_columns
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment import resumable_stack, state_file
-from bnnbench.experiment.answer_tables import CURVES, SCORES, Sample
-from bnnbench.experiment.execution import execute
-from bnnbench.experiment.image_experiment import ImageExperiment
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.kinds import resumable_stack
+from bnnbench.experiment.kinds.image_experiment import ImageExperiment
+from bnnbench.experiment.run.execution import execute
+from bnnbench.experiment.run.run import Run
+from bnnbench.experiment.store import state_file
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES, Sample
+from bnnbench.experiment.store.record import read_record
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, Paragraph, Style
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
 from bnnbench.results.claims.saved_run import read_answers

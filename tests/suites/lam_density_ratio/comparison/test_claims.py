@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from support.decisions import settled
 
-from bnnbench.experiment.answer_tables import Sample
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.store.answer_tables import Sample
+from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.claims import NOT_JUDGED, CheckResult, NotTestable, TooFew
 from bnnbench.suites.lam_density_ratio.comparison import claims, rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (

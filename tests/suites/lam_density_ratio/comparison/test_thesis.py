@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.sprinkler_runs import sprinkler
 
-from bnnbench.experiment.answer_tables import Sample
+from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.report.blocks import Paragraph
 from bnnbench.results.claims.mean_tests import welch
 from bnnbench.suites.lam_density_ratio.comparison import thesis

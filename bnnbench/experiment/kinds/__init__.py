@@ -1,0 +1,1 @@
+"""The interface of an experiment, and base classes of its kinds."""

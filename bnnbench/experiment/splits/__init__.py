@@ -1,0 +1,1 @@
+"""The split experiment: its plan and cost, folds, search, fits and protocol."""
