@@ -1,5 +1,7 @@
 """Scores of a predictive mixture, in the common units of prediction and targets.
 
+`results/metric_table.py` declares the title and the unit of each.
+
 The literature reports three different log-likelihoods under one name. All are averages over the
 test points; `log_likelihood` is the per-point one. Scores are computed on the CPU, with the same
 bits on every processor.
@@ -139,10 +141,11 @@ def _numpy(values: Tensor) -> Array:
     return values.double().cpu().numpy()
 
 
-METRICS = {
+SCORE_FUNCTIONS = {
     "rmse": rmse,
     "log_likelihood": log_likelihood,
     "log_likelihood_joint": log_likelihood_joint,
     "log_likelihood_gaussian": log_likelihood_gaussian,
     "crps": crps,
 }
+"""The functions that compute the scores of every split, by column of `splits.csv`."""

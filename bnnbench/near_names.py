@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bnnbench.notes import shorten
+from bnnbench.types import UserError
 
 MIN_SIMILARITY = 0.7
 """Minimum similarity of a suggestion: `vadm` and `dropout` have one, `mine` has none."""
@@ -56,6 +57,20 @@ def with_known(word: object, names: Iterable[object]) -> str:
     close = closest_match(str(word), known)
     hint = f"; did you mean {shorten(close)!r}?" if close else ""
     return f"{shorten(str(word))!r}{hint} (available: {list_names(known, str(word))})"
+
+
+def check_known_names(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
+    """Raise a `UserError` for an unknown name.
+
+    `option` is the command-line option that the names were given to.
+    """
+    for name in names:
+        if name not in known:
+            raise UserError(
+                f"{option}: unknown name {with_known(name, known)}.",
+                setting=option.partition(":")[0],
+                code="unknown_name",
+            )
 
 
 def _nearest(word: str, lower: list[str], count: int, cutoff: float) -> list[str]:

@@ -6,10 +6,12 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import bnnbench
 from bnnbench.config.configs import config_folder
@@ -24,6 +26,13 @@ LAYERS = [line.split("  ")[0].split() for line in PRINTED] + [["__main__"], ["__
 """The layers on that page. A module may import from its own layer and from those before it."""
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+ROOMS = {
+    "results": ("published", "read", "score", "compare", "reference", "claims"),
+    "experiment": ("store", "kinds", "splits", "engines", "run"),
+}
+"""The folders of a layer. A module may import from its own folder, from those before it, and from
+the files that are in no folder."""
 
 OTHER_USERS_OF_HYDRA = {"experiment/store/provenance.py"}
 """For the YAML of a run's settings."""
@@ -89,6 +98,23 @@ def test_imports_follow_the_layers() -> None:
         for path in FILES
         for words in own_imports(path)
         if LEVEL[words[0]] > LEVEL[part(path)]
+    ]
+    assert not wrong
+
+
+def room(layer: str, words: Sequence[str]) -> int:
+    """Return the position of the folder of a module in its layer; -1 without a folder."""
+    return ROOMS[layer].index(words[1]) if (PACKAGE / layer / words[1]).is_dir() else -1
+
+
+@pytest.mark.parametrize("layer", ROOMS)
+def test_imports_follow_the_rooms(layer: str) -> None:
+    wrong = [
+        f"{inside(path)} imports {'.'.join(words)}"
+        for path in (PACKAGE / layer).rglob("*.py")
+        for words in own_imports(path)
+        if words[0] == layer and len(words) > 1
+        if room(layer, words) > room(layer, path.relative_to(PACKAGE).parts)
     ]
     assert not wrong
 

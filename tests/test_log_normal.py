@@ -147,7 +147,7 @@ def test_scores_in_other_units(case: str) -> None:
     prediction, y, real = given(case)
     shift, one = torch.tensor([[np.log(1000)]], dtype=torch.float64), torch.ones(1, 1)
     moved = prediction.rescaled(shift, one)
-    for name, metric in metrics.METRICS.items():
+    for name, metric in metrics.SCORE_FUNCTIONS.items():
         before, after = metric(prediction, y, real).item(), metric(moved, 1000 * y, real).item()
         expected = before - np.log(1000) if name.startswith("log") else 1000 * before
         assert after == pytest.approx(expected, rel=1e-6), name

@@ -65,7 +65,7 @@ def defined(loc: np.ndarray, scale: np.ndarray) -> dict[str, float]:
 def test_scores_agree_with_their_definitions(
     given: tuple[Prediction, Tensor, Tensor], loc: np.ndarray, noise: np.ndarray
 ) -> None:
-    found = {name: metric(*given).item() for name, metric in metrics.METRICS.items()}
+    found = {name: metric(*given).item() for name, metric in metrics.SCORE_FUNCTIONS.items()}
     assert found == pytest.approx(defined(loc, noise**0.5), rel=1e-6)
 
 

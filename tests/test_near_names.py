@@ -14,9 +14,15 @@ from bnnbench.constraints import check_choice
 from bnnbench.data.own_table.column_roles import ColumnRoles
 from bnnbench.data.own_table.columns import Encoding
 from bnnbench.data.own_table.new_rows import encode_rows
-from bnnbench.near_names import MAX_LISTED, closest_match, list_names, with_known
+from bnnbench.near_names import (
+    MAX_LISTED,
+    check_known_names,
+    closest_match,
+    list_names,
+    with_known,
+)
 from bnnbench.notes import MAX_MESSAGE, message_text
-from bnnbench.results.read.run_filter import RunFilter, check_known_names, filter_runs
+from bnnbench.results.read.run_filter import RunFilter, filter_runs
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.read.setting_filter import Condition
 from bnnbench.types import UserError

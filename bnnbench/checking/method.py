@@ -151,7 +151,7 @@ def scores_are_finite(subject: MethodUnderTest) -> str | None:
     """All scores of the predictions are finite, including log densities."""
     targets = subject.data.targets[:, :TEST_ROWS]
     real = torch.ones_like(targets, dtype=torch.bool)
-    for name, score in metrics.METRICS.items():
+    for name, score in metrics.SCORE_FUNCTIONS.items():
         if not bool(score(subject.prediction, targets, real).isfinite().all()):
             return f"the score {name} is not finite"
     return None

@@ -18,8 +18,9 @@ from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
 from bnnbench.experiment.store.code_version import describe_other_code
+from bnnbench.results.metric_table import SCORE_KEYS
 from bnnbench.results.read.run_files import read_splits
-from bnnbench.results.reference.results import SCORES, ReferenceResults
+from bnnbench.results.reference.results import ReferenceResults
 from bnnbench.results.settings import flatten, format_value
 from bnnbench.types import UserError
 
@@ -68,7 +69,7 @@ def verify_run(results: ReferenceResults, run: str, splits: int) -> Verification
     table = pd.DataFrame([
         {"split": split, "score": score, "reference": before, "now": now.at[split, score]}
         for split in chosen
-        for score, before in rows.loc[split, list(SCORES)].items()
+        for score, before in rows.loc[split, list(SCORE_KEYS)].items()
     ])  # fmt: skip
     difference = (table["now"] / table["reference"] - 1).abs()
     (before,), (code,) = results.runs.loc[run, "code_versions"], again.record.code_versions

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.near_names import check_known_names
 from bnnbench.report.section_names import FURTHER_SECTIONS
 from bnnbench.types import UserError
 
@@ -144,7 +145,7 @@ def check_renames(names: Iterable[str], runs: Runs) -> None:
     """
     from bnnbench.results.metric_table import BY_KEY
     from bnnbench.results.read.labels import labels
-    from bnnbench.results.read.run_filter import available_names, check_known_names
+    from bnnbench.results.read.run_filter import available_names
 
     known = [
         *available_names(runs, "method"),
@@ -162,7 +163,6 @@ def find_mine(name: str, runs: Runs) -> str:
         UserError: if no run has this name, or runs with several labels do.
     """
     from bnnbench.results.read.labels import labels
-    from bnnbench.results.read.run_filter import check_known_names
 
     methods = dict(zip(labels(runs.scored), map(str, runs.scored["method"]), strict=True))
     check_known_names("--mine", (name,), dict.fromkeys([*methods.values(), *methods]))
@@ -189,11 +189,10 @@ def read_filtered_runs(
         UserError: if there are none, or a name or the file is wrong.
     """
     from bnnbench.results.published.values import read_user_published
-    from bnnbench.results.read.readable_runs import use_readable
-    from bnnbench.results.read.run_filter import filter_runs
     from bnnbench.results.read.run_tables import read_runs
+    from bnnbench.results.score.later_scores import select_runs_with_scores
 
     values = read_user_published(published_values) if published_values else None
     runs = read_runs(path, labels, others)
     runs = runs if values is None else replace(runs, user_published=values)
-    return use_readable(runs, lambda readable: filter_runs(readable, run_filter))[1]
+    return select_runs_with_scores(runs, run_filter)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.experiment.store.split_files import DIAGNOSIS, KIND
+from bnnbench.experiment.store.split_files import DIAGNOSIS, DIAGNOSTIC, KIND
 from bnnbench.portable_math import total_deviation
 from bnnbench.report.blocks import (
     Column,
@@ -40,7 +40,7 @@ from bnnbench.report.figures.split_run import (
 from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary, Series
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
-from bnnbench.results.metric_table import BY_KEY, DIAGNOSTIC, METRICS, heading_of
+from bnnbench.results.metric_table import BY_KEY, METRICS, heading_of
 from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
 from bnnbench.results.read import run_files
 from bnnbench.results.read.labels import difference_mark, full_name

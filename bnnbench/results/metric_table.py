@@ -1,9 +1,15 @@
-"""The table of metrics: title, unit, direction, and where each is printed."""
+"""The table of metrics: title, unit, direction, and where each is printed.
+
+`bnnbench/metrics.py` computes the scores of predictions among them, `experiment/splits` measures
+the times, and `score/proper_scores.py` computes the others from stored predictions.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from bnnbench.experiment.store.split_files import DIAGNOSTIC
 
 Unit = Literal["target", "nats", "s"]
 """Unit of a metric: that of the data set's target, nats, or seconds."""
@@ -16,15 +22,12 @@ comparison of every pair of runs; `figures`: every figure of scores; `published`
 published values.
 """
 
-DIAGNOSTIC = "diag."
-"""Prefix of the columns of a method's own diagnostics."""
-
 DIAGNOSTICS = {
-    "diag.r_hat": "R-hat, 99 % of points",
-    "diag.bulk_ess": "Bulk ESS, 99 % of points",
-    "diag.tail_ess": "Tail ESS, 99 % of points",
-    "diag.r_hat_noise_precision": "R-hat, noise precision",
-    "diag.r_hat_prior_precision": "R-hat, prior precision",
+    f"{DIAGNOSTIC}r_hat": "R-hat, 99 % of points",
+    f"{DIAGNOSTIC}bulk_ess": "Bulk ESS, 99 % of points",
+    f"{DIAGNOSTIC}tail_ess": "Tail ESS, 99 % of points",
+    f"{DIAGNOSTIC}r_hat_noise_precision": "R-hat, noise precision",
+    f"{DIAGNOSTIC}r_hat_prior_precision": "R-hat, prior precision",
 }
 """Column headings of the diagnostics whose key does not give one."""
 
@@ -104,6 +107,9 @@ COMPUTED = (
     Metric("tail_crps", "Tail-weighted CRPS", "target", loss="tail-weighted CRPS"),
 )
 """Metrics that are computed from saved predictions when they are requested (`proper_scores`)."""
+
+SCORE_KEYS = tuple(metric.key for metric in METRICS if metric.unit != "s")
+"""Columns of the scores of every split."""
 
 BY_KEY = {metric.key: metric for metric in (*METRICS, *COMPUTED)}
 

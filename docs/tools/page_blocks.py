@@ -50,7 +50,7 @@ from bnnbench.results.compare.published_scores import pairs_with_published
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.published.published_settings import published_settings
-from bnnbench.results.read.distinct_names import distinct_names
+from bnnbench.results.read.configurations import distinct_names
 from bnnbench.results.reference.tracks import TRACKS
 from bnnbench.results.score.chain_convergence import unconverged_splits
 

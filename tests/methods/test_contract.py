@@ -239,7 +239,7 @@ def test_it_supports_every_likelihood_and_loss(one: Case) -> None:
                 predicted = getattr(fitted, "predicts_noise", likelihood != "gaussian")
                 assert (varies == predicted).all()
             real = torch.ones(3, 6, dtype=torch.bool)
-            for score in metrics.METRICS.values():
+            for score in metrics.SCORE_FUNCTIONS.values():
                 assert score(prediction, data.targets[:, :6], real).isfinite().all()
             if takes_likelihood(type(fitted)) and not isinstance(noise_precision, str):
                 has_precision = "noise_precision" in posterior.hyper

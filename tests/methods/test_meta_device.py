@@ -123,7 +123,7 @@ def test_a_fit_of_any_variant_stays_on_its_device(case: Case, waits: list[Tensor
     check_fit(case.method, waits, EPOCHS * HMC_WAITS * (case.option == "hmc"))
 
 
-@pytest.mark.parametrize("score", metrics.METRICS.values(), ids=metrics.METRICS)
+@pytest.mark.parametrize("score", metrics.SCORE_FUNCTIONS.values(), ids=metrics.SCORE_FUNCTIONS)
 def test_scores_wait_only_for_the_prediction(
     score: Callable[[Prediction, Tensor, Tensor], Tensor], waits: list[Tensor]
 ) -> None:

@@ -12,6 +12,7 @@ from bnnbench.cli.report_errors import note_omitted_runs
 from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
 from bnnbench.constraints import check_between
 from bnnbench.experiment.store.split_files import KIND
+from bnnbench.near_names import check_known_names
 from bnnbench.notes import note
 from bnnbench.types import UserError
 
@@ -156,13 +157,12 @@ def _blocks(arguments: Namespace) -> Iterable[Block]:
 
 def _read(paths: Sequence[Path], run_filter: RunFilter) -> Runs:
     """Return the selected runs with scores below some folders, and print what was left out."""
-    from bnnbench.results.read.readable_runs import use_readable
-    from bnnbench.results.read.run_filter import filter_runs
     from bnnbench.results.read.run_tables import read_runs, require_scores
+    from bnnbench.results.score.later_scores import select_runs_with_scores
 
     runs = read_runs(paths[0], others=paths[1:])
     require_scores(runs)
-    selected = use_readable(runs, lambda readable: filter_runs(readable, run_filter))[1]
+    selected = select_runs_with_scores(runs, run_filter)
     note_omitted_runs(selected)
     require_scores(selected)
     return selected
@@ -198,7 +198,7 @@ def _mine_and_others(arguments: Namespace, run_filter: RunFilter) -> tuple[Runs,
 
     from bnnbench.experiment.store.find_runs import finished_runs
     from bnnbench.results.read.configurations import without_duplicates
-    from bnnbench.results.read.run_filter import check_known_names, with_tables
+    from bnnbench.results.read.run_filter import with_tables
     from bnnbench.results.read.run_tables import is_folder
 
     found = [Path(name) for name in arguments.mine if is_folder(Path(name))]

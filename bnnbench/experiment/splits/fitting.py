@@ -13,7 +13,7 @@ from torch import Tensor
 from bnnbench.experiment.store.split_files import LOG_MEAN, LOG_VARIANCE
 from bnnbench.log_normal import LogPrediction, fitted_moments
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.metrics import METRICS
+from bnnbench.metrics import SCORE_FUNCTIONS
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import BATCH_SIZE, Network, Training
@@ -130,7 +130,7 @@ def score(
     real = torch.ones_like(targets, dtype=torch.bool)
     scores = {
         name: math.nan if diverged else metric(one, targets, real).item()
-        for name, metric in METRICS.items()
+        for name, metric in SCORE_FUNCTIONS.items()
     }
     if not all(map(math.isfinite, scores.values())):
         scores = dict.fromkeys(scores, math.nan)

@@ -20,13 +20,18 @@ from bnnbench.experiment.splits.split_plan import SplitPlan
 from bnnbench.experiment.splits.split_search import TRIALS, SplitSearch, run_search
 from bnnbench.experiment.store.code_version import code_label, code_version_of
 from bnnbench.experiment.store.provenance import hardware
-from bnnbench.experiment.store.split_files import MIXTURE, SEARCH, SPLITS
+from bnnbench.experiment.store.split_files import (
+    AT_BOUND,
+    DIAGNOSTIC,
+    HYPER,
+    MIXTURE,
+    SEARCH,
+    SPLIT_KEY,
+    SPLITS,
+)
 from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults, UnitStore
 from bnnbench.search.base import Trial, best
 from bnnbench.types import Split
-
-FINGERPRINTS = ("fingerprint", "training_fingerprint")
-"""Columns with the hashes of the test part and the training part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +97,7 @@ class SplitExperiment(SplitPlan, HasGroups):
         }
         for s, (unit, result, history) in enumerate(zip(units, results, histories, strict=True)):
             if not store.finished(unit):
-                both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
+                both = dict(zip(SPLIT_KEY, prints[2 * s : 2 * s + 2], strict=True))
                 own = {**shared, **code_columns(self, store.codes(unit))}
                 row = _row(self, group[s], both, history, values[s], result, own)
                 tried = [fitting.standardised(t.values, result.target_scale) for t in history]
@@ -159,9 +164,9 @@ def _row(
         "total_seconds": search_seconds + result.fit_seconds + result.predict_seconds,
         **shared,
         "diverged": int(result.diverged),
-        "at_bound": " ".join(d.name for d in searched if d.at_bound(values[d.name])),
-        **{f"hp.{name}": value for name, value in hyper.items()},
-        **{f"diag.{name}": value for name, value in result.diagnostics.items()},
+        AT_BOUND: " ".join(d.name for d in searched if d.at_bound(values[d.name])),
+        **{f"{HYPER}{name}": value for name, value in hyper.items()},
+        **{f"{DIAGNOSTIC}{name}": value for name, value in result.diagnostics.items()},
     }
 
 
@@ -179,7 +184,7 @@ def _search_rows(
         {
             "split": split.index,
             "iteration": iteration,
-            **{f"hp.{name}": tried[iteration][name] for name in trial.values},
+            **{f"{HYPER}{name}": tried[iteration][name] for name in trial.values},
             "objective": trial.objective,
             **{f"fold_{fold}": score for fold, score in enumerate(trial.folds)},
             "diverged": int(trial.diverged),

@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.store.split_files import SPLIT_KEY
 from bnnbench.results.compare.outcomes import compare_with, not_significantly_worse
 from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS, dataset_pairs
 from bnnbench.results.compare.significance import compare_pairs
 from bnnbench.results.metric_table import Metric
-from bnnbench.results.read.completeness import SPLIT_KEY, comparable_losses
+from bnnbench.results.read.completeness import comparable_losses
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.read.split_summary import STATISTICS
 

@@ -10,7 +10,7 @@ from bnnbench.report import blocks
 from bnnbench.results.metric_table import COMPUTED
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.score.conformal import BAND, CONSTANT, CQR, CV_PLUS, RAW, in_coverage_band
-from bnnbench.results.score.later_scores import split_scores
+from bnnbench.results.score.later_scores import score_tables
 from bnnbench.results.score.proper_scores import LEVEL, PIT_COLUMNS, QUANTILES, TAIL
 
 INTERVALS = {RAW: "central", CONSTANT: "split", CQR: "CQR", CV_PLUS: "CV+"}
@@ -91,7 +91,7 @@ def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Scores and intervals of every run with predictions."""
-    tables = runs.cached(split_scores)
+    tables = runs.cached(score_tables)
     scores, intervals = tables["proper_scores"], tables["intervals"]
     if scores.empty:
         return

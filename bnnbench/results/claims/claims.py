@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.notes import join_words
-from bnnbench.results.compare.outcomes import mirrored, with_outcomes
+from bnnbench.results.compare.outcomes import has_better_mean, mirrored, with_outcomes
 from bnnbench.results.compare.power import POWER, splits_needed, trials_needed
 from bnnbench.results.compare.significance import SIGNIFICANCE_LEVEL, describe_shared_splits
 from bnnbench.results.compare.undecided import Decision, Undecided, decide_parts
-from bnnbench.results.metric_table import BY_KEY
 
 MAJORITY = 0.75
 """Fraction of comparisons that counts as "most"."""
@@ -367,7 +366,7 @@ def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
     rows = compare_together(pairs, [a], [b])
     if rows.empty:
         return None
-    better = int(_has_better_mean(rows).sum())
+    better = int(has_better_mean(rows).sum())
     evidence = (
         f"{describe_outcomes(count_outcomes(rows, a, b))}; better mean in {better} "
         f"({count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)})"
@@ -378,13 +377,6 @@ def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
         return None if holds and better < MAJORITY * len(rows) else holds
 
     return decide_by_splits(rows, decide), evidence
-
-
-def _has_better_mean(rows: pd.DataFrame) -> pd.Series:
-    """Return whether the first run of each comparison has the better mean."""
-    return (
-        rows["metric"].map({key: one.sign for key, one in BY_KEY.items()}) * rows["difference"] < 0
-    )
 
 
 def decide_by_splits(
@@ -404,7 +396,7 @@ def decide_by_splits(
         return decision
     tested = rows["p_value"].notna()
     needed = splits_needed(rows, SIGNIFICANCE_LEVEL / max(len(rows), 1)).where(tested, math.inf)
-    shown = pd.Series(np.where(_has_better_mean(rows), "better", "worse"), rows.index)
+    shown = pd.Series(np.where(has_better_mean(rows), "better", "worse"), rows.index)
     for splits in sorted({*needed[np.isfinite(needed)]}):
         if decide(rows.assign(outcome=rows["outcome"].mask(needed <= splits, shown))) is not None:
             return Undecided(splits, SPLITS)

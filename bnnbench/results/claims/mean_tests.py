@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -41,21 +40,6 @@ ROUNDING = 1e-12
 
 F_TEST = f"two-sided F test of the variances, p below {LEVEL}"
 """Description of the test of two standard deviations, which assumes normal repetitions."""
-
-
-class SignedTest(Protocol):
-    """A two-sided test of zero."""
-
-    @property
-    def mean(self) -> float:
-        """The number whose sign is decided."""
-
-    @property
-    def p(self) -> float:
-        """Two-sided p; NaN if it is unknown."""
-
-    def undecided(self, level: float) -> Undecided:
-        """Return how many repetitions would decide its sign at a level."""
 
 
 @dataclass(frozen=True)
@@ -223,10 +207,10 @@ def significant(p: Iterable[float]) -> list[bool]:
     An unknown p, NaN, is not.
     """
     found = np.nan_to_num(np.array([*p], float), nan=1.0)
-    return (holm(found) < LEVEL).tolist()
+    return [bool(adjusted < LEVEL) for adjusted in holm(found)]
 
 
-def positive(tests: Iterable[SignedTest]) -> list[bool | Undecided]:
+def positive(tests: Iterable[MeanTest | SpreadTest]) -> list[bool | Undecided]:
     """Test together whether means are above zero; False if below."""
     found = [*tests]
     decided = significant(test.p for test in found)

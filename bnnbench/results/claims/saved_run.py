@@ -101,7 +101,7 @@ class SavedRun:
         rows = self.rows(SCORES, unit=unit)
         if rows.empty or column not in rows or rows[column].isna().any():
             raise NotTestable(f"{unit} was not run")
-        return rows.sort_values("repetition")[column].to_numpy(float)
+        return np.asarray(rows.sort_values("repetition")[column], float)
 
     def difference(self, column: str, unit: str, other: str) -> Sample:
         """Return mean and spread of `unit - other`, paired by repetition, like `values`."""

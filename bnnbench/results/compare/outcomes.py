@@ -34,6 +34,9 @@ OUTCOMES: tuple[Outcome, ...] = ("better", "equivalent", "undecided", "worse")
 
 SIGNIFICANT = OUTCOMES[0], OUTCOMES[-1]
 
+NOT_WORSE = OUTCOMES[:-1]
+"""Outcomes of the runs that are as good as the best."""
+
 NOT_TESTED = "not tested"
 """Replaces the outcome of a pair with a run that is never ranked."""
 
@@ -107,10 +110,15 @@ def with_outcomes(
 
 def _tested_outcomes(pairs: pd.DataFrame, adjusted: pd.Series) -> list[tuple[pd.Series, str]]:
     """Return for each outcome which pairs have it by their test; the first match counts."""
-    sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
-    significant, is_better = adjusted < SIGNIFICANCE_LEVEL, sign * pairs["difference"] < 0
+    significant, is_better = adjusted < SIGNIFICANCE_LEVEL, has_better_mean(pairs)
     inside = (pairs["low"] >= -pairs["rope"]) & (pairs["high"] <= pairs["rope"])
     return [(significant & is_better, "better"), (significant, "worse"), (inside, "equivalent")]
+
+
+def has_better_mean(pairs: pd.DataFrame) -> pd.Series:
+    """Return whether the first run of each pair has the better mean."""
+    sign = pairs["metric"].map({key: metric.sign for key, metric in BY_KEY.items()})
+    return sign * pairs["difference"] < 0
 
 
 def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
@@ -153,6 +161,17 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
     return own.assign(diverged=own["diverged_a"]).set_index(pd.Index(own["run_a"], name="run"))
 
 
+def compare_with_best(ranked: pd.Index, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparisons of ranked runs with the first of them, as `compare_with`.
+
+    Args:
+        ranked: digests of the runs on one data set, the best first.
+        pairs: from `significance.compare_pairs`, of this data set and one metric.
+    """
+    rivals = pairs[["run_a", "run_b"]].isin(ranked).all(axis=1)
+    return compare_with(str(ranked[0]), pairs[rivals])
+
+
 def not_significantly_worse(losses: pd.Series, pairs: pd.DataFrame) -> set[str]:
     """Return the run with the lowest loss and all runs that are not significantly worse.
 
@@ -162,12 +181,11 @@ def not_significantly_worse(losses: pd.Series, pairs: pd.DataFrame) -> set[str]:
         losses: of the runs on one data set (`comparable_losses`); runs without one are left out.
         pairs: the tests on this data set by this metric.
     """
-    known = losses.dropna()
+    known = losses.dropna().sort_values(kind="stable").index
     if known.empty:
         return set()
-    best = str(known.idxmin())
-    others = compare_with(best, pairs[pairs[["run_a", "run_b"]].isin(known.index).all(axis=1)])
-    return {best, *others.index[others["outcome"] != "worse"]}
+    others = compare_with_best(known, pairs)
+    return {str(known[0]), *others.index[others["outcome"].isin(NOT_WORSE)]}
 
 
 def tally(pairs: pd.DataFrame) -> pd.DataFrame:

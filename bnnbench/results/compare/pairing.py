@@ -13,6 +13,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.store.split_files import SPLIT_KEY
 from bnnbench.results.metric_table import Metric, printed_in
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs
@@ -38,7 +39,7 @@ class SplitScores:
 
     def has_split(self, run: str) -> np.ndarray:
         """Return which splits a run has finished, diverged or not, `[S]`."""
-        return ~np.isnan(self.test_fraction[run])
+        return np.asarray(~np.isnan(self.test_fraction[run]))
 
     def indicator_matrix(self) -> pd.DataFrame:
         """Return `has_split` of all runs as ones and zeros, `[runs, S]`."""
@@ -61,7 +62,7 @@ def dataset_pairs(
     for dataset, group in table.sort_values(["place", "label"]).groupby("dataset", sort=False):
         first_splits = first.splits[first.splits["run"].isin(group.index)]
         if second is None:
-            scores = split_scores(first_splits, metrics)
+            scores = aligned_scores(first_splits, metrics)
             yield str(dataset), scores, scores, combinations(group.index, 2)
             continue
         second_runs = second.scored.index[second.scored["dataset"] == dataset]
@@ -69,8 +70,7 @@ def dataset_pairs(
         # Both folders may contain the same run with different numbers, so scores stay separate.
         keys = index_splits(first_splits).index.union(index_splits(second_splits).index).unique()
         ours, theirs = (
-            split_scores(first_splits, metrics, keys),
-            split_scores(second_splits, metrics, keys),
+            aligned_scores(splits, metrics, keys) for splits in (first_splits, second_splits)
         )
         yield str(dataset), ours, theirs, product(group.index, second_runs)
 
@@ -80,12 +80,11 @@ def index_splits(splits: pd.DataFrame) -> pd.DataFrame:
 
     On small data sets, several splits of a run may consist of the same rows.
     """
-    columns = ["fingerprint", "training_fingerprint"]
-    earlier = splits.groupby(["run", *columns]).cumcount().rename("earlier")
-    return splits.set_index([*(splits[column] for column in columns), earlier])
+    earlier = splits.groupby(["run", *SPLIT_KEY]).cumcount().rename("earlier")
+    return splits.set_index([*(splits[column] for column in SPLIT_KEY), earlier])
 
 
-def split_scores(
+def aligned_scores(
     splits: pd.DataFrame, metrics: Sequence[Metric], keys: pd.Index | None = None
 ) -> SplitScores:
     """Return the scores of all runs on one data set.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.store.split_files import KIND
+from bnnbench.experiment.store.split_files import KIND, SIZES, SPLIT_KEY
 from bnnbench.results.compare.outcomes import FAMILY, with_outcomes
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.significance import ROPE, add_names, compare_pairs
@@ -162,9 +162,8 @@ def paired_row(
 
 def published_runs(runs: Runs) -> Runs:
     """Return the published scores of single splits as runs, on the splits that `runs` tested."""
-    sizes = runs.splits.drop_duplicates("fingerprint").set_index("fingerprint")
-    columns = ["training_rows", "test_rows", "training_fingerprint"]
-    rows = published_splits().join(sizes[columns], on="fingerprint", how="inner")
+    known = runs.splits[[*SPLIT_KEY, *SIZES]].drop_duplicates("fingerprint")
+    rows = published_splits().merge(known, on="fingerprint")
     short = rows["method"].map(lambda name: name.split(" (")[0])
     unknown = rows["method"].isin(UNDOCUMENTED_METHODS).map({True: UNKNOWN_SETTINGS, False: ""})
     names = short + ", " + rows["source"] + " " + rows["year"].astype(str) + unknown

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bnnbench.results.compare.significance import SIGNIFICANCE_LEVEL
-from bnnbench.results.metric_table import METRICS, Metric
+from bnnbench.results.metric_table import Metric, printed_in
 from bnnbench.results.read.completeness import comparable_losses, with_incomplete
 from bnnbench.results.read.labels import common_marked_labels
 from bnnbench.results.read.run_tables import Runs
@@ -21,9 +21,8 @@ from bnnbench.results.read.run_tables import Runs
 MIN_DATASETS, MIN_METHODS = 2, 3
 """Minimum numbers for a ranking; for two methods the pairwise t-test is more informative."""
 
-RANKED_METRICS = tuple(
-    metric for metric in METRICS if metric.key in ("rmse", "log_likelihood", "crps")
-)
+RANKED_METRICS = printed_in("pairs")
+"""Methods are ranked by the metrics by which pairs of runs are compared."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from bnnbench.notes import join_words, with_interval
 from bnnbench.portable_math import total_deviation
-from bnnbench.results.compare.outcomes import Outcome, all_pairs
+from bnnbench.results.compare.outcomes import all_pairs
 from bnnbench.results.compare.verdict import Verdict, find_verdicts
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_files import read_test_points
@@ -21,8 +21,6 @@ from bnnbench.types import UserError
 
 SCORE = BY_KEY["log_likelihood"]
 """Methods are chosen by this metric because it rewards both accuracy and calibration."""
-
-NOT_WORSE: tuple[Outcome, ...] = ("better", "equivalent", "undecided")
 
 LEVEL = 0.9
 """Level of the intervals whose coverage is reported."""
@@ -68,8 +66,7 @@ def recommendation(runs: Runs) -> Verdict:
 
 def recommended(verdict: Verdict) -> str:
     """Return the fastest run that is not significantly worse than the best."""
-    outcomes = verdict.others["outcome"]
-    runs = [verdict.best, *outcomes.index[outcomes.isin(NOT_WORSE)]]
+    runs = [verdict.best, *verdict.not_worse]
     return str(verdict.scores.loc[runs, "total_seconds_mean"].astype(float).idxmin())
 
 
@@ -109,7 +106,7 @@ def sentences(
     """
     best, top, chosen = names[verdict.best], verdict.scores.iloc[0], recommended(verdict)
     mean, error = (top[f"{SCORE.key}_{kind}"] for kind in ("mean", "stderr"))
-    title, count = SCORE.inline_title, 1 + verdict.others["outcome"].isin(NOT_WORSE).sum()
+    title, count = SCORE.inline_title, 1 + len(verdict.not_worse)
     seconds = verdict.scores.at[chosen, "total_seconds_mean"]
     yield (
         f"{verdict.dataset}: use {names[chosen]} ({seconds:.2g} s per split), the fastest of the "
@@ -122,7 +119,7 @@ def sentences(
     )
     gaps = SCORE.sign * verdict.others["difference"]
     rivals = verdict.others.loc[gaps.sort_values(kind="stable").index]  # closest first
-    tied = rivals[rivals["outcome"].isin(NOT_WORSE)]
+    tied = rivals[rivals.index.isin(verdict.not_worse)]
     if ties := [_describe(names[run], rival) for run, rival in tied.iterrows()]:
         yield f"Not significantly worse: {join_words(ties)}."
     if verdict.diverged:

@@ -32,26 +32,10 @@ ROUNDING = 1e-6
 ScoreT = TypeVar("ScoreT", float, np.ndarray)
 
 COLUMNS = (
-    "dataset",
-    "metric",
-    "run_a",
-    "run_b",
-    "splits",
-    "of_splits",
-    "diverged_a",
-    "diverged_b",
-    "mean_a",
-    "mean_b",
-    "difference",
-    "low",
-    "high",
-    "std",
-    "rho",
-    "rope",
-    "p_value",
-    "p_better",
-    "p_equivalent",
-    "p_worse",
+    *("dataset", "metric", "run_a", "run_b"),
+    *("splits", "of_splits", "diverged_a", "diverged_b"),
+    *("mean_a", "mean_b", "difference", "low", "high", "std", "rho", "rope"),
+    *("p_value", "p_better", "p_equivalent", "p_worse"),
 )
 """Columns of pairs: `splits` counts the shared splits on which neither run diverged, `of_splits`
 those of the run that has more, `diverged_a` those on which `a` diverged but `b` did not. Over the
@@ -67,7 +51,8 @@ def mean_error(std: ScoreT, splits: ScoreT, rho: ScoreT) -> ScoreT:
     Nadeau & Bengio (2003): `std * sqrt(1 / splits + rho / (1 - rho))`, with `std` the standard
     deviation over the splits and `rho` the fraction of rows in the test part.
     """
-    return std * (1 / splits + rho / (1 - rho)) ** 0.5
+    error: ScoreT = std * (1 / splits + rho / (1 - rho)) ** 0.5
+    return error
 
 
 def correlated_t_test(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from bnnbench.results.compare.outcomes import Outcome, compare_with
+from bnnbench.results.compare.outcomes import NOT_WORSE, Outcome, compare_with_best
 from bnnbench.results.metric_table import Metric
 from bnnbench.results.read.completeness import comparable_losses
 
@@ -45,6 +45,12 @@ class Verdict:
         return [str(run) for run in self.scores.index if run in found]
 
     @property
+    def not_worse(self) -> list[str]:
+        """The other runs that are not significantly worse than the best."""
+        rows = self.others["outcome"].isin(NOT_WORSE)
+        return [str(run) for run in self.others.index[rows]]
+
+    @property
     def untested(self) -> list[str]:
         """The runs that share too few splits with the best."""
         return [str(run) for run in self.scores.index[1:] if run not in self.others.index]
@@ -66,9 +72,6 @@ def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> 
         own, lost = every[has_mean], every.index[~has_mean]
         known, rest = own[own["incomplete"] == ""], own[own["incomplete"] != ""]
         if len(known):
-            rivals = pairs[["run_a", "run_b"]].isin(known.index).all(axis=1)
-            others = compare_with(
-                str(known.index[0]), pairs[rivals & (pairs["dataset"] == dataset)]
-            )
+            others = compare_with_best(known.index, pairs[pairs["dataset"] == dataset])
             incomplete = {str(run): text for run, text in rest["incomplete"].items()}
             yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)), incomplete)

@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS, detect_format, open_text
+from bnnbench.near_names import check_known_names
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.read.run_filter import check_known_names
 from bnnbench.types import UserError
 
 PUBLIC = "public"

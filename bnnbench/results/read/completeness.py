@@ -7,12 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.store.split_files import SPLIT_KEY
 from bnnbench.results.metric_table import Metric
 from bnnbench.results.published.protocol import tuned_on_test
-
-SPLIT_KEY = ["fingerprint", "training_fingerprint"]
-"""Columns that identify the rows of a split."""
-
 
 CODE_VERSIONS = "n_code_versions"
 """Column with the number of code versions that computed a run; missing for reference runs."""
@@ -40,10 +37,9 @@ def never_ranked(run: Mapping[Any, Any]) -> list[str]:
 
 def tuned_note(table: pd.DataFrame) -> str:
     """Return a sentence that names the methods tuned with test rows; empty if there are none."""
-    rows = table[table.columns.intersection(["method", "dataset", "tuned_on_test"])]
-    tuned = [str(run["method"]) for run in rows.to_dict("records") if tuned_on_test(run)]
-    names = list(dict.fromkeys(tuned))
-    return f"{TUNED.capitalize()}, not ranked: {', '.join(names)}." if names else ""
+    tuned = tuned_runs(table)
+    names = table.loc[table.index.isin(tuned), "method"].astype(str).unique() if tuned else ()
+    return f"{TUNED.capitalize()}, not ranked: {', '.join(names)}." if tuned else ""
 
 
 def tuned_runs(table: pd.DataFrame) -> set[str]:

@@ -66,13 +66,24 @@ def labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
         differ = table.groupby(within)[column].transform("nunique") > 1
         differ = differ.groupby(names).transform("any")
         names = names.where(~differ, names + SEPARATOR + table[column].map(form.format))
+    return with_suffixes(names, table, groups).rename("label")
+
+
+def with_suffixes(names: pd.Series, table: pd.DataFrame, groups: Sequence[pd.Series]) -> pd.Series:
+    """Return names that are distinct within each group, as settings are appended to shared ones.
+
+    Args:
+        names: by run.
+        table: rows of `Runs.scored` of these runs.
+        groups: values by run in which the runs of a group agree.
+    """
     keys = pd.concat([*groups, names], axis=1)
     shared = keys[keys.duplicated(keep=False)]
     alike = pd.Series(shared.groupby([*shared.to_numpy().T]).ngroup(), shared.index)
+    found = names.copy()
     for rows in names.groupby(names).groups.values():
-        own = table.loc[rows]
-        names.loc[rows] += distinguishing_suffixes(own, alike.reindex(rows))
-    return names.rename("label")
+        found.loc[rows] += distinguishing_suffixes(table.loc[rows], alike.reindex(rows))
+    return found
 
 
 def full_name(names: Mapping[str, Any]) -> str:

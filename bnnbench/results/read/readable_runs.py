@@ -10,7 +10,7 @@ import pandas as pd
 
 from bnnbench.experiment.store.stored_files import DamagedRun, unusable_run_error
 from bnnbench.results.read.run_filter import with_tables
-from bnnbench.results.read.run_tables import Runs, all_damaged_error
+from bnnbench.results.read.run_tables import Runs, all_damaged_error, matching_rows
 from bnnbench.types import UserError
 
 T = TypeVar("T")
@@ -79,5 +79,4 @@ def _leave_out(runs: Runs, errors: Mapping[str, DamagedRun]) -> Runs:
 
 def _rows(runs: Runs, digests: set[str]) -> dict[str, pd.DataFrame]:
     """Return the rows of some runs, by kind of experiment."""
-    tables = {kind: table[table.index.isin(digests)] for kind, table in runs.tables.items()}
-    return {kind: table for kind, table in tables.items() if len(table)}
+    return matching_rows(runs.tables, lambda table: table[table.index.isin(digests)])

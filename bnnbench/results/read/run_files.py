@@ -11,7 +11,18 @@ import pandas as pd
 from bnnbench.experiment.store import split_files
 from bnnbench.experiment.store.record import Record, read_record
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.experiment.store.split_files import LOG_MEAN, LOG_VARIANCE
+from bnnbench.experiment.store.split_files import (
+    ARRAY_COLUMNS,
+    AT_BOUND,
+    DIAGNOSTIC,
+    FOLD,
+    HYPER,
+    LOG_MEAN,
+    LOG_VARIANCE,
+    POINT_COLUMNS,
+    SIZES,
+    SPLIT_KEY,
+)
 from bnnbench.experiment.store.stored_files import (
     COUNTERS,
     DamagedRun,
@@ -22,7 +33,7 @@ from bnnbench.experiment.store.stored_files import (
     reading,
 )
 from bnnbench.files import RefusedFile
-from bnnbench.results.metric_table import BY_KEY, DIAGNOSTIC, METRICS
+from bnnbench.results.metric_table import BY_KEY, METRICS
 from bnnbench.types import UserError
 
 CALIBRATION = "calibration"
@@ -37,37 +48,14 @@ CALIBRATION_METRICS = (
     *(f"width_{100 * level:.0f}" for level in REPORTED_LEVELS),
 )
 
-POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
-
 LOG_COLUMNS = (LOG_MEAN, LOG_VARIANCE)
 """Further columns of runs that fitted the logarithm of the target."""
 
-FOLD = "fold"
-"""Column of the out-of-fold predictions of runs that saved `folds.npz`."""
-
-FINGERPRINTS = ("fingerprint", "training_fingerprint", "bits")
+FILLED_TEXTS = (*SPLIT_KEY, "bits")
 """Text columns of `splits.csv` without missing values."""
 
-TEXT_COLUMNS = (*FINGERPRINTS, "at_bound")
-"""Text columns of `splits.csv`, also the search bounds that were hit."""
-
-SIZE_COLUMNS = ("training_rows", "test_rows")
-
-NUMERIC_COLUMNS = ("split", *SIZE_COLUMNS, "diverged", *(metric.key for metric in METRICS))
+NUMERIC_COLUMNS = ("split", *SIZES, "diverged", *(metric.key for metric in METRICS))
 """Numeric columns that every `splits.csv` has."""
-
-NUMERIC_PREFIXES = ("hp.", DIAGNOSTIC)
-"""How the names of its further numeric columns begin, except metrics."""
-
-ARRAY_COLUMNS = {
-    split_files.PREDICTIONS: POINT_COLUMNS,
-    split_files.OUT_OF_FOLD: POINT_COLUMNS,
-    split_files.FOLDS: ("split", "row"),
-    split_files.TRAINING: ("split", "target"),
-    split_files.DIAGNOSIS: ("split",),
-    split_files.OBJECTIVE: ("split", "epoch", "loss", "complexity"),
-}
-"""Minimum columns of the array files."""
 
 TEXT, NUMBER = (str,), (int, float, type(None))
 
@@ -92,13 +80,13 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
         DamagedRun: if the file is missing or damaged.
     """
     path, problem = folder.table(split_files.SPLITS), "is missing or not a table of splits"
-    table = read_table(path, NUMERIC_COLUMNS, TEXT_COLUMNS, problem)
+    table = read_table(path, NUMERIC_COLUMNS, (*FILLED_TEXTS, AT_BOUND), problem)
     with reading(path, problem):
-        further = [name for name in table if name in BY_KEY or name.startswith(NUMERIC_PREFIXES)]
+        further = [name for name in table if name in BY_KEY or name.startswith((HYPER, DIAGNOSTIC))]
         check_numeric(table, further)
-        if table["split"].duplicated().any() or table[[*FINGERPRINTS]].isna().any(axis=None):
+        if table["split"].duplicated().any() or table[[*FILLED_TEXTS]].isna().any(axis=None):
             raise ValueError
-    return table.fillna({"at_bound": ""})
+    return table.fillna({AT_BOUND: ""})
 
 
 def read_search(folder: RunFolder) -> pd.DataFrame:
@@ -189,23 +177,19 @@ def read_verified(folder: RunFolder) -> VerifiedRun:
         UserError: naming the file that is damaged, refused, or not readable by this user.
     """
     try:
-        return _read_verified(folder)
+        record = read_record(folder)
+        check_metadata(folder, record)
+        done = folder.finished()
+        if done is None:
+            raise damaged_file_error(folder.done)
+        if wrong := folder.damaged(done.files):
+            raise damaged_file_error(folder.root / wrong[0])
+        if record.kind != split_files.KIND:
+            return VerifiedRun(folder, record, pd.DataFrame(), None)
+        return VerifiedRun(folder, record, read_splits(folder), calibration_of(folder))
     except (RefusedFile, PermissionError) as error:
         text = f"{error.filename} cannot be read: {error.strerror}."
         raise UserError(text, Path(error.filename).name, "unreadable") from None
-
-
-def _read_verified(folder: RunFolder) -> VerifiedRun:
-    record = read_record(folder)
-    check_metadata(folder, record)
-    done = folder.finished()
-    if done is None:
-        raise damaged_file_error(folder.done)
-    if wrong := folder.damaged(done.files):
-        raise damaged_file_error(folder.root / wrong[0])
-    if record.kind != split_files.KIND:
-        return VerifiedRun(folder, record, pd.DataFrame(), None)
-    return VerifiedRun(folder, record, read_splits(folder), calibration_of(folder))
 
 
 def calibration_of(folder: RunFolder) -> pd.DataFrame | None:

@@ -8,29 +8,13 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bnnbench.experiment.store.split_files import KIND
-from bnnbench.near_names import with_known
+from bnnbench.near_names import check_known_names
 from bnnbench.notes import quantity
-from bnnbench.results.metric_table import BY_KEY, COMPUTED, Metric
+from bnnbench.results.metric_table import BY_KEY, Metric
 from bnnbench.results.read.completeness import with_incomplete
-from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.run_tables import Runs, matching_rows
 from bnnbench.results.read.setting_filter import PROTOCOL, Condition, is_trial, rows_where
-from bnnbench.results.read.split_summary import summarise_runs, to_wide
-from bnnbench.results.score.later_scores import split_scores
 from bnnbench.types import UserError
-
-
-def check_known_names(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
-    """Raise a `UserError` for an unknown name.
-
-    `option` is the command-line option that the names were given to.
-    """
-    for name in names:
-        if name not in known:
-            raise UserError(
-                f"{option}: unknown name {with_known(name, known)}.",
-                setting=option.partition(":")[0],
-                code="unknown_name",
-            )
 
 
 @dataclass(frozen=True)
@@ -69,10 +53,10 @@ NO_FILTER = RunFilter()
 def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
     """Return the selected runs, with their tables in the requested order.
 
-    A method may be one of the user's file. Requested metrics that are not stored are computed.
+    A method may be one of the user's file.
 
     Raises:
-        UserError: if a name is unknown, no run is left, or a metric cannot be computed.
+        UserError: if a name is unknown, or no run is left.
     """
     if not (selection.trials or any(one.name == PROTOCOL for one in selection.where)):
         runs = without_trials(runs)
@@ -81,8 +65,7 @@ def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
     columns = {"method": selection.methods, "dataset": selection.datasets}
     for column, option in (("method", "--methods"), ("dataset", "--datasets")):
         check_known_names(option, columns[column], dict.fromkeys(available_names(runs, column)))
-    selected = select_runs(runs, columns) if any(columns.values()) else runs
-    return with_computed_scores(selected, selection.metrics)
+    return select_runs(runs, columns) if any(columns.values()) else runs
 
 
 def select_runs(runs: Runs, columns: Mapping[str, Sequence[str]]) -> Runs:
@@ -95,8 +78,7 @@ def select_runs(runs: Runs, columns: Mapping[str, Sequence[str]]) -> Runs:
     Raises:
         UserError: if there are none.
     """
-    tables = {kind: select_rows(table, columns) for kind, table in runs.tables.items()}
-    tables = {kind: table for kind, table in tables.items() if len(table)}
+    tables = matching_rows(runs.tables, lambda table: select_rows(table, columns))
     if not tables:
         description = " on ".join(" or ".join(names) for names in columns.values() if names)
         option = "--methods" if columns["method"] else "--datasets"
@@ -114,8 +96,7 @@ def without_trials(runs: Runs) -> Runs:
     trials = sum(int(is_trial(table).sum()) for table in runs.tables.values())
     if not trials:
         return runs
-    tables = {kind: table[~is_trial(table)] for kind, table in runs.tables.items()}
-    tables = {kind: table for kind, table in tables.items() if len(table)}
+    tables = matching_rows(runs.tables, lambda table: table[~is_trial(table)])
     if not tables:
         raise UserError(
             f"{runs.path} contains trial runs only (protocol=trial), which are not results; "
@@ -129,7 +110,7 @@ def without_trials(runs: Runs) -> Runs:
 
 def with_tables(runs: Runs, tables: Mapping[str, pd.DataFrame]) -> Runs:
     """Return the runs in some rows of their tables, with everything that belongs to them."""
-    tables = dict(tables)
+    tables = {**tables}
     digests = {str(run) for table in tables.values() for run in table.index}
     splits = runs.splits[runs.splits["run"].isin(digests)] if len(runs.splits) else runs.splits
     if KIND in tables:  # the others may have had more splits
@@ -144,31 +125,6 @@ def with_tables(runs: Runs, tables: Mapping[str, pd.DataFrame]) -> Runs:
         },
         _cache={},
     )
-
-
-def with_computed_scores(runs: Runs, metrics: Sequence[str]) -> Runs:
-    """Add the requested metrics of `COMPUTED` to the splits and to the tables of scored runs.
-
-    Raises:
-        UserError: if no run has predictions to compute one from.
-    """
-    keys = [metric.key for metric in COMPUTED if metric.key in metrics]
-    if not keys or runs.scored.empty:
-        return runs
-    scores = runs.cached(split_scores)["proper_scores"]
-    for key in keys:
-        if scores.empty or scores[key].isna().all():
-            raise UserError(
-                f"{key} cannot be computed: it needs runs with out-of-fold predictions on data "
-                "that are not synthetic; use another --metric.",
-                "--metric",
-                "no_predictions",
-            )
-    splits = runs.splits.merge(scores[["run", "split", *keys]], "left", ["run", "split"])
-    summary = to_wide(summarise_runs(splits))
-    added = summary[[name for name in summary if name not in runs.scored]]
-    tables = {**runs.tables, KIND: runs.scored.join(added)}
-    return replace(runs, tables=tables, splits=splits)
 
 
 def available_names(runs: Runs, column: str) -> list[str]:

@@ -113,7 +113,8 @@ class Runs:
         """Return `make(self)`, computed on first use, so that sections can share tables."""
         if make not in self._cache:
             self._cache[make] = make(self)
-        return self._cache[make]
+        result: T = self._cache[make]
+        return result
 
 
 def read_runs(
@@ -150,6 +151,14 @@ def read_runs(
         order = [column for column in SORT_COLUMNS if column in table]
         tables[kind] = renamed(table, names).sort_values(order, kind="stable")
     return Runs(path, tables, renamed(splits, names), folders, calibrations, skipped)
+
+
+def matching_rows(
+    tables: Mapping[str, pd.DataFrame], select: Callable[[pd.DataFrame], pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Return the selected rows of `Runs.tables`; empty tables are left out."""
+    selected = {kind: select(table) for kind, table in tables.items()}
+    return {kind: table for kind, table in selected.items() if len(table)}
 
 
 def with_distinct_data_sets(parts: Sequence[Runs]) -> list[Runs]:

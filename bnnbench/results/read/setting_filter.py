@@ -15,6 +15,7 @@ from bnnbench.constraints import with_python_numbers
 from bnnbench.experiment.store.record import TRIAL
 from bnnbench.near_names import closest_match, list_names
 from bnnbench.results.published.published_settings import with_components
+from bnnbench.results.read.run_tables import matching_rows
 from bnnbench.results.settings import format_value
 from bnnbench.types import UserError
 
@@ -55,9 +56,13 @@ class Condition:
             )
         return cls(name, with_python_numbers(value))
 
-    def holds(self, run: Mapping[str, Any]) -> bool:
+    def holds(self, run: Mapping[Any, Any]) -> bool:
         """Return whether the setting of a run has the value."""
         return any(_equals(found, self.value) for found in values_of(run, self.name))
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of `Runs.tables` for which it holds."""
+        return table[[self.holds(run) for run in table.to_dict("records")]]
 
 
 def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
@@ -123,14 +128,10 @@ def rows_where(
         UserError: if no run has a setting, or none has the value.
     """
     for condition in conditions:
-        kept = {
-            kind: table[[condition.holds(run) for run in table.to_dict("records")]]
-            for kind, table in tables.items()
-        }
-        rest = {kind: table for kind, table in kept.items() if len(table)}
-        if not rest:
+        kept = matching_rows(tables, condition.rows)
+        if not kept:
             raise _no_run(tables, condition)
-        tables = rest
+        tables = kept
     return tables
 
 

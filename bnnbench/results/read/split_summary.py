@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.metric_table import BY_KEY, DIAGNOSTIC
+from bnnbench.experiment.store.split_files import DIAGNOSTIC
+from bnnbench.results.metric_table import BY_KEY
 
 STATISTICS = ("mean", "std", "stderr")
 

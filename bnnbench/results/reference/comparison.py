@@ -15,6 +15,7 @@ import pandas as pd
 
 from bnnbench.experiment.store.provenance import read_environment
 from bnnbench.experiment.store.split_files import KIND
+from bnnbench.near_names import check_known_names
 from bnnbench.results.compare.outcomes import OUTCOMES, with_outcomes
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.power import with_power
@@ -26,7 +27,7 @@ from bnnbench.results.published.protocol import tuned_on_test
 from bnnbench.results.read.completeness import TUNED, with_incomplete
 from bnnbench.results.read.configurations import configuration, without_duplicates
 from bnnbench.results.read.labels import labels
-from bnnbench.results.read.run_filter import RunFilter, check_known_names, filter_runs
+from bnnbench.results.read.run_filter import RunFilter, filter_runs
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.read.split_summary import STATISTICS
 from bnnbench.results.reference.reasons import left_out_messages

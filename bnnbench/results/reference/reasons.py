@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.experiment.store.split_files import SPLIT_KEY
 from bnnbench.near_names import list_names
 from bnnbench.notes import quantity
 from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.published.shared_settings import fixed_hyper_parameters
-from bnnbench.results.read.completeness import SPLIT_KEY
 from bnnbench.results.read.data_set_names import FILE
 from bnnbench.results.read.labels import full_name
 from bnnbench.results.reference.results import ReferenceResults

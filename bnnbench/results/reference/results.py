@@ -21,13 +21,14 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.store.split_files import KIND
+from bnnbench.experiment.store.split_files import AT_BOUND, KIND, PHASES, SIZES, SPLIT_KEY
 from bnnbench.files import READ_ERRORS, unpack
 from bnnbench.near_names import with_known
 from bnnbench.paths import user_path
+from bnnbench.results.metric_table import SCORE_KEYS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.read.completeness import never_ranked
-from bnnbench.results.read.configurations import configuration
+from bnnbench.results.read.configurations import one_seed_each, preset_order, representatives
 from bnnbench.results.read.run_tables import Runs, is_folder, with_differences
 from bnnbench.results.read.split_summary import summarise_runs, to_wide
 from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
@@ -38,22 +39,16 @@ from bnnbench.types import UserError
 PACKAGED = Path(__file__).parent
 """Folder of the package's reference results."""
 
-TEXT_COLUMNS = ("run", "dataset", "fingerprint", "training_fingerprint")
-
-SCORES = ("rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps")
-
-SECONDS = ("search_seconds", "fit_seconds", "predict_seconds", "cpu_seconds", "reference_seconds")
+FINGERPRINT_COLUMNS = ("dataset", "split", *SPLIT_KEY, *SIZES)
+"""Columns of `fingerprints.csv`."""
 
 SPLIT_COLUMNS = (
-    *("run", "dataset", "split", "fingerprint", "training_fingerprint", "training_rows"),
-    *("test_rows", *SCORES, *SECONDS, "diverged", "at_bound"),
+    *("run", *FINGERPRINT_COLUMNS, *SCORE_KEYS, *PHASES),
+    *("cpu_seconds", "reference_seconds", "diverged", AT_BOUND),
 )
 """Columns of `splits.csv.gz`; `hp.*`, the chosen hyper-parameters, follow."""
 
-FINGERPRINT_COLUMNS = (
-    "dataset", "split", "fingerprint", "training_fingerprint", "training_rows", "test_rows",
-)  # fmt: skip
-"""Columns of `fingerprints.csv`."""
+TEXT_COLUMNS = ("run", "dataset", *SPLIT_KEY, AT_BOUND)
 
 RUN_COLUMNS = (
     *("run", "track", "protocol", "tuning", "fits", "bits", "splits", "rows", "environment"),
@@ -156,8 +151,8 @@ def unpack_text(content: bytes) -> str:
 
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return text rows with numbers, and the column `cpu_ratio`."""
-    text = {*TEXT_COLUMNS, "at_bound"}
-    return with_cpu_ratio(rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text}))
+    numbers = [name for name in rows if name not in TEXT_COLUMNS]
+    return with_cpu_ratio(rows.assign(**{name: pd.to_numeric(rows[name]) for name in numbers}))
 
 
 def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
@@ -194,29 +189,18 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     barred = [never_ranked(run) for run in rows]
     reasons = [_few_splits(run, published) + own for run, own in zip(rows, barred, strict=True)]
     runs = runs.assign(incomplete=list(map(", ".join, reasons)))
-    last = {*runs.loc[list(map(bool, barred)), "method"]}
-
-    def representative(group: pd.DataFrame) -> str:
-        family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
-        order = {name: (name in last, -datasets[name], name != family) for name in datasets.index}
-        return str(min(order, key=lambda name: (*order[name], name)))
-
-    groups = runs.groupby(["track", "family"])
-    chosen = {key: representative(group) for key, group in groups}
-
-    def reason(run: Mapping[str, Any]) -> str:
-        first = chosen[run["track"], run["family"]]
-        preset = f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
-        return str(run["incomplete"] or preset)
-
-    table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
-    ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
-    same = ranked["settings"].map(lambda own: configuration({**own, "seed": None}))
-    keys = ranked[["dataset", "track"]].assign(configuration=same)
-    table.loc[ranked.index[keys.duplicated()], "unranked"] = (
-        "the run with the lowest seed is ranked"
-    )
-    return table
+    last = runs["method"].isin(runs.loc[list(map(bool, barred)), "method"])
+    order = {"last": last} | preset_order(runs, ["track", "family", "method"])
+    chosen = representatives(runs, order, [runs["track"], runs["family"]])
+    first = runs["method"].loc[chosen].set_axis(runs.index)
+    preset = "preset of " + runs["family"] + ", represented by " + first
+    is_other = (runs["incomplete"] == "") & (runs["method"] != first)
+    runs = runs.assign(unranked=runs["incomplete"].mask(is_other, preset))
+    ranked = runs[runs["unranked"] == ""].sort_values("experiment", kind="stable")
+    chosen = one_seed_each(ranked, [ranked["dataset"], ranked["track"]])
+    others = chosen.index[chosen != chosen.index]
+    runs.loc[others, "unranked"] = "the run with the lowest seed is ranked"
+    return runs
 
 
 def _few_splits(run: Mapping[str, Any], published: pd.Series) -> list[str]:
@@ -246,8 +230,7 @@ def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:
             "empty_track",
         )
     splits = results.splits[results.splits["run"].isin(table.index)].reset_index(drop=True)
-    parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
-    splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
+    splits = splits.assign(total_seconds=splits[PHASES].sum(axis=1, skipna=False))
     table = table.assign(variant="reference/" + table.index.astype(str))
     if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
         missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]

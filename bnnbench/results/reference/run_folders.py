@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.store.provenance import read_environment
-from bnnbench.experiment.store.split_files import KIND
+from bnnbench.experiment.store.split_files import HYPER, KIND, SPLIT_KEY
 from bnnbench.experiment.store.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
 from bnnbench.notes import one_line, quantity
@@ -21,8 +21,6 @@ from bnnbench.results.reference.tracks import fits_of, protocol_of, track_of, tu
 from bnnbench.types import UserError
 
 DIGITS = 7
-
-KEYS = ["dataset", "fingerprint", "training_fingerprint"]
 
 ENVIRONMENT = ("processor", "cores", "platform", "python", "cuda", "commit", "versions")
 """Entries of `environment.json` that a line has."""
@@ -124,7 +122,7 @@ def line_of(run: VerifiedRun) -> dict[str, Any]:
 
 def text_table(splits: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a run as they are written: seven digits, sorted by split."""
-    hyper = sorted(name for name in splits if name.startswith("hp."))
+    hyper = sorted(name for name in splits if name.startswith(HYPER))
     table = splits.sort_values("split").reindex(columns=[*SPLIT_COLUMNS, *hyper])
     return pd.DataFrame({name: [as_text(cell) for cell in table[name]] for name in table})
 
@@ -138,8 +136,8 @@ def as_text(cell: Any) -> str:
 
 def other_splits(rows: pd.DataFrame, published: pd.DataFrame) -> str:
     """Describe the rows that are not on published splits; empty if there are none."""
-    known = set(published[KEYS].itertuples(index=False, name=None))
-    found = rows[KEYS].itertuples(index=False, name=None)
+    known = set(published[["dataset", *SPLIT_KEY]].itertuples(index=False, name=None))
+    found = rows[["dataset", *SPLIT_KEY]].itertuples(index=False, name=None)
     other = [str(place) for place, row in enumerate(found, 1) if row not in known]
     if not other:
         return ""

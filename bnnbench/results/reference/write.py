@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.store.code_version import describe_other_code
+from bnnbench.experiment.store.split_files import HYPER, SPLIT_KEY
 from bnnbench.results.reference.files import (
     FINGERPRINTS,
     RUNS,
@@ -153,7 +154,7 @@ def _other_code(before: Line, line: Line) -> str:
 
 
 def _scores(line: Line, rows: pd.DataFrame) -> Scores:
-    columns = ["fingerprint", "training_fingerprint", "rmse", "log_likelihood", "crps"]
+    columns = [*SPLIT_KEY, "rmse", "log_likelihood", "crps"]
     scores = frozenset(rows[columns].fillna("").itertuples(index=False, name=None))
     return line["record"]["metadata"]["method"], line["protocol"], scores
 
@@ -167,7 +168,7 @@ def rows_digest(rows: pd.DataFrame) -> str:
 def to_files(content: Content) -> dict[str, bytes]:
     """Return the contents of the files by name."""
     rows = pd.concat(content.rows.values()).fillna("")
-    hyper = sorted(name for name in rows if name.startswith("hp."))
+    hyper = sorted(name for name in rows if name.startswith(HYPER))
     rows = rows[[*SPLIT_COLUMNS, *hyper]].sort_values(["dataset", "run", "split"], key=sort_key)
     lines = [json.dumps(content.lines[run], sort_keys=True) for run in sorted(content.lines)]
     return {

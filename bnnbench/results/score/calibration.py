@@ -64,7 +64,7 @@ identity = Recalibration(lambda pit: pit, lambda pit: pit)
 
 def observed_frequencies(pit: np.ndarray) -> np.ndarray:
     """Return the fraction of values below each of the sorted values, inside (0, 1)."""
-    return (np.arange(len(pit)) + 0.5) / len(pit)
+    return np.asarray((np.arange(len(pit)) + 0.5) / len(pit))
 
 
 def isotonic(pit: np.ndarray) -> Recalibration:
@@ -82,7 +82,7 @@ def isotonic(pit: np.ndarray) -> Recalibration:
 
     def inverse(levels: np.ndarray) -> np.ndarray:
         # Intervals end at the outermost observed value, not at infinity.
-        return np.clip(np.interp(levels, y, x), x[1], x[-2])
+        return np.asarray(np.clip(np.interp(levels, y, x), x[1], x[-2]))
 
     return Recalibration(lambda new: np.interp(new, x, y), inverse, (y[1], y[-2]))
 
@@ -180,10 +180,10 @@ def standard_scores(points: Points, targets: np.ndarray | pd.Series) -> np.ndarr
 def ends_from_mean(points: Points, score: float | np.ndarray) -> np.ndarray:
     """Return values with a standard normal score, less the means, `[M]`; `[K, M]` for `[K, 1]`."""
     if LOG_MEAN not in points:
-        return score * total_deviation(points)
+        return np.asarray(score * total_deviation(points))
     loc, variance, mean = (np.asarray(points[name]) for name in (LOG_MEAN, LOG_VARIANCE, "mean"))
     with np.errstate(invalid="ignore"):  # both may be infinite
-        return exp(loc + score * np.sqrt(variance)) - mean
+        return np.asarray(exp(loc + score * np.sqrt(variance)) - mean)
 
 
 def pit_values(points: pd.DataFrame) -> np.ndarray:
@@ -212,7 +212,7 @@ def mean_widths(
     """Return the mean width of the central interval of each level, in the target's unit."""
     low, high = (ndtri(recalibrated.inverse((1 + sign * levels) / 2)) for sign in (-1, 1))
     ends = (ends_from_mean(points, scores[:, None]) for scores in (high, low))
-    return np.subtract(*ends).mean(1)
+    return np.asarray(np.subtract(*ends).mean(1))
 
 
 def recalibrated_splits(

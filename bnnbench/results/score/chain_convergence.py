@@ -34,4 +34,4 @@ def unconverged_splits(splits: pd.DataFrame) -> list[int]:
     converged = (splits[R_HAT] <= MAX_R_HAT) & (splits.reindex(columns=ESS) >= MIN_ESS).all(axis=1)
     if DIVERGENCE_RATE in splits:
         converged &= splits[DIVERGENCE_RATE] <= MAX_DIVERGENCE_RATE
-    return splits.loc[~converged, "split"].tolist()
+    return [int(split) for split in splits.loc[~converged, "split"]]

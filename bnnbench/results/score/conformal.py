@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from bnnbench.results.score.calibration import ends_from_mean
+from bnnbench.results.score.predictive_distances import MAX_ARRAY_ELEMENTS
 from bnnbench.results.score.split_predictions import SplitPredictions
 
 LEVEL = 0.9
@@ -31,9 +32,6 @@ BAND = 0.95
 """Probability of the band of coverage."""
 
 RAW, CONSTANT, CQR, CV_PLUS = "raw", "constant", "cqr", "cv+"
-
-MAX_ARRAY_ELEMENTS = 4_000_000
-"""Maximum size of an intermediate array (32 MB)."""
 
 
 def conformal_radius(

@@ -67,9 +67,9 @@ def read_curve(folder: RunFolder, names: Mapping[str, Any]) -> Curve | None:
 def read_curves(runs: Runs) -> list[Curve]:
     """Read the curves of all runs that saved their training points, by training set size."""
     table = runs.scored
-    if table.empty or not (table["synthetic"] & (table["inputs"] == 1)).any():
+    table = table if table.empty else table[table["synthetic"] & (table["inputs"] == 1)]
+    if table.empty:
         return []
-    table = table[table["synthetic"] & (table["inputs"] == 1)]
     table = table.assign(label=labels(table, ignore=("depth",)))
     rows = table.reset_index().to_dict("records")
     all_curves = [read_curve(runs.folders[row["run"]], row) for row in rows]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.experiment.store.split_files import PREDICTIONS
+from bnnbench.experiment.store.split_files import KIND, PREDICTIONS
+from bnnbench.results.metric_table import COMPUTED
 from bnnbench.results.read.labels import labels
+from bnnbench.results.read.readable_runs import use_readable
+from bnnbench.results.read.run_filter import RunFilter, filter_runs
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_summary import summarise_runs, to_wide
 from bnnbench.results.score.conformal import split_intervals
 from bnnbench.results.score.proper_scores import split_proper_scores
 from bnnbench.results.score.score_cache import cached_scores
@@ -19,24 +24,63 @@ from bnnbench.results.score.split_predictions import (
     prediction_files,
     split_predictions,
 )
+from bnnbench.types import UserError
 
 Rows = dict[str, list[dict[str, Any]]]
 """Rows by name of their table."""
 
-SCORES: Mapping[str, Callable[[SplitPredictions], list[dict[str, Any]]]] = {
+TABLES: Mapping[str, Callable[[SplitPredictions], list[dict[str, Any]]]] = {
     "intervals": split_intervals,
     "proper_scores": split_proper_scores,
 }
 """Functions that return rows with the scores of a split, by name of their table."""
 
 
-def split_scores(runs: Runs) -> dict[str, pd.DataFrame]:
-    """Return the tables of `SCORES` over the runs of any kind that saved predictions.
+def select_runs_with_scores(runs: Runs, selection: RunFilter) -> Runs:
+    """Return the selected runs that can be read, with their requested metrics.
+
+    Raises:
+        UserError: as `filter_runs`, or if a metric cannot be computed.
+    """
+
+    def select(readable: Runs) -> Runs:
+        return with_computed_scores(filter_runs(readable, selection), selection.metrics)
+
+    return use_readable(runs, select)[1]
+
+
+def with_computed_scores(runs: Runs, metrics: Sequence[str]) -> Runs:
+    """Add the requested metrics of `COMPUTED` to the splits and to the tables of scored runs.
+
+    Raises:
+        UserError: if no run has predictions to compute one from.
+    """
+    keys = [metric.key for metric in COMPUTED if metric.key in metrics]
+    if not keys or runs.scored.empty:
+        return runs
+    scores = runs.cached(score_tables)["proper_scores"]
+    for key in keys:
+        if scores.empty or scores[key].isna().all():
+            raise UserError(
+                f"{key} cannot be computed: it needs runs with out-of-fold predictions on data "
+                "that are not synthetic; use another --metric.",
+                "--metric",
+                "no_predictions",
+            )
+    splits = runs.splits.merge(scores[["run", "split", *keys]], "left", ["run", "split"])
+    summary = to_wide(summarise_runs(splits))
+    added = summary[[name for name in summary if name not in runs.scored]]
+    tables = {**runs.tables, KIND: runs.scored.join(added)}
+    return replace(runs, tables=tables, splits=splits)
+
+
+def score_tables(runs: Runs) -> dict[str, pd.DataFrame]:
+    """Return the tables of `TABLES` over the runs of any kind that saved predictions.
 
     The first columns of a table are `run`, `experiment`, `dataset`, `family` and `label`. Runs on
     synthetic data are left out, because their test points are a grid.
     """
-    rows: Rows = {name: [] for name in SCORES}
+    rows: Rows = {name: [] for name in TABLES}
     for run, record in _predicted(runs).iterrows():
         columns = {name: record[name] for name in ("experiment", "dataset", "family", "label")}
         for name, own in run_scores(runs.folders[str(run)]).items():
@@ -45,12 +89,12 @@ def split_scores(runs: Runs) -> dict[str, pd.DataFrame]:
 
 
 def run_scores(folder: RunFolder) -> Rows:
-    """Return the rows of a run in the tables of `SCORES`, which are computed only once."""
+    """Return the rows of a run in the tables of `TABLES`, which are computed only once."""
 
     def compute() -> Rows:
-        rows: Rows = {name: [] for name in SCORES}
+        rows: Rows = {name: [] for name in TABLES}
         for one in split_predictions(folder):
-            for name, score in SCORES.items():
+            for name, score in TABLES.items():
                 rows[name] += score(one)
         return rows
 

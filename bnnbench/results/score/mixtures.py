@@ -32,12 +32,12 @@ class Mixture:
     @property
     def components(self) -> int:
         """The number S of components per point."""
-        return self.loc.shape[1]
+        return int(self.loc.shape[1])
 
     @cached_property
     def deviation(self) -> np.ndarray:
         """The standard deviation of each component, `[M, S]` or `[M, 1]`."""
-        return np.sqrt(self.epistemic + self.noise)
+        return np.asarray(np.sqrt(self.epistemic + self.noise))
 
     def moments(self) -> tuple[np.ndarray, ...]:
         """Return means, epistemic variances and noise variances of the target, `[M]` each."""
@@ -48,8 +48,7 @@ class Mixture:
 
     def epistemic_deviation(self) -> np.ndarray:
         """Return the epistemic standard deviation, `[M]`: spread of `loc` plus mean `epistemic`."""
-        deviation: np.ndarray = np.sqrt(self.moments()[1])
-        return deviation
+        return np.asarray(np.sqrt(self.moments()[1]))
 
     def without_noise(self) -> Mixture:
         """Return the distributions of the network's outputs, without observation noise."""
@@ -72,8 +71,7 @@ class Mixture:
             values: K values for each point, `[M, K]`, or for all, `[1, K]`.
         """
         fitted = self.fitted(values)[..., None]
-        scores: np.ndarray = (fitted - self.loc[:, None]) / self.deviation[:, None]
-        return scores
+        return np.asarray((fitted - self.loc[:, None]) / self.deviation[:, None])
 
     def select_points(self, index: np.ndarray | slice) -> Mixture:
         """Return the mixtures of the selected points."""

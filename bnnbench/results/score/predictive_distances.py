@@ -55,12 +55,12 @@ N_DRAWS = 1000
 def quantiles(mixture: Mixture) -> np.ndarray:
     """Return the quantile function of every point, averaged over each cell, `[M, K]`."""
     if mixture.components == 1:
-        return mixture.loc + mixture.deviation * NORMAL_SCORES
+        return np.asarray(mixture.loc + mixture.deviation * NORMAL_SCORES)
     if not mixture.deviation.any():
         from scipy.special import ndtr
 
-        ordered: np.ndarray = np.sort(mixture.loc, 1)
-        return ordered[:, (ndtr(NORMAL_SCORES) * mixture.components).astype(int)]
+        places = (ndtr(NORMAL_SCORES) * mixture.components).astype(int)
+        return np.asarray(np.sort(mixture.loc, 1)[:, places])
     low = (mixture.loc - GRID_MARGIN * mixture.deviation).min(1)
     high = (mixture.loc + GRID_MARGIN * mixture.deviation).max(1)
     shared = mixture.deviation.shape[1] == 1
@@ -102,7 +102,7 @@ def exact_quantiles(mixture: Mixture, levels: np.ndarray) -> np.ndarray:
     ends = mixture.loc[:, None] + deviation * ndtri(levels)[..., None]
     low, high = ends.min(2), ends.max(2)  # a quantile is between those of the components
     total = np.sqrt(mixture.loc.var(1) + (mixture.deviation**2).mean(1))[:, None]
-    found = np.clip(mixture.loc.mean(1)[:, None] + total * ndtri(levels), low, high)
+    found: np.ndarray = np.clip(mixture.loc.mean(1)[:, None] + total * ndtri(levels), low, high)
     for _ in range(MAX_QUANTILE_STEPS if mixture.components > 1 else 0):
         scores = mixture.scores(found)
         error = ndtr(scores).mean(2) - levels
@@ -125,8 +125,7 @@ def wasserstein(p: np.ndarray, q: np.ndarray, order: int = 1) -> np.ndarray:
         q: quantiles of the other distributions, `[M, K]`.
         order: 1 or 2.
     """
-    distance: np.ndarray = (np.abs(p - q) ** order @ WEIGHTS) ** (1 / order)
-    return distance
+    return np.asarray((np.abs(p - q) ** order @ WEIGHTS) ** (1 / order))
 
 
 def sampled_wasserstein(
@@ -142,8 +141,7 @@ def sampled_wasserstein(
 
 def wasserstein_of_sets(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return W1 between two sets of draws of equal size, `[M]`, from `[M, draws]` each."""
-    distance: np.ndarray = np.abs(np.sort(a, 1) - np.sort(b, 1)).mean(1)
-    return distance
+    return np.asarray(np.abs(np.sort(a, 1) - np.sort(b, 1)).mean(1))
 
 
 def sample(mixture: Mixture, generator: np.random.Generator, draws: int = N_DRAWS) -> np.ndarray:
@@ -226,8 +224,7 @@ def mixture_cdf(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
     """Return the CDFs on their grids, `[M, G]`, averaged over components."""
     from scipy.special import ndtr
 
-    cdf: np.ndarray = ndtr(mixture.scores(grid)).mean(2)
-    return cdf
+    return np.asarray(ndtr(mixture.scores(grid)).mean(2))
 
 
 def _mixture_cdf_by_fft(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
@@ -255,8 +252,7 @@ def _mixture_cdf_by_fft(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
         / np.sqrt(np.maximum(variance - width**2 / 6, variance / 4))
     )
     spectrum = rfft(masses.reshape(points, size), 2 * size) * rfft(ndtr(steps), 2 * size)
-    cdf: np.ndarray = irfft(spectrum)[:, size - 1 : 2 * size - 1] / mixture.components
-    return cdf
+    return np.asarray(irfft(spectrum)[:, size - 1 : 2 * size - 1] / mixture.components)
 
 
 def _invert_cdf(grid: np.ndarray, function: np.ndarray) -> np.ndarray:
@@ -266,5 +262,4 @@ def _invert_cdf(grid: np.ndarray, function: np.ndarray) -> np.ndarray:
     rising = np.maximum.accumulate(np.clip(function, 1e-16, 1 - 1e-16), 1)
     scores = [np.interp(_FINE, z, x) for z, x in zip(ndtri(rising), grid, strict=True)]
     cells = np.stack(scores).reshape(len(grid), N_CELLS, POINTS_PER_CELL)
-    result: np.ndarray = (cells * _DENSITY).sum(2) / _DENSITY.sum(1)
-    return result
+    return np.asarray((cells * _DENSITY).sum(2) / _DENSITY.sum(1))

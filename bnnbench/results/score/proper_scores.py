@@ -131,8 +131,7 @@ def tail_crps(mixture: Mixture, targets: np.ndarray, low: float, high: float) ->
     def tail_length(start: np.ndarray, end: np.ndarray) -> np.ndarray:
         end = np.maximum(start, end)
         inner = units(np.clip(end, low, high)) - units(np.clip(start, low, high))
-        return units(end) - units(start) - inner
+        return np.asarray(units(end) - units(start) - inner)
 
     # Beyond the support the integrand is 0 or 1.
-    found: np.ndarray = inside + tail_length(last, targets) + tail_length(targets, first)
-    return found
+    return np.asarray(inside + tail_length(last, targets) + tail_length(targets, first))

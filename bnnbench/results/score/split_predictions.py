@@ -15,6 +15,7 @@ from bnnbench.experiment.store.split_files import (
     LOG_MEAN,
     LOG_VARIANCE,
     MIXTURE,
+    MOMENTS,
     OUT_OF_FOLD,
     PREDICTIONS,
     SPLITS,
@@ -82,8 +83,7 @@ def _gaussians(points: pd.DataFrame) -> Mixture:
     if LOG_MEAN in points:
         loc, variance = (points[name].to_numpy(float)[:, None] for name in (LOG_MEAN, LOG_VARIANCE))
         return Mixture(loc, variance, np.zeros_like(variance))
-    columns = ("mean", "epistemic_variance", "noise_variance")
-    return Mixture(*(points[column].to_numpy(float)[:, None] for column in columns))
+    return Mixture(*(points[name].to_numpy(float)[:, None] for name in MOMENTS))
 
 
 def _with_moments(mixture: Mixture, gaussians: Mixture) -> Mixture:

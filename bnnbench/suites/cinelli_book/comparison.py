@@ -19,7 +19,7 @@ from bnnbench.results.compare.outcomes import with_outcomes
 from bnnbench.results.compare.significance import add_names
 from bnnbench.results.metric_table import printed_in
 from bnnbench.results.published.protocol import has_protocol, noise_differences, setting_differences
-from bnnbench.results.read.distinct_names import distinct_names
+from bnnbench.results.read.configurations import distinct_names
 
 EXPERIMENT = "book_uci"
 

@@ -13,7 +13,7 @@ from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.compare.outcomes import all_pairs, with_outcomes
 from bnnbench.results.compare.significance import add_names
 from bnnbench.results.metric_table import printed_in
-from bnnbench.results.read.distinct_names import distinct_names
+from bnnbench.results.read.configurations import distinct_names
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.score.curves import read_curves
 

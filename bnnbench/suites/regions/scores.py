@@ -10,14 +10,14 @@ import torch
 from scipy.stats import norm, rankdata
 
 from bnnbench.experiment.splits.fitting import standardised_inputs
-from bnnbench.metrics import METRICS
+from bnnbench.metrics import SCORE_FUNCTIONS
 from bnnbench.search.acquisition import nearest_distances
 from bnnbench.types import Prediction, Split, Table
 
 LEVEL = 0.9
 """Level of the central interval whose coverage and width are scored."""
 
-PART_SCORES = (*METRICS, "coverage", "width", "epistemic_deviation")
+PART_SCORES = (*SCORE_FUNCTIONS, "coverage", "width", "epistemic_deviation")
 """The scores of each part."""
 
 DETECTORS = ("epistemic", "total", "distance")
@@ -74,7 +74,7 @@ def _part_scores(prediction: Prediction, targets: np.ndarray) -> Mapping[str, fl
     deviation = (epistemic + prediction.noise_variance()).sqrt()
     half_width = norm.ppf((1 + LEVEL) / 2) * deviation
     return {
-        **{name: metric(prediction, y, real).item() for name, metric in METRICS.items()},
+        **{name: metric(prediction, y, real).item() for name, metric in SCORE_FUNCTIONS.items()},
         "coverage": ((y - prediction.mean()).abs() <= half_width).double().mean().item(),
         "width": 2 * half_width.mean().item(),
         "epistemic_deviation": epistemic.sqrt().mean().item(),

@@ -17,10 +17,11 @@ from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.store.split_files import OUT_OF_FOLD
 from bnnbench.report.sections import proper_scores
 from bnnbench.results.metric_table import COMPUTED
-from bnnbench.results.read.run_filter import RunFilter, filter_runs
+from bnnbench.results.read.run_filter import RunFilter
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.score.conformal import split_intervals
+from bnnbench.results.score.later_scores import select_runs_with_scores
 from bnnbench.results.score.mixtures import Mixture
 from bnnbench.results.score.split_predictions import SplitPredictions, split_predictions
 
@@ -65,11 +66,11 @@ def test_the_section_of_a_run(tmp_path: Path) -> None:
     conformal = files["intervals"]["in_band"].dropna()
     assert len(files["proper_scores"]) == 2 and len(conformal) == 2 * 3
     runs, keys = read_runs(tmp_path), [metric.key for metric in COMPUTED]
-    scored = filter_runs(runs, RunFilter(metrics=(*keys, "rmse"))).scored.iloc[0]
+    scored = select_runs_with_scores(runs, RunFilter(metrics=(*keys, "rmse"))).scored.iloc[0]
     for key in keys:
         assert scored[f"{key}_mean"] == pytest.approx(files["proper_scores"][key].mean())
     runs.folders[scored.name].arrays(OUT_OF_FOLD).unlink()
     with raises_user_error("--metric", "no_predictions"):
-        filter_runs(replace(runs, _cache={}), RunFilter(metrics=("tail_crps",)))
+        select_runs_with_scores(replace(runs, _cache={}), RunFilter(metrics=("tail_crps",)))
     with raises_user_error("--metric", "not_in_reference"):
         compare_with_reference(runs, "reference", COMPUTED, 0.01)

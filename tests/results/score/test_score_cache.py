@@ -10,8 +10,7 @@ from support.runs import add_arrays, make_points, make_run
 
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.score import later_scores as split_scores
-from bnnbench.results.score import score_cache
+from bnnbench.results.score import later_scores, score_cache
 
 
 @pytest.fixture
@@ -33,20 +32,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the list to which each computed split is appended."""
     splits: list[int] = []
-    original = split_scores.split_predictions
+    original = later_scores.split_predictions
 
     def counted(folder: RunFolder):  # type: ignore[no-untyped-def]
         for one in original(folder):
             splits.append(one.split)
             yield one
 
-    monkeypatch.setattr(split_scores, "split_predictions", counted)
+    monkeypatch.setattr(later_scores, "split_predictions", counted)
     return splits
 
 
 def tables(run: RunFolder) -> list[str]:
     """Return the tables of all scores as text with every digit."""
-    found = split_scores.split_scores(read_runs(run.root))
+    found = later_scores.score_tables(read_runs(run.root))
     return [table.to_csv() for table in found.values()]
 
 
