@@ -299,7 +299,7 @@ def reference(folder: Path | str | None = None, track: str | None = "book") -> p
 
     Returns:
         A row per run and split: `method`, `family`, `track`, `tuning`, `fits`, `unranked`
-        (why ranks leave the run out), then the columns of `splits.csv.gz`.
+        (why ranks leave the run out), then the columns of `splits.csv`.
 
     Raises:
         UserError: if the folder has none, or there is no such track.

@@ -18,7 +18,7 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
@@ -114,18 +114,8 @@ def read_text(path: Path) -> str:
 
 
 def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a regular file, which may be compressed; `OSError` as in `open_file`."""
-    return unpack(open_file(path), path)
-
-
-def unpack(file: BinaryIO, path: Path) -> IO[bytes]:
-    """Return a file that decompresses another one, up to the limit of sizes.
-
-    Args:
-        file: closed together with the result.
-        path: its suffix determines the compression; any other means none.
-    """
-    decompress = DECOMPRESSORS.get(path.suffix.lower())
+    """Open a regular file, decompressed as its suffix says; `OSError` as in `open_file`."""
+    file, decompress = open_file(path), DECOMPRESSORS.get(path.suffix.lower())
     if decompress is None:
         return file
     return io.BufferedReader(_LimitedFile(file, decompress(file), path))
@@ -168,6 +158,33 @@ def check_archive(path: Path) -> None:
     """Raise `RefusedFile` if the members of a zip archive exceed the limit of sizes."""
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
         check_size(sum(member.file_size for member in archive.infolist()), path)
+
+
+def read_members(path: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """Return the members of a zip archive, by name; `OSError` as in `open_file`.
+
+    Raises:
+        ValueError: if the archive does not have exactly the members `names`, in this order.
+        Exception: one of `READ_ERRORS` if it is damaged.
+    """
+    check_archive(path)
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if [member.filename for member in members] != [*names]:
+            raise ValueError(f"its members are not {', '.join(names)}")
+        # At most the declared size is unpacked, whatever the archive contains.
+        return {one.filename: archive.open(one).read(one.file_size) for one in members}
+
+
+def pack_members(contents: Mapping[str, bytes]) -> bytes:
+    """Return a zip archive whose bytes depend only on its members, not on time or system."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in contents.items():
+            member = zipfile.ZipInfo(name)
+            member.create_system = 3  # Unix
+            archive.writestr(member, content, zipfile.ZIP_DEFLATED, compresslevel=9)
+    return packed.getvalue()
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -40,7 +40,8 @@ from bnnbench.files import (
 from bnnbench.prediction.final_model import reading_settings
 from bnnbench.results.read.run_files import read_predictions, read_splits, read_verified
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.reference.files import read_files
+from bnnbench.results.reference.archive import ARCHIVE
+from bnnbench.results.reference.results import read_reference_results
 from bnnbench.types import UserError
 
 
@@ -163,7 +164,7 @@ READERS: dict[str, Callable[[RunFolder], object]] = {
     "unit": lambda folder: UnitStore(folder).intact(UNIT),
     "steps": lambda folder: state_file.steps(folder.record),
     "state": lambda folder: state_file.read(folder.record),
-    "reference results": lambda folder: read_files(folder.root),
+    "reference results": lambda folder: read_reference_results(folder.root),
 }
 """Functions that call a damaged file damaged, or replace it."""
 
@@ -172,7 +173,7 @@ READERS: dict[str, Callable[[RunFolder], object]] = {
 def run(tmp_path: Path) -> RunFolder:
     folder = make_run(tmp_path)
     add_arrays(folder)
-    (folder.root / "SHA256SUMS").touch()
+    (folder.root / ARCHIVE).touch()
     folder.environment.write_text("{}")
     return folder
 
@@ -197,7 +198,7 @@ def test_a_file_above_the_limit_is_not_called_damaged(
 ) -> None:
     (run.work).mkdir()
     UnitStore(run).save(UNIT, {"splits": [{"split": 0}]}, {})
-    (run.root / "SHA256SUMS").write_text("digest name" * 10)
+    (run.root / ARCHIVE).write_text("no archive" * 10)
     monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1e-8")
     with pytest.raises((RefusedFile, UserError), match="BNNBENCH_MAX_UNPACKED_GB") as error:
         READERS[name](run)

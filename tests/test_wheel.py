@@ -44,7 +44,7 @@ def test_an_unpacked_wheel_finds_its_files(tmp_path: Path) -> None:
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     package = Path(bnnbench.__file__).parent
-    suffixes = (".csv", ".txt", ".cpp", ".toml", ".yaml", ".gz")
+    suffixes = (".csv", ".txt", ".cpp", ".toml", ".yaml", ".zip")
     data = [path.relative_to(package) for path in package.rglob("*") if path.suffix in suffixes]
     assert len(data) > 3
     for name in (*data, "configs/run.yaml"):

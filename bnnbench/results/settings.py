@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -96,30 +98,80 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
+def describe_settings(settings: Settings) -> list[str]:
+    """Return settings and their values as printed, such as `epochs 5`."""
+    return [describe_setting(name, value) for name, value in settings.items()]
+
+
 def describe_setting(name: str, value: Any) -> str:
     """Return a setting and its value as printed, `epochs 5`."""
-    is_searched = value is None and name in SEARCHED_BY_DEFAULT
-    return f"{READABLE_NAMES.get(name, name)} {'searched' if is_searched else format_value(value)}"
+    return f"{READABLE_NAMES.get(name, name)} {_value_or_searched(name, value)}"
 
 
 def as_typed(name: str, value: Any) -> str:
     """Return the value of a setting as on the command line; `searched` for what is searched."""
-    if value is ABSENT:
-        return "unknown"
-    if value is None and name in SEARCHED_BY_DEFAULT:
-        return "searched"
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return f"[{','.join(map(format_value, value))}]"
-    return format_value(value)
+    return _value_or_searched(name, value)
+
+
+def _value_or_searched(name: str, value: Any) -> str:
+    is_searched = value is None and name in SEARCHED_BY_DEFAULT
+    return "searched" if is_searched else format_value(value)
 
 
 def format_value(value: Any) -> str:
-    """Format a value as on the command line, except that lists use slashes: `100/200`."""
+    """Format a value as on the command line, except that lists use slashes: `100/200`.
+
+    `ABSENT` is unknown.
+    """
+    if value is ABSENT:
+        return "unknown"
     if isinstance(value, tuple):
         return "/".join(map(format_value, value))
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def same_value(value: Any, expected: Any, rel_tol: float = 1e-9) -> bool:
+    """Return whether two values are equal, numbers up to rounding; `[50]` equals `50`."""
+    value, expected = _without_brackets(value), _without_brackets(expected)
+    if isinstance(value, list | tuple) and isinstance(expected, list | tuple):
+        same = partial(same_value, rel_tol=rel_tol)
+        return len(value) == len(expected) and all(map(same, value, expected))
+    if isinstance(value, bool) or isinstance(expected, bool):
+        return value is expected
+    if isinstance(value, int | float) and isinstance(expected, int | float):
+        return math.isclose(value, expected, rel_tol=rel_tol)
+    return bool(value == expected)
+
+
+def _without_brackets(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+
+
+def differing_from(settings: Settings, expected: Settings) -> dict[str, Any]:
+    """Return the settings of a run that differ from expected ones, or are `ABSENT`.
+
+    A setting that the run does not have equals null.
+    """
+    return {
+        name: settings.get(name, ABSENT)
+        for name, value in expected.items()
+        if not same_value(settings.get(name), value)
+    }
+
+
+def without_implied(differing: Settings) -> dict[str, Any]:
+    """Leave out differences that follow from others.
+
+    They are the settings of another search, and `final_epochs` equal to `epochs`.
+    """
+    implied = [name for name in differing if name.startswith("search.") and "search" in differing]
+    if differing.get("training.final_epochs") == differing.get("training.epochs"):
+        implied.append("training.final_epochs")
+    return {name: value for name, value in differing.items() if name not in implied}
 
 
 def differing_settings(settings: Sequence[Settings]) -> dict[str, tuple[Any, ...]]:

@@ -1,18 +1,19 @@
-"""Print the published splits of the nine UCI sets as `fingerprints.csv` of reference results.
+"""Write the published splits of the nine UCI sets to `fingerprints.csv` of reference results.
 
-`SHA256SUMS` must then be written again with `sha256sum`.
-
-Usage: python docs/tools/reference_fingerprints.py > fingerprints.csv
+Usage: python docs/tools/reference_fingerprints.py bnnbench/results/reference
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pandas as pd
 
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.data.uci import N_SPLITS, read_table
+from bnnbench.results.reference.archive import FINGERPRINTS, locked, read_archive, write_archive
+from bnnbench.results.reference.write import to_csv
 
 
 def published_splits() -> pd.DataFrame:
@@ -37,4 +38,6 @@ def published_splits() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    published_splits().to_csv(sys.stdout, index=False, lineterminator="\n")
+    folder, table = Path(sys.argv[1]), to_csv(published_splits())
+    with locked(folder):
+        write_archive(folder, {**read_archive(folder), FINGERPRINTS: table.encode()})

@@ -14,7 +14,7 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS
 from bnnbench.results.claims.saved_run import CLAIMS
 from bnnbench.results.compare.power import detectable_differences, limit_ratio
-from bnnbench.results.published.counterparts import DEEP_ENSEMBLE, z_score
+from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.published.values import published_values
 from bnnbench.results.read.completeness import never_ranked
 from bnnbench.results.read.run_tables import Runs
@@ -29,6 +29,9 @@ SCORES = ("rmse", "log_likelihood")
 
 NOT_STORED = "the stored runs have no"
 """Begins the evidence of a claim that needs more than is stored."""
+
+DEEP_ENSEMBLE = "Deep Ensembles (M=5, 40 epochs, adv. training)"
+"""Name of the method in the published values."""
 
 ENSEMBLE_SCORES = ("rmse", "log_likelihood_gaussian")
 """Scores that Lakshminarayanan et al. (2017) print."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.published_methods import DROPOUT
 from support.runs import make_run
 
 from bnnbench.report.blocks import ItemList, Paragraph, TableBlock
 from bnnbench.report.published_comparison import UNKNOWN_STATEMENT, published_blocks
-from bnnbench.results.published.counterparts import DROPOUT
 from bnnbench.results.published.values import published_splits
 from bnnbench.results.read.run_tables import read_runs
 

@@ -14,7 +14,8 @@ from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.published.protocol import search_bounds
-from bnnbench.results.reference.results import FINGERPRINTS, find_folder
+from bnnbench.results.reference.archive import read_archive
+from bnnbench.results.reference.results import find_folder, read_fingerprints
 from support.runs import METADATA, make_run, metadata_of
 
 CODE = {"version": "0.1.0", "commit": "abc", "digest": "0123456789abcdef", "own": None}
@@ -25,7 +26,7 @@ SETTINGS = {"table__content": "0123"}
 
 def published(dataset: str = "boston") -> pd.DataFrame:
     """Return the published splits of a data set."""
-    table = pd.read_csv(find_folder() / FINGERPRINTS)
+    table = read_fingerprints(read_archive(find_folder()))
     return table[table["dataset"] == dataset].reset_index(drop=True)
 
 

@@ -30,8 +30,8 @@ LEADERBOARD_STATEMENT = (
     "to our means include the error of both; unknown, not reported. Protocols differ: each paper "
     "has its own search, number of epochs, network and noise model, and some select "
     "hyper-parameters by test scores. Values without an error were published without one, or with "
-    "one of unknown kind. The column seen_in of published/uci.csv and published/modern.csv, in "
-    "the package, gives the location of each value."
+    "one of unknown kind. The column seen_in of published/values.csv, in the package, gives the "
+    "location of each value."
 )
 
 SPLITS_STATEMENT = (

@@ -15,7 +15,7 @@ from bnnbench.experiment.store.provenance import read_yaml
 from bnnbench.experiment.store.record import Record, read_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import shipped_folder
-from bnnbench.results.settings import as_typed
+from bnnbench.results.settings import as_typed, differing_from
 
 GROUP = "experiment"
 """Configuration group, and the key of its settings in a file that sets other groups too."""
@@ -56,31 +56,24 @@ class SourceSettings:
         own = {**record.identity, **self.own(folder)}
         top, settings = default_settings(record.kind)
         settings = {**settings, **self.chosen(record)}
-        named = [*_named(top, ""), *_named(settings, f"{GROUP}.")]
+        source = {
+            name: value
+            for name, value in {**top, **settings}.items()
+            if name in own and not self._may_differ(name, own[name], value)
+        }
         return ", ".join(
-            f"{prefix}{name} {as_typed(name, _tuples(own[name]))} instead of "
-            f"{as_typed(name, _tuples(value))}"
-            for prefix, name, value in named
-            if name in own and not self._agrees(name, own[name], value)
+            f"{f'{GROUP}.' * (name in settings)}{name} {as_typed(name, value)} instead of "
+            f"{as_typed(name, source[name])}"
+            for name, value in differing_from(own, source).items()
         )
 
-    def _agrees(self, name: str, own: Any, source: Any) -> bool:
-        """Return whether a run has the source's value of a setting."""
-        if name in (*self.free, *NEVER_OF_SOURCE):
-            return True
-        if name in self.grids:
-            return {*source} <= {*own}
-        if name in self.counts:
-            return bool(own >= source)
-        return bool(_tuples(own) == _tuples(source))
-
-
-def _named(values: Values, prefix: str) -> list[tuple[str, str, Any]]:
-    return [(prefix, name, value) for name, value in values.items()]
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    def _may_differ(self, name: str, own: Any, source: Any) -> bool:
+        """Return whether claims about the source's value of a setting hold for the run's too."""
+        return (
+            name in (*self.free, *NEVER_OF_SOURCE)
+            or (name in self.grids and {*source} <= {*own})
+            or (name in self.counts and bool(own >= source))
+        )
 
 
 def default_settings(kind: str) -> tuple[Values, Values]:

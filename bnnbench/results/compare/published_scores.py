@@ -19,7 +19,7 @@ from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.significance import ROPE, add_names, compare_pairs
 from bnnbench.results.metric_table import METRICS, Metric, printed_in
 from bnnbench.results.published.counterparts import (
-    UNDOCUMENTED_METHODS,
+    METHODS,
     counterpart,
     run_difference,
     run_z_score,
@@ -165,7 +165,7 @@ def published_runs(runs: Runs) -> Runs:
     known = runs.splits[[*SPLIT_KEY, *SIZES]].drop_duplicates("fingerprint")
     rows = published_splits().merge(known, on="fingerprint")
     short = rows["method"].map(lambda name: name.split(" (")[0])
-    unknown = rows["method"].isin(UNDOCUMENTED_METHODS).map({True: UNKNOWN_SETTINGS, False: ""})
+    unknown = rows["method"].map(lambda name: UNKNOWN_SETTINGS * METHODS[name].undocumented)
     names = short + ", " + rows["source"] + " " + rows["year"].astype(str) + unknown
     rows = rows.assign(run=names + " on " + rows["dataset"], label=names)
     tables = {KIND: rows.drop_duplicates("run").set_index("run")[["dataset", "label"]]}

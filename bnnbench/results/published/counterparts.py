@@ -1,23 +1,20 @@
 """The published value that a run is compared with, and how their settings differ.
 
-Published settings follow the protocol except as listed here. The sources are the authors' own code:
-github.com/emtiyaz/vadam (`pytorch/uci_code/run_experiments.py`), the code of the SLANG paper,
-github.com/yaringal/DropoutUncertaintyExps (the first version; for 2018 `net/net.py` at 6eb4497),
-github.com/evwalz/easyuq (`ML_example/deep_ens` at cbeebe1), and github.com/stanfordmlgroup/ngboost
-(`examples/experiments/regression_exp.py`).
+Published settings follow the protocol except as `methods.toml` says.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
 from bnnbench.results.method_facts import is_of_user, trains_network
 from bnnbench.results.published.protocol import (
-    describe_settings,
     divergence_difference,
     has_protocol,
     missing_splits,
@@ -27,107 +24,35 @@ from bnnbench.results.published.protocol import (
 )
 from bnnbench.results.published.published_settings import published_settings
 from bnnbench.results.published.values import Published, Values, published_values
-from bnnbench.results.settings import ABSENT
-
-VADAM, VPROP, BBVI = "Vadam", "Vprop", "BBVI"
-SLANG = "BBB (SLANG paper baseline)"
-DROPOUT = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
-DROPOUT_2018 = "MC-Dropout grid search per split (1 layer, 4000 epochs)"
-PBP = "PBP"
-DEEP_ENSEMBLE = "Deep Ensembles (M=5, 40 epochs, adv. training)"
-"""Names of methods in `published/uci.csv`."""
-
-HMC = "HMC (1x50 BNN, HMC-1)"
-NGBOOST = "NGBoost (trees, Normal)"
-LAPLACE_2024 = "Laplace (1 layer, 400 epochs)"
-DROPOUT_2024 = "MC-Dropout (1 layer, 400 epochs)"
-SINGLE_GAUSSIAN = "Single Gaussian (1 layer, 400 epochs)"
-EASYUQ = "EasyUQ (1 layer, 400 epochs)"
-SPLIT_CONFORMAL = "Split conformal (1 layer, 400 epochs)"
-DEEP_ENSEMBLE_2024 = "Deep Ensembles (M=5, 40 epochs, no adv. training)"
-"""Names of methods in `published/modern.csv`."""
-
-TAGI = "TAGI (epochs and sigma_v chosen per set)"
-TAGI_V = "TAGI-V (epochs chosen per set, gain 1)"
-TAGI_V_GAINS = "TAGI-V (epochs and gains chosen per set)"
-"""Names of methods in `published/modern.csv`; the test splits chose these settings."""
-
-COUNTERPARTS = {
-    "vadam": (VADAM,),
-    "vprop": (VPROP,),
-    # Only the SLANG paper prints a (joint) log-likelihood for it.
-    "bbb": (BBVI, SLANG),
-    "mc_dropout": (DROPOUT, DROPOUT_2018, DROPOUT_2024),
-    "laplace": (LAPLACE_2024,),
-    "pbp": (PBP,),
-    "deep_ensemble": (DEEP_ENSEMBLE, DEEP_ENSEMBLE_2024),
-    "hmc": (HMC,),
-    "tagi": (TAGI, TAGI_V, TAGI_V_GAINS),
-    "ngboost": (NGBOOST,),
-}
-"""Published names of our method families or presets, best match first; networks have one hidden
-layer."""
+from bnnbench.results.settings import ABSENT, describe_settings
 
 UNPUBLISHED_METHODS = ("mc_dropout_x10",)
-"""Methods of these families with unpublished settings (here 40 final epochs)."""
-
-UNDOCUMENTED_METHODS = (
-    *(HMC, LAPLACE_2024, DROPOUT_2024, SINGLE_GAUSSIAN, EASYUQ, SPLIT_CONFORMAL),
-)  # fmt: skip
-"""Methods whose priors, noise and other settings were not published."""
-
-PRESETS: Mapping[str, str] = {
-    VPROP: "vprop_khan2018",
-    BBVI: "bbb_x2",
-    SLANG: "bbb_slang",
-    DROPOUT: "mc_dropout_gal2016",
-    DROPOUT_2018: "mc_dropout_2018",
-    DEEP_ENSEMBLE: "deep_ensemble_2017",
-    DEEP_ENSEMBLE_2024: "deep_ensemble_easyuq",
-    TAGI: "tagi_2024",
-    TAGI_V: "tagi_v_2024",
-    TAGI_V_GAINS: "tagi_v_gains_2024",
-    NGBOOST: "ngboost",
-}
-"""The method configuration with the published settings, by the paper's name of the method."""
-
-PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    **{name: {"search.objective": "joint"} for name in (VADAM, BBVI)},
-    VPROP: {"method.search_with": "vadam"},
-    SLANG: {"method.weight_init": "zero", "method.bias_prior": False},
-    DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
-    DROPOUT_2018: {"method.weight_init": "glorot", "method.bias_prior": False},
-    DEEP_ENSEMBLE_2024: {
-        "method.adversarial": False,
-        "method.members": 5,
-        "method.searched_members": 1,
-        "method.weight_init": "glorot",
-    },
-    TAGI: {"method.predicts_noise": False, "method.with_replacement": True},
-    TAGI_V: {
-        "method.predicts_noise": True,
-        "method.output_gain": 1.0,
-        "method.noise_gain": 1.0,
-        "method.with_replacement": True,
-    },
-    TAGI_V_GAINS: {"method.predicts_noise": True, "method.with_replacement": True},
-    NGBOOST: {
-        "method.estimator": "ngboost.NGBRegressor",
-        "method.options.n_estimators": 2000,
-        "method.options.learning_rate": 0.01,
-        "method.select_n_estimators": "likelihood",
-    },
-}
-"""Deviations of published runs from the protocol, by the paper's name of the method."""
-
-LIKELIHOODS: Mapping[str, str] = {DEEP_ENSEMBLE: "heteroscedastic_softplus"}
-"""The likelihood of a paper whose preset has another one; runs with either are compared."""
-
-KNOWN_SAMPLES = (BBVI, SLANG)
-"""Methods whose number of samples per step was published."""
+"""Methods of families with published values that have unpublished settings (here 40 final
+epochs)."""
 
 MINOR_SETTINGS = ("training.samples", "evaluation.samples", "search.objective")
 """Settings whose differences are reported but do not prevent a comparison."""
+
+
+@dataclass(frozen=True)
+class PublishedMethod:
+    """A table of `methods.toml`, which describes the attributes."""
+
+    compared_with: str = ""
+    preset: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    likelihood: str = ""
+    known_samples: bool = False
+    undocumented: bool = False
+
+
+def _read() -> dict[str, PublishedMethod]:
+    text = files(__package__).joinpath("methods.toml").read_text("utf-8")
+    return {name: PublishedMethod(**row) for name, row in tomllib.loads(text).items()}
+
+
+METHODS: Mapping[str, PublishedMethod] = _read()
+"""All published methods by their name there, best match first."""
 
 
 @dataclass(frozen=True)
@@ -152,14 +77,15 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
 
     `run` has the metadata of its record, its `settings` and its number of `splits`.
     """
-    if method in UNDOCUMENTED_METHODS:
+    published = METHODS[method]
+    if published.undocumented:
         return Difference("unknown", comparable=False, n_major=0, known=False)
     family = str(run["family"])
-    settings = published_settings(PRESETS.get(method, family), family, str(run["dataset"]))
-    added = ("training.samples",) if method in KNOWN_SAMPLES else ()
+    settings = published_settings(published.preset or family, family, str(run["dataset"]))
+    added = ("training.samples",) if published.known_samples else ()
     known = relevant_settings(settings, run, added)
-    differing = settings_differing_from(run, {**known, **PUBLISHED_SETTINGS.get(method, {})})
-    if differing.get("likelihood") == LIKELIHOODS.get(method, ABSENT):
+    differing = settings_differing_from(run, {**known, **published.settings})
+    if differing.get("likelihood", ABSENT) == published.likelihood:
         del differing["likelihood"]
     other, fewer = divergence_difference(run), missing_splits(run)
     n_major = len(other) + len(set(differing) - set(MINOR_SETTINGS))
@@ -175,7 +101,7 @@ def counterpart(
     A value from the user's file for the run's method takes precedence. Otherwise, the published
     networks have one hidden layer, a Gaussian likelihood and KL, so other runs match nothing. Of
     several values, the one whose settings are most like the run's is returned, one with unknown
-    settings last, then the best match of `COUNTERPARTS`. `difference` tells whether the two are
+    settings last, then the first of `METHODS`. `difference` tells whether the two are
     comparable. `run` has the metadata of its record, its `settings` and its number of `splits`.
     """
     if user_value := user_published.get((run["dataset"], metric, run["method"])):
@@ -188,10 +114,11 @@ def counterpart(
         and not noise_differences(run)
         and run["method"] not in UNPUBLISHED_METHODS
     )
-    known = COUNTERPARTS.get(run["family"]) or COUNTERPARTS.get(run["method"], ())
-    names = known if is_comparable else ()
+    names = compared_methods(run["family"]) or compared_methods(run["method"])
     candidates = [
-        value for n in names if (value := published_values().get((run["dataset"], metric, n)))
+        value
+        for name in (names if is_comparable else ())
+        if (value := published_values().get((run["dataset"], metric, name)))
     ]
 
     def distance(value: Published) -> tuple[bool, int]:
@@ -199,6 +126,11 @@ def counterpart(
         return not found.known, found.n_major
 
     return min(candidates, key=distance, default=None)
+
+
+def compared_methods(ours: str) -> list[str]:
+    """Return the published methods that a family or a preset of ours is compared with."""
+    return [name for name, method in METHODS.items() if ours and method.compared_with == ours]
 
 
 def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:
@@ -211,9 +143,8 @@ def run_difference(run: Mapping[Any, Any], theirs: Published) -> Difference:
     """Return how a run differs from the settings of a published value, as far as known."""
     if not theirs.by_user:
         return difference(run, theirs.method)
-    fewer = run["splits"] < theirs.splits  # False if the number is missing
-    suffix = f", {run['splits']} of {theirs.splits:.0f} splits" if fewer else ""
-    return Difference(f"unknown{suffix}", comparable=not fewer, n_major=0, known=False)
+    fewer = missing_splits(run, theirs.splits)  # empty if the number is NaN
+    return Difference(", ".join(["unknown", *fewer]), comparable=not fewer, n_major=0, known=False)
 
 
 def run_z_score(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:

@@ -15,12 +15,16 @@ from bnnbench.results.published.published_settings import (
     NOISE_SETTINGS,
     UNSET_SETTINGS,
     is_bounds,
-    matches,
     published_settings,
     with_components,
 )
-from bnnbench.results.published.shared_settings import differing_settings
-from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
+from bnnbench.results.published.shared_settings import differing_shared_settings
+from bnnbench.results.settings import (
+    SEARCHED_BY_DEFAULT,
+    describe_settings,
+    differing_from,
+    without_implied,
+)
 
 COMPARED_SETTINGS = (
     *("likelihood", "likelihood.loss", "network.depth", "network.width"),
@@ -130,9 +134,9 @@ def noise_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
 
     Such a run is another model, so its other settings are not compared.
     """
-    protocol, settings = _settings_of(run), with_components(run["settings"])
-    own = {name: settings.get(name) for name in NOISE_SETTINGS}
-    return tuple(describe_setting(n, value) for n, value in own.items() if value != protocol[n])
+    protocol = {name: _settings_of(run)[name] for name in NOISE_SETTINGS}
+    settings = {**dict.fromkeys(NOISE_SETTINGS), **with_components(run["settings"])}
+    return tuple(describe_settings(differing_from(settings, protocol)))
 
 
 def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -141,7 +145,7 @@ def setting_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
     A class of the user's has no published values, so only the settings that methods share count.
     """
     if is_of_user(run):
-        return tuple(describe_settings(differing_settings(run)))
+        return tuple(describe_settings(differing_shared_settings(run)))
     differing = settings_differing_from(run, protocol_settings(run))
     return (*divergence_difference(run), *describe_settings(differing))
 
@@ -150,11 +154,6 @@ def divergence_difference(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe the divergence of a run if it is not KL."""
     is_plain = str(run["divergence"]).lower() in PLAIN_DIVERGENCES
     return () if is_plain else (f"divergence {run['divergence']}",)
-
-
-def describe_settings(settings: Mapping[str, Any]) -> list[str]:
-    """Describe settings of a run; those that are `ABSENT` are unknown."""
-    return [describe_setting(n, "unknown" if v is ABSENT else v) for n, v in settings.items()]
 
 
 def settings_differing_from(
@@ -176,23 +175,20 @@ def settings_differing_from(
     expected = {
         n: v for n, v in expected_values.items() if searches or not n.startswith("search.")
     } | defaults
-    different = {
-        n: settings.get(n, ABSENT) for n in expected if not matches(settings.get(n), expected[n])
-    }
+    different = differing_from(settings, expected)
     if "search" not in different:  # the same search, but of further settings or in other units
         own = {name: value for name, value in settings.items() if is_bounds(name)}
         different |= {name: value for name, value in own.items() if name not in search_bounds(run)}
-    # `final_epochs` equal to `epochs`, and settings of another search, add no information.
-    repeated = different.get("training.final_epochs") == different.get("training.epochs")
-    return {
-        name: value
-        for name, value in different.items()
-        if not (repeated and name == "training.final_epochs")
-        and not (name.startswith("search.") and "search" in different)
-    }
+    return without_implied(different)
 
 
-def missing_splits(run: Mapping[str, Any]) -> tuple[str, ...]:
-    """Describe the number of splits of a run if it has fewer than published."""
-    published = DATASET_N_SPLITS.get(run["dataset"], N_SPLITS)
-    return (f"{run['splits']} of {published} splits",) if run["splits"] < published else ()
+def missing_splits(run: Mapping[str, Any], published: float | None = None) -> tuple[str, ...]:
+    """Describe the number of splits of a run if it has fewer than published.
+
+    Args:
+        run: its `dataset` and its number of `splits`.
+        published: number of published splits, by default of the data sets with the protocol.
+    """
+    if published is None:
+        published = DATASET_N_SPLITS.get(run["dataset"], N_SPLITS)
+    return (f"{run['splits']} of {published:.0f} splits",) if run["splits"] < published else ()

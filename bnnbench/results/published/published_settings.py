@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -85,11 +84,3 @@ def with_components(settings: Mapping[str, Any]) -> Mapping[str, Any]:
         if known and own != known:
             found[name] = own
     return {**settings, **found}
-
-
-def matches(value: Any, expected: Any) -> bool:
-    """Return whether a value equals the expected one up to rounding; `[50]` equals `50`."""
-    if isinstance(expected, tuple):
-        same_length = bool(value) and len(value) == len(expected)
-        return same_length and all(map(math.isclose, value, expected))
-    return bool((value[0] if isinstance(value, tuple) and len(value) == 1 else value) == expected)

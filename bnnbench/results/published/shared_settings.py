@@ -14,11 +14,10 @@ from bnnbench.results.published.published_settings import (
     NOISE_SETTINGS,
     UNSET_SETTINGS,
     is_bounds,
-    matches,
     published_settings,
     with_components,
 )
-from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT
+from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, differing_from, without_implied
 
 EXPERIMENT, EXPERIMENT_CLASS = "class", "bnnbench.experiment.split_experiment.SplitExperiment"
 """Setting of a run with the class of its experiment, and the class that runs the protocol."""
@@ -118,17 +117,11 @@ def published_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     return {EXPERIMENT: EXPERIMENT_CLASS, **{name: settings.get(name) for name in names}}
 
 
-def differing_settings(run: Mapping[str, Any]) -> dict[str, Any]:
+def differing_shared_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the protocol in which a run differs from the published one.
 
-    For a run with another noise model, only that is named; the same holds for another search.
+    For a run with another noise model, only that is named.
     """
-    published = published_shared_settings(run)
-    found = {n: v for n, v in shared_settings(run).items() if not matches(v, published[n])}
-    other_noise = {name: value for name, value in found.items() if name in NOISE_SETTINGS}
-    other_search = "search" in found
-    return other_noise or {
-        name: value
-        for name, value in found.items()
-        if not (other_search and name.startswith("search."))
-    }
+    own, published = shared_settings(run), published_shared_settings(run)
+    found = without_implied(differing_from(own, {name: published[name] for name in own}))
+    return {name: value for name, value in found.items() if name in NOISE_SETTINGS} or found

@@ -1,12 +1,10 @@
 """Published test results: those of the package, and those of the user.
 
-`published/uci.csv` and `published/modern.csv` list each number with its paper and where it was read
-(`seen_in`). The column `metric` says which of our scores it is: papers call several of them
-log-likelihood. Deep ensembles have `log_likelihood_gaussian`, since Lakshminarayanan et al. (2017,
-section 2.4) approximate the mixture by one Gaussian. Numbers of the first file are means over the
-public splits; for the second, the column `splits` says what is known. `published/splits.csv` has
-the scores of single splits. The user's file has the columns of `published/uci.csv`. All are in
-original units.
+`values.csv` lists each number with its paper and where it was read (`seen_in`). The column `metric`
+says which of our scores it is: papers call several of them log-likelihood. Deep ensembles have
+`log_likelihood_gaussian`, since Lakshminarayanan et al. (2017, section 2.4) approximate the mixture
+by one Gaussian. `splits.csv` has the scores of single splits. The user's file has the columns of
+`values.csv`. All are in original units.
 """
 
 from __future__ import annotations
@@ -87,11 +85,11 @@ def published_means() -> pd.DataFrame:
     """Return the published means of our methods and their competitors, and of later methods.
 
     Returns:
-        The columns of `published/modern.csv`, and `stderr`, the standard error: for standard
+        The columns of `values.csv`, and `stderr`, the standard error: for standard
         deviations (`error_kind` std) the error divided by the square root of `n_splits`; missing if
         the paper gives none or one that rounds to zero.
     """
-    return with_stderr(pd.concat([_table("uci").assign(splits=PUBLIC), _table("modern")]))
+    return with_stderr(_table("values"))
 
 
 def published_splits() -> pd.DataFrame:
@@ -99,28 +97,7 @@ def published_splits() -> pd.DataFrame:
 
     Each has the fingerprint of its test rows, as in the `splits.csv` of a run. A score that was not
     published is missing; `coverage_90` is the fraction of targets in central 90 % intervals.
-
-    - Gal & Ghahramani (2016): the first version of their repository; the means are Table 1.
-    - Gal (2018): github.com/yaringal/DropoutUncertaintyExps, `UCI_Datasets/*/results`, files
-      `test_MC_rmse_100_xepochs_1_hidden_layers.txt` and `test_ll_100_...`: single networks at
-      6eb4497, whose means are in its `readme.md` (Mukhoti et al. 2018 describe the settings). At
-      6575fd6, `experiment.py` averages the scores of ten networks, not their predictions.
-    - Walz et al. (2024), EasyUQ: github.com/evwalz/easyuq at cbeebe1,
-      `ML_example/deep_ens/UCI_Datasets/*/results/test_ll_1_xepochs_1_hidden_layers.txt` (with the
-      opposite sign) and `test_crpss_1_...`: scores of one Gaussian with the moments of an ensemble.
-      The index files of these three are the public ones (165 of 165 splits each).
-    - Arnold et al. (2024): github.com/evwalz/paper_isocrpsdeco at b54acf3,
-      `ML_example/deco_data/*/UCI_datasets/*`: the CRPS is from `deco_results/crps.txt`; the other
-      scores of Laplace are of its forecasts in `deco/fct_test_*`. `normal_deco.R` integrates the
-      CRPS of Laplace over an interval whose complement adds at most 0.1 %, and `mixture_deco.R`
-      that of MC dropout on a grid (in eight splits up to 0.6 % from the exact value). The test
-      targets in `deco` equal ours, in order. Of the settings, the repository has the number of
-      layers, 1, of epochs, 400, and the noise precision of MC dropout.
-    - Matsubara (2024), WGBoost: github.com/takuomatsubara/WGBoost at 11bbc34, `result`. Power is
-      excluded: UCI's workbook holds the same rows in five orders, one per sheet, and WGBoost reads
-      Sheet1 whereas the public splits are of Sheet5, so the same row numbers are other rows. The
-      order of rows was checked for kin8nm, naval and protein; for the other sets it was inferred
-      from correlations with our runs.
+    `methods.toml` says where they are from.
     """
     return _table("splits")
 

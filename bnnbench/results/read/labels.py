@@ -16,7 +16,14 @@ from bnnbench.results.published.protocol import (
     settings_differing_from,
 )
 from bnnbench.results.published.published_settings import UNSET_SETTINGS, with_components
-from bnnbench.results.settings import ABSENT, describe_setting, distinguishing_settings
+from bnnbench.results.settings import (
+    ABSENT,
+    describe_setting,
+    describe_settings,
+    differing_from,
+    distinguishing_settings,
+    without_implied,
+)
 
 DISTINGUISHING_COLUMNS = {
     "divergence": "{}",
@@ -211,13 +218,5 @@ def unusual_settings(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
     settings, expected = with_components(run["settings"]), dict[str, Any]()
     if has_protocol(run):
         expected = {**UNSET_SETTINGS, **expected_settings(run)}
-    deviating = [
-        name for name in names if name in settings and settings[name] != expected.get(name, ABSENT)
-    ]
-    if "search" in deviating:
-        deviating = [name for name in deviating if not name.startswith("search.")]
-    if "training.epochs" in deviating and settings["training.epochs"] == settings.get(
-        "training.final_epochs"
-    ):
-        deviating = [name for name in deviating if name != "training.final_epochs"]
-    return [describe_setting(name, settings[name]) for name in deviating]
+    expected = {name: expected.get(name, ABSENT) for name in names if name in settings}
+    return describe_settings(without_implied(differing_from(settings, expected)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from bnnbench.experiment.store.record import TRIAL
 from bnnbench.near_names import closest_match, list_names
 from bnnbench.results.published.published_settings import with_components
 from bnnbench.results.read.run_tables import matching_rows
-from bnnbench.results.settings import format_value
+from bnnbench.results.settings import format_value, same_value
 from bnnbench.types import UserError
 
 OPTION = "--where"
@@ -87,8 +86,8 @@ def values_of(run: Mapping[str, Any], name: str) -> Iterator[Any]:
 
 
 def _equals(value: Any, text: str) -> bool:
-    """Return whether a setting has the value that a string means on the command line."""
-    return str(value) == text or _close(_plain(value), _plain(_read(text)))
+    """Return whether a setting has the value of a string, numbers up to the digits typed."""
+    return str(value) == text or same_value(value, _read(text), rel_tol=1e-5)
 
 
 def _read(text: str) -> Any:
@@ -99,24 +98,6 @@ def _read(text: str) -> Any:
         with suppress(ValueError):
             return read(text)
     return text.strip("'\"")
-
-
-def _plain(value: Any) -> Any:
-    """Return a list as a tuple, and one with a single value as this value."""
-    if isinstance(value, list | tuple):
-        return tuple(map(_plain, value)) if len(value) != 1 else _plain(value[0])
-    return value
-
-
-def _close(value: Any, other: Any) -> bool:
-    """Return whether two values are equal, numbers up to the digits that are typed."""
-    if isinstance(value, tuple) and isinstance(other, tuple):
-        return len(value) == len(other) and all(map(_close, value, other))
-    if isinstance(value, bool) or isinstance(other, bool):
-        return value is other
-    if isinstance(value, int | float) and isinstance(other, int | float):
-        return math.isclose(value, other, rel_tol=1e-5)
-    return bool(value == other)
 
 
 def rows_where(

@@ -145,9 +145,10 @@ def compare_with_reference(
     known = sorted({str(name) for table in tables for name in table["method"]})
     check_known_names("--methods", methods, dict.fromkeys(known))
     table, found = with_track(runs.scored), list[ReferenceComparison]()
-    for one in [track] if track else [name for name in TRACKS if name in {*table["track"]}]:
+    both = {*table["track"]} & {*results.runs["track"]}
+    for one in [track] if track else [name for name in TRACKS if name in both]:
         own = table if track else table[table["track"] == one]
-        reference = select(results, one, own["dataset"], methods, required=bool(track))
+        reference = select(results, one, own["dataset"], methods)
         if reference is None:
             continue
         if not track:
@@ -236,11 +237,7 @@ def with_track(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def select(
-    results: ReferenceResults,
-    track: str,
-    datasets: pd.Series,
-    methods: tuple[str, ...],
-    required: bool,
+    results: ReferenceResults, track: str, datasets: pd.Series, methods: tuple[str, ...]
 ) -> Runs | None:
     """Return the reference runs of a track on some data sets; None if there are none.
 
@@ -251,13 +248,10 @@ def select(
         track: the track.
         datasets: names of the data sets.
         methods: labels of methods, in order; empty for all.
-        required: whether the user named the track.
 
     Raises:
-        UserError: if a required track is unknown or has no runs.
+        UserError: if the track is unknown or has no runs.
     """
-    if not required and not (results.runs["track"] == track).any():
-        return None
     reference = reference_runs(results, track)
     rows = reference.scored[reference.scored["dataset"].isin(datasets)]
     names = tuple(name for name in methods if name in {*rows["method"]})

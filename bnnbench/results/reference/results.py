@@ -1,11 +1,10 @@
 """Read reference results.
 
-They are a folder with these files:
+They are a folder with an archive, `reference_results.zip`, of these files:
 
-- `runs.jsonl.gz`: one line per run, see `RUN_COLUMNS`
-- `splits.csv.gz`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
+- `runs.jsonl`: one line per run, see `RUN_COLUMNS`
+- `splits.csv`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
 - `fingerprints.csv`: the published splits, see `FINGERPRINT_COLUMNS`
-- `SHA256SUMS`: checksums of these files, as `sha256sum --check` reads them
 
 Rows are compared within a track only.
 """
@@ -22,7 +21,6 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.store.split_files import AT_BOUND, KIND, PHASES, SIZES, SPLIT_KEY
-from bnnbench.files import READ_ERRORS, unpack
 from bnnbench.near_names import with_known
 from bnnbench.paths import user_path
 from bnnbench.results.metric_table import SCORE_KEYS
@@ -31,7 +29,14 @@ from bnnbench.results.read.completeness import never_ranked
 from bnnbench.results.read.configurations import one_seed_each, preset_order, representatives
 from bnnbench.results.read.run_tables import Runs, is_folder, with_differences
 from bnnbench.results.read.split_summary import summarise_runs, to_wide
-from bnnbench.results.reference.files import FINGERPRINTS, RUNS, SPLITS, SUMS, damaged, read_files
+from bnnbench.results.reference.archive import (
+    ARCHIVE,
+    FINGERPRINTS,
+    RUNS,
+    SPLITS,
+    read_archive,
+    reading,
+)
 from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
@@ -46,7 +51,7 @@ SPLIT_COLUMNS = (
     *("run", *FINGERPRINT_COLUMNS, *SCORE_KEYS, *PHASES),
     *("cpu_seconds", "reference_seconds", "diverged", AT_BOUND),
 )
-"""Columns of `splits.csv.gz`; `hp.*`, the chosen hyper-parameters, follow."""
+"""Columns of `splits.csv`; `hp.*`, the chosen hyper-parameters, follow."""
 
 TEXT_COLUMNS = ("run", "dataset", *SPLIT_KEY, AT_BOUND)
 
@@ -54,7 +59,7 @@ RUN_COLUMNS = (
     *("run", "track", "protocol", "tuning", "fits", "bits", "splits", "rows", "environment"),
     "record",
 )
-"""Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
+"""Keys of a line of `runs.jsonl`: digest of the run, its track, digest of the protocol, how it
 was tuned, fits per split, whether its bits depend on the processor, its number of splits, SHA-256
 of its rows, machine, `record.json`."""
 
@@ -86,11 +91,12 @@ def find_folder(folder: Path | str | None = None) -> Path:
         UserError: if it has none.
     """
     path = PACKAGED if folder is None else user_path("folder", folder)
-    if is_folder(path) and (path / SUMS).is_file():
+    if is_folder(path) and (path / ARCHIVE).is_file():
         return path
     raise UserError(
-        f"{path} is not a folder of reference results, since it has no file {SUMS}; give a folder "
-        "that `bnnbench reference add` wrote, or none for the reference results of bnnbench.",
+        f"{path} is not a folder of reference results, since it has no file {ARCHIVE}; give a "
+        "folder that `bnnbench reference add` wrote, or none for the reference results of "
+        "bnnbench.",
         "folder",
         "no_reference",
     )
@@ -103,50 +109,43 @@ def read_reference_results(folder: Path | str | None = None) -> ReferenceResults
         folder: as for `find_folder`.
 
     Raises:
-        UserError: if there are none, or a file was changed or is damaged.
+        UserError: if there are none, or they are damaged.
     """
     folder = find_folder(folder)
-    contents = read_files(folder)
-    try:
-        fingerprints = read_fingerprints(contents[FINGERPRINTS])
-        splits = as_numbers(read_rows(contents[SPLITS]))
-        lines = read_lines(contents[RUNS])
+    with reading(folder):
+        members = read_archive(folder)
+        fingerprints = read_fingerprints(members)
+        splits = as_numbers(read_rows(members))
+        lines = read_lines(members)
         diverged = splits.groupby("run")["diverged"].sum()
-        table = runs_table([{**line, "diverged": diverged[line["run"]]} for line in lines])
+        table = runs_table([{**line, "diverged": diverged[run]} for run, line in lines.items()])
         runs = with_ranked(table, fingerprints)
         if len(runs) < len(diverged):
             raise ValueError("rows without a run")
-    except READ_ERRORS as error:
-        raise damaged(folder, f"cannot be read ({error})") from None
     return ReferenceResults(folder, runs, splits, fingerprints)
 
 
-def read_fingerprints(content: bytes) -> pd.DataFrame:
-    """Read the published splits."""
-    return pd.read_csv(io.BytesIO(content))[list(FINGERPRINT_COLUMNS)]
+def read_fingerprints(members: Mapping[str, bytes]) -> pd.DataFrame:
+    """Read the published splits from the members of an archive."""
+    return pd.read_csv(io.BytesIO(members[FINGERPRINTS]))[list(FINGERPRINT_COLUMNS)]
 
 
-def read_rows(content: bytes) -> pd.DataFrame:
+def read_rows(members: Mapping[str, bytes]) -> pd.DataFrame:
     """Read the rows of splits as text, exactly as written; empty where missing."""
-    return pd.read_csv(io.StringIO(unpack_text(content)), dtype=str, keep_default_na=False)
+    return pd.read_csv(io.BytesIO(members[SPLITS]), dtype=str, keep_default_na=False)
 
 
-def read_lines(content: bytes) -> list[dict[str, Any]]:
-    """Read the lines of the runs.
+def read_lines(members: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    """Read the lines of the runs, by run.
 
     Raises:
-        ValueError: if two lines have the same run.
+        ValueError: if two lines have the same run, or a line lacks one of `RUN_COLUMNS`.
     """
-    lines = [json.loads(line) for line in unpack_text(content).splitlines()]
-    if len({line["run"] for line in lines}) < len(lines):
-        raise ValueError("a run occurs twice")
-    return lines
-
-
-def unpack_text(content: bytes) -> str:
-    """Return a gzipped text whose unpacked size is limited."""
-    with unpack(io.BytesIO(content), Path(RUNS)) as unpacked:
-        return unpacked.read().decode()
+    lines = [json.loads(line) for line in members[RUNS].decode().splitlines()]
+    by_run = {line["run"]: line for line in lines}
+    if len(by_run) < len(lines) or any({*RUN_COLUMNS} - {*line} for line in lines):
+        raise ValueError("a run occurs twice or is incomplete")
+    return by_run
 
 
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
@@ -187,8 +186,9 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     published = fingerprints.groupby("dataset").size()
     rows = runs.to_dict("records")
     barred = [never_ranked(run) for run in rows]
-    reasons = [_few_splits(run, published) + own for run, own in zip(rows, barred, strict=True)]
-    runs = runs.assign(incomplete=list(map(", ".join, reasons)))
+    few = [missing_splits(run, published.get(run["dataset"], 0)) for run in rows]
+    reasons = [", ".join([*own, *bar]) for own, bar in zip(few, barred, strict=True)]
+    runs = runs.assign(incomplete=reasons)
     last = runs["method"].isin(runs.loc[list(map(bool, barred)), "method"])
     order = {"last": last} | preset_order(runs, ["track", "family", "method"])
     chosen = representatives(runs, order, [runs["track"], runs["family"]])
@@ -201,12 +201,6 @@ def with_ranked(runs: pd.DataFrame, fingerprints: pd.DataFrame) -> pd.DataFrame:
     others = chosen.index[chosen != chosen.index]
     runs.loc[others, "unranked"] = "the run with the lowest seed is ranked"
     return runs
-
-
-def _few_splits(run: Mapping[str, Any], published: pd.Series) -> list[str]:
-    """Return `3 of 20 splits` if a run has fewer than its data set, as a list of one string."""
-    count = published.get(run["dataset"], 0)
-    return [f"{run['splits']} of {count} splits"] if run["splits"] < count else []
 
 
 def reference_runs(results: ReferenceResults, track: str | None = None) -> Runs:

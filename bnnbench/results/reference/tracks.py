@@ -12,17 +12,16 @@ from typing import Any
 from bnnbench.files import checksum
 from bnnbench.results.method_facts import uses_evidence
 from bnnbench.results.published.protocol import tuned_on_test
-from bnnbench.results.published.published_settings import matches
 from bnnbench.results.published.shared_settings import (
     EVIDENCE_VALUES,
-    differing_settings,
+    differing_shared_settings,
     fixed_hyper_parameters,
     has_fixed_precisions,
     is_searched,
     published_shared_settings,
     shared_settings,
 )
-from bnnbench.results.settings import ABSENT, as_typed
+from bnnbench.results.settings import ABSENT, as_typed, same_value
 
 PUBLISHED, FIXED, POSTERIOR, FREE = "book", "fixed", "posterior", "free"
 
@@ -76,7 +75,7 @@ def track_of(run: Mapping[str, Any], tuning: str) -> str:
     """
     if has_fixed_precisions(run["settings"]):
         return POSTERIOR
-    if differing_settings(run):
+    if differing_shared_settings(run):
         return FREE
     fixed = tuning == "authors" or tuned_on_test(run) or fixed_hyper_parameters(run)
     return FIXED if fixed else PUBLISHED
@@ -90,7 +89,7 @@ def changed_settings(run: Mapping[str, Any]) -> list[str]:
     published = published_shared_settings(run)
     return [
         f"{name}={as_typed(name, value)} (reference: {as_typed(name, published[name])})"
-        for name, value in differing_settings(run).items()
+        for name, value in differing_shared_settings(run).items()
     ]
 
 
@@ -98,7 +97,7 @@ def protocol_of(run: Mapping[str, Any]) -> str:
     """Return the digest of a run's protocol: its data and its `shared_settings`."""
     shared, published = shared_settings(run), published_shared_settings(run)
     equal = {
-        name: published[name] if matches(value, published[name]) else value
+        name: published[name] if same_value(value, published[name]) else value
         for name, value in shared.items()
         if value is not ABSENT
     }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +13,15 @@ import pandas as pd
 
 from bnnbench.experiment.store.code_version import describe_other_code
 from bnnbench.experiment.store.split_files import HYPER, SPLIT_KEY
-from bnnbench.results.reference.files import (
+from bnnbench.results.reference.archive import (
+    ARCHIVE,
     FINGERPRINTS,
     RUNS,
     SPLITS,
-    has_files,
     locked,
-    read_files,
-    write_files,
+    read_archive,
+    reading,
+    write_archive,
 )
 from bnnbench.results.reference.results import (
     SPLIT_COLUMNS,
@@ -35,7 +34,7 @@ from bnnbench.results.reference.run_folders import Candidate, read_run_folders
 from bnnbench.types import UserError
 
 Line = dict[str, Any]
-"""A line of `runs.jsonl.gz`."""
+"""A line of `runs.jsonl`."""
 
 Scores = tuple[str, str, frozenset[tuple[str, ...]]]
 """The method and the protocol of a run, and the scores of its splits."""
@@ -49,16 +48,13 @@ class Content:
         fingerprints: the published splits.
         lines: by run.
         rows: rows of splits as text, by run.
+        scores: by run.
     """
 
     fingerprints: pd.DataFrame
     lines: dict[str, Line] = field(default_factory=dict)
     rows: dict[str, pd.DataFrame] = field(default_factory=dict)
-
-    @cached_property
-    def scores(self) -> dict[str, Scores]:
-        """The scores of the runs, by run."""
-        return {run: _scores(self.lines[run], rows) for run, rows in self.rows.items()}
+    scores: dict[str, Scores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,21 +86,23 @@ def add(folder: Path, *paths: Path) -> Added:
     Raises:
         UserError: if the reference results are damaged, or a folder has no finished runs.
     """
-    source = folder if has_files(folder) else find_folder()
-    published = read_fingerprints(read_files(source)[FINGERPRINTS])
+    source = folder if (folder / ARCHIVE).exists() else find_folder()
+    with reading(source):
+        published = read_fingerprints(read_archive(source))
     found = read_run_folders(paths, published)
     faults = list(found.faults)
     outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
     if found.runs:
         with locked(folder):
-            content = read_content(folder) if has_files(folder) else Content(published)
+            exists = (folder / ARCHIVE).exists()
+            content = read_content(folder) if exists else Content(published)
             for candidate in found.runs:
                 try:
                     outcome[put(content, candidate)].append(candidate.line["run"])
                 except UserError as error:
                     faults.append(str(error))
             if outcome["added"] or outcome["replaced"]:
-                write_files(folder, to_files(content))
+                write_archive(folder, to_members(content))
     return Added(faults=faults, skipped=found.skipped, **outcome)
 
 
@@ -114,10 +112,12 @@ def read_content(folder: Path) -> Content:
     Raises:
         UserError: if they are damaged.
     """
-    contents = read_files(folder)
-    lines = {line["run"]: line for line in read_lines(contents[RUNS])}
-    rows = {str(run): group for run, group in read_rows(contents[SPLITS]).groupby("run")}
-    return Content(read_fingerprints(contents[FINGERPRINTS]), lines, rows)
+    with reading(folder):
+        members = read_archive(folder)
+        lines = read_lines(members)
+        rows = {str(run): group for run, group in read_rows(members).groupby("run")}
+        scores = {run: _scores(lines[run], own) for run, own in rows.items()}
+        return Content(read_fingerprints(members), lines, rows, scores)
 
 
 def put(content: Content, candidate: Candidate) -> str:
@@ -165,15 +165,15 @@ def rows_digest(rows: pd.DataFrame) -> str:
     return hashlib.sha256(to_csv(rows[used]).encode()).hexdigest()
 
 
-def to_files(content: Content) -> dict[str, bytes]:
-    """Return the contents of the files by name."""
+def to_members(content: Content) -> dict[str, bytes]:
+    """Return the contents of the members of the archive by name."""
     rows = pd.concat(content.rows.values()).fillna("")
     hyper = sorted(name for name in rows if name.startswith(HYPER))
     rows = rows[[*SPLIT_COLUMNS, *hyper]].sort_values(["dataset", "run", "split"], key=sort_key)
     lines = [json.dumps(content.lines[run], sort_keys=True) for run in sorted(content.lines)]
     return {
-        RUNS: pack("\n".join(lines) + "\n"),
-        SPLITS: pack(to_csv(rows)),
+        RUNS: ("\n".join(lines) + "\n").encode(),
+        SPLITS: to_csv(rows).encode(),
         FINGERPRINTS: to_csv(content.fingerprints).encode(),
     }
 
@@ -186,8 +186,3 @@ def to_csv(table: pd.DataFrame) -> str:
 def sort_key(column: pd.Series) -> pd.Series:
     """Sort split numbers as numbers."""
     return column.astype(int) if column.name == "split" else column
-
-
-def pack(text: str) -> bytes:
-    """Return a gzipped text whose bytes do not depend on the time."""
-    return gzip.compress(text.encode(), 9, mtime=0)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from bnnbench.report import blocks
 from bnnbench.results.compare.published_scores import paired_with_published
-from bnnbench.results.published.counterparts import DROPOUT
 from bnnbench.results.read.run_tables import Runs
 
 EXPERIMENT = "gal_uci"
+
+DROPOUT = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
+"""Name of the method in `published/splits.csv`."""
 
 STATEMENT = (
     "The repository of Gal & Ghahramani (2016) contains the scores of single splits behind their "

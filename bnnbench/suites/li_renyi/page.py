@@ -38,7 +38,7 @@ NAMES = {
     1.0: "VR bound alpha=1, mean-field VI (VI-G)",
     math.inf: "VR bound alpha=+inf",
 }
-"""Names of the orders in `published/modern.csv`."""
+"""Names of the orders in `published/values.csv`."""
 
 
 COLUMNS = blocks.columns(

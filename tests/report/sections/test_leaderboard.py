@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.blocks import blocks, tables
+from support.published_methods import DROPOUT
 from support.runs import make_run
 
 from bnnbench.report.blocks import Style, TableBlock
 from bnnbench.report.sections import leaderboard
-from bnnbench.results.published.counterparts import DROPOUT
 from bnnbench.results.published.values import published_splits
 
 WAVE = np.tile([0.3, -0.3, 0.2, -0.2], 5)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.published_methods import DEEP_ENSEMBLE_2024, DROPOUT, DROPOUT_2018
 from support.runs import make_run
 from support.tables import configured_source
 
@@ -17,12 +18,7 @@ from bnnbench.results.compare.published_scores import (
     pairs_with_published,
     with_published,
 )
-from bnnbench.results.published.counterparts import (
-    DEEP_ENSEMBLE_2024,
-    DROPOUT,
-    DROPOUT_2018,
-    z_score,
-)
+from bnnbench.results.published.counterparts import z_score
 from bnnbench.results.published.values import published_means, published_splits
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.results import read_reference_results

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from bnnbench.results.compare.outcomes import OUTCOMES
 from bnnbench.results.compare.significance import holm
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.reference import comparison, files
+from bnnbench.results.reference import comparison
 from bnnbench.results.reference.comparison import (
     MINE,
     RATIO,
@@ -104,14 +104,14 @@ def test_a_pair_recomputed_from_the_files(root: Path) -> None:
     pd.read_csv(mine).sample(frac=1, random_state=0).to_csv(mine, index=False)
     ours = pd.read_csv(mine)
     dataset = ours["dataset"].iloc[0]
-    with gzip.open(root / "reference" / files.RUNS, "rt") as lines:
-        reference = [json.loads(line) for line in lines]
+    packed = zipfile.ZipFile(root / "reference" / "reference_results.zip")
+    reference = [json.loads(line) for line in packed.open("runs.jsonl")]
     (run,) = (
         line["run"] for line in reference
         if (line["record"]["metadata"]["method"], line["record"]["metadata"]["dataset"])
         == ("pbp", dataset)
     )  # fmt: skip
-    theirs = pd.read_csv(root / "reference" / files.SPLITS, dtype={"run": str})
+    theirs = pd.read_csv(packed.open("splits.csv"), dtype={"run": str})
     keys = ["fingerprint", "training_fingerprint"]
     both = ours.merge(theirs[theirs["run"] == run], on=keys, suffixes=("", "_kept"))
     d = (both["rmse"] - both["rmse_kept"]).to_numpy()

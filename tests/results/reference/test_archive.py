@@ -1,4 +1,4 @@
-"""Writers exclude each other, and leave the old or the new files, whatever stops them."""
+"""Writers exclude each other, and leave the old or the new archive, whatever stops them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import tracemalloc
+import zipfile
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,8 +21,15 @@ from support.faults import Disk, fail_with, kill_at
 from support.reference import reference_run
 from support.user_errors import raises_user_error
 
-from bnnbench.results.reference import files
-from bnnbench.results.reference.files import FINGERPRINTS, LOCK, NAMES, SPLITS, SUMS, read_files
+from bnnbench.files import pack_members, read_members
+from bnnbench.results.reference import archive
+from bnnbench.results.reference.archive import (
+    ARCHIVE,
+    LOCK,
+    RUNS,
+    SPLITS,
+    read_archive,
+)
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.write import add
 
@@ -73,28 +83,29 @@ def test_four_processes_add_four_runs(tmp_path: Path) -> None:
     assert methods(tmp_path / "reference") == {*names}
 
 
-def test_a_killed_process_leaves_the_old_or_the_new_state(template: Path, tmp_path: Path) -> None:
-    """It is killed at every operation on the folder; the same command then adds the run."""
-    count, seen = operations(template, tmp_path / "undisturbed"), []
-    expected = read_files(tmp_path / "undisturbed" / "reference")
-    assert count > 15
+def test_a_killed_process_leaves_the_old_state(template: Path, tmp_path: Path) -> None:
+    """It is killed at every operation on the folder; the same command then adds the run.
+
+    The last operation replaces the archive.
+    """
+    count = operations(template, tmp_path / "undisturbed")
+    expected = read_archive(tmp_path / "undisturbed" / "reference")
+    assert count > 5
     for at in range(1, count + 1):
         root = tmp_path / str(at)
         shutil.copytree(template, root)
         kill_at(at, root / "reference", partial(add, root / "reference", root / "new"))
-        seen.append(methods(root / "reference"))
+        assert methods(root / "reference") == {"pbp"}
         add(root / "reference", root / "new")
         assert methods(root / "reference") == {"pbp", "vadam"}
-        assert read_files(root / "reference") == expected
-        assert {path.name for path in (root / "reference").iterdir()} == {*NAMES, SUMS, LOCK}
+        assert read_archive(root / "reference") == expected
+        assert {path.name for path in (root / "reference").iterdir()} == {ARCHIVE, LOCK}
         shutil.rmtree(root)
-    old, new = {"pbp"}, {"pbp", "vadam"}
-    assert seen == sorted(seen, key=len) and old in seen and new in seen
 
 
 def test_a_process_killed_while_it_creates_the_folder(template: Path, tmp_path: Path) -> None:
-    """At every fourth operation; there are no results before, and the same command creates them."""
-    for at in range(1, 18, 4):
+    """At every operation; there are no results before, and the same command creates them."""
+    for at in range(1, 7):
         root = tmp_path / str(at)
         root.mkdir()
         kill_at(at, root, partial(add, root / "reference", template / "new"))
@@ -123,23 +134,23 @@ def test_a_failing_disk_leaves_the_old_or_the_new_state(
 
 def test_readers_never_see_a_mix(folder: Path) -> None:
     """Another thread writes two states in turn; one has a run more than the other."""
-    old = read_files(folder)
+    old = read_archive(folder)
     add(folder, folder.parent / "new")
-    states, stop = (old, read_files(folder)), threading.Event()
+    states, stop = (old, read_archive(folder)), threading.Event()
 
     def write() -> None:
         for turn in range(10**6):
             if stop.is_set():
                 return
-            with files.locked(folder):
-                files.write_files(folder, states[turn % 2])
+            with archive.locked(folder):
+                archive.write_archive(folder, states[turn % 2])
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        found = [read_files(folder) for _ in range(300)]
+        found = [read_archive(folder) for _ in range(300)]
         while not all(state in found for state in states):  # the machine may be busy
-            found.append(read_files(folder))
+            found.append(read_archive(folder))
     finally:
         stop.set()
         writer.join()
@@ -147,14 +158,49 @@ def test_readers_never_see_a_mix(folder: Path) -> None:
 
 
 def test_a_busy_folder_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LOCK_TIMEOUT", 0.1)
+    monkeypatch.setattr(archive, "LOCK_TIMEOUT", 0.1)
     with FileLock(folder / LOCK), raises_user_error(None, "locked"):
         add(folder, folder.parent / "new")
 
 
-@pytest.mark.parametrize("name", [SUMS, FINGERPRINTS])
-def test_nothing_is_added_to_an_incomplete_folder(folder: Path, name: str) -> None:
-    (folder / name).unlink()
-    with raises_user_error("folder", "damaged"):
-        add(folder, folder.parent / "new")
-    assert not (folder / name).exists() and (folder / SPLITS).exists()
+def changed_archives(folder: Path) -> Iterator[bytes]:
+    """Yield archives that are damaged, or that the package would not write."""
+    content, intact = read_archive(folder), (folder / ARCHIVE).read_bytes()
+    yield b""
+    yield intact[:1000]
+    for at in range(100, len(intact) // 2, 500):
+        yield intact[:at] + bytes([intact[at] ^ 1]) + intact[at + 1 :]
+    yield pack_members({RUNS: content[RUNS], SPLITS: content[SPLITS]})
+    yield pack_members({**content, "more.csv": b""})
+    yield pack_members({f"../{name}": text for name, text in content.items()})
+    yield pack_members({**content, RUNS: b""})
+    yield pack_members({**content, RUNS: b'{"run": "0123abcd"}\n'})
+
+
+def test_nothing_is_added_to_a_changed_archive(folder: Path) -> None:
+    for changed in [*changed_archives(folder)]:
+        (folder / ARCHIVE).write_bytes(changed)
+        for use in (read_reference_results, lambda own: add(own, own.parent / "new")):
+            with raises_user_error("folder", "damaged"):
+                use(folder)
+        assert (folder / ARCHIVE).read_bytes() == changed
+
+
+def test_the_archive_depends_on_the_content_only(folder: Path) -> None:
+    before = (folder / ARCHIVE).read_bytes()
+    content = read_archive(folder)
+    archive.write_archive(folder, {name: content[name] for name in sorted(content)})
+    assert (folder / ARCHIVE).read_bytes() == before
+
+
+def test_more_is_not_unpacked_than_a_member_declares(tmp_path: Path) -> None:
+    """The declared size of a member is in its directory entry, 24 bytes after the signature."""
+    packed = bytearray(pack_members({RUNS: bytes(10**8)}))
+    at = packed.index(b"PK\x01\x02") + 24
+    packed[at : at + 4] = (1000).to_bytes(4, "little")
+    (tmp_path / ARCHIVE).write_bytes(packed)
+    tracemalloc.start()
+    with pytest.raises(zipfile.BadZipFile):
+        read_members(tmp_path / ARCHIVE, [RUNS])
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
