@@ -8,7 +8,7 @@ from bnnbench.report.experiment_page import ExperimentPage, make_run_page, make_
 from bnnbench.suites.inference_toys import SUITE
 
 EXPERIMENT_PAGES: tuple[ExperimentPage, ...] = tuple(
-    import_module(f"{__package__}.{sweep.experiment}.page").EXPERIMENT_PAGE
+    import_module(f"{__package__}.pages.{sweep.experiment}").EXPERIMENT_PAGE
     for sweep in SUITE.sweeps
 )
 

@@ -217,12 +217,8 @@ def mean_field(exact: MultivariateNormal) -> MultivariateNormal:
     It has the exact mean and the diagonal of the exact precision (Bishop, "Pattern Recognition and
     Machine Learning", section 10.1.2).
     """
-    return diagonal(exact.mean, exact.precision_matrix.diagonal().rsqrt())
-
-
-def diagonal(loc: Tensor, scale: Tensor) -> MultivariateNormal:
-    """Return a Gaussian with these means and standard deviations, `[K]`, without correlations."""
-    return MultivariateNormal(loc, scale_tril=torch.diag(scale))
+    scale = exact.precision_matrix.diagonal().rsqrt()
+    return MultivariateNormal(exact.mean, scale_tril=torch.diag(scale))
 
 
 def learn(line: LinearRegression, inputs: Tensor, targets: Tensor) -> MultivariateNormal:
@@ -281,16 +277,17 @@ def tabulate(
         Columns `posterior`, `weight`, `truth`, `mean`, `std`, `correlation` of the two weights,
         and `kl`, `KL(posterior || exact)` in nats.
     """
-    rows = []
+    tables = []
     for name, q in posteriors.items():
         std = q.variance.sqrt()
-        shared = {
+        columns = {
+            "posterior": name,
+            "weight": WEIGHTS,
+            "truth": truth,
+            "mean": q.mean.tolist(),
+            "std": std.tolist(),
             "correlation": (q.covariance_matrix[0, 1] / std.prod()).item(),
             "kl": kl_divergence(q, posteriors["exact"]).item(),
         }
-        for k, weight in enumerate(WEIGHTS):
-            moments = {"mean": q.mean[k].item(), "std": std[k].item()}
-            rows.append(
-                {"posterior": name, "weight": weight, "truth": truth[k], **moments, **shared}
-            )
-    return pd.DataFrame(rows)
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)

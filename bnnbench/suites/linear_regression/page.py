@@ -62,7 +62,8 @@ def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def true_weights(table: pd.DataFrame) -> np.ndarray:
     """Return the `(w0, w1)` that generated the data, NaN if unknown."""
-    return table[table["posterior"] == "exact"].sort_values("weight")["truth"].to_numpy()
+    exact = table[table["posterior"] == "exact"].sort_values("weight")
+    return np.asarray(exact["truth"])
 
 
 def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
@@ -156,12 +157,8 @@ def line_table(folder: RunFolder) -> TableBlock:
     if np.isfinite(truth).all():
         rows.append(("true weights", *(f"{value:.4g}" for value in truth), "", ""))
     for name in ("learned", "mean field", "exact"):
-        rows_of_posterior = posterior[posterior["posterior"] == name]
-        cells = [
-            with_std(*pair)
-            for pair in zip(rows_of_posterior["mean"], rows_of_posterior["std"], strict=True)
-        ]
-        shared = rows_of_posterior.iloc[0]
+        own = posterior[posterior["posterior"] == name]
+        cells, shared = map(with_std, own["mean"], own["std"]), own.iloc[0]
         rows.append((NAMES[name], *cells, f"{shared['correlation']:.2f}", f"{shared['kl']:.4f}"))
     return TableBlock(
         (*label_columns("posterior"), *number_columns("w0", "w1", "correlation", "KL")),

@@ -24,13 +24,13 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
 from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.suites.inference_toys.clutter import experiment as clutter
-from bnnbench.suites.inference_toys.conjugate_pairs import model as pairs
-from bnnbench.suites.inference_toys.em_factory import experiment as factory
-from bnnbench.suites.inference_toys.expectation_maximisation import experiment as em
-from bnnbench.suites.inference_toys.gaussian_mixture import experiment as mixture
-from bnnbench.suites.inference_toys.gradient_variance import experiment as gradients
-from bnnbench.suites.inference_toys.kl_shapes import experiment as shapes
+from bnnbench.suites.inference_toys import clutter
+from bnnbench.suites.inference_toys import conjugate_pairs as pairs
+from bnnbench.suites.inference_toys import em_factory as factory
+from bnnbench.suites.inference_toys import expectation_maximisation as em
+from bnnbench.suites.inference_toys import gaussian_mixture as mixture
+from bnnbench.suites.inference_toys import gradient_variance as gradients
+from bnnbench.suites.inference_toys import kl_shapes as shapes
 from bnnbench.suites.inference_toys.noise_precision import tables as noise
 from bnnbench.suites.inference_toys.page import EXPERIMENT_PAGES
 

@@ -16,12 +16,7 @@ from bnnbench.config.assemble import build
 from bnnbench.data.linear_gaussian import LinearGaussian
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.store.record import read_record
-from bnnbench.suites.linear_regression.experiment import (
-    diagonal,
-    exact_posterior,
-    mean_field,
-    true_weights,
-)
+from bnnbench.suites.linear_regression.experiment import exact_posterior, mean_field, true_weights
 from bnnbench.suites.linear_regression.tables import POINTS, POSTERIOR
 
 EXPERIMENT = "experiment=linear_regression"
@@ -84,7 +79,8 @@ def test_mean_field_optimum_has_the_smallest_divergence() -> None:
     values = torch.cat([best.mean, best.variance.log()]).requires_grad_()
 
     def divergence(values: torch.Tensor) -> torch.Tensor:
-        return kl_divergence(diagonal(values[:2], (0.5 * values[2:]).exp()), exact)
+        scale = torch.diag((0.5 * values[2:]).exp())
+        return kl_divergence(MultivariateNormal(values[:2], scale_tril=scale), exact)
 
     (gradient,) = torch.autograd.grad(divergence(values), values)
     torch.testing.assert_close(gradient, torch.zeros(4).double())

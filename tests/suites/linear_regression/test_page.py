@@ -13,11 +13,7 @@ from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.run_output import write_page
-from bnnbench.suites.linear_regression.experiment import (
-    diagonal,
-    mean_field,
-    tabulate,
-)
+from bnnbench.suites.linear_regression.experiment import mean_field, tabulate
 from bnnbench.suites.linear_regression.page import (
     NAMES,
     PAGES,
@@ -34,7 +30,8 @@ def posteriors(shift: float) -> dict[str, MultivariateNormal]:
     """Return an exact posterior, its mean-field optimum, and a learned one with a shifted mean."""
     precision = torch.tensor([[8.0, 3.0], [3.0, 4.0]]).double()
     exact = MultivariateNormal(torch.tensor(TRUTH).double(), precision_matrix=precision)
-    learned = diagonal(exact.mean + shift, exact.variance.sqrt())
+    scale = torch.diag(exact.variance.sqrt())
+    learned = MultivariateNormal(exact.mean + shift, scale_tril=scale)
     return {"learned": learned, "mean field": mean_field(exact), "exact": exact}
 
 

@@ -9,8 +9,12 @@ from scipy.interpolate import CubicSpline
 from scipy.special import gammainccinv, gammaincinv, logsumexp
 
 from bnnbench.suites.inference_toys.maths import LOG_TWO_PI, Array
-from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, log_joint
+from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
+    LinearModel,
+    LogNormal,
+    log_joint,
+)
 
 TAIL_MASS = 1e-15
 """Mass that a grid may omit at either end."""
@@ -66,7 +70,7 @@ class GridPosterior:
         points = self.log_precision[positive]
         log_densities = np.log(self.probability[positive]) - np.log(points[1] - points[0])
         spline = CubicSpline(points, log_densities, extrapolate=False)
-        return np.nan_to_num(spline(log_precision), nan=-np.inf)
+        return np.asarray(np.nan_to_num(spline(log_precision), nan=-np.inf))
 
 
 def exact_posterior(model: LinearModel) -> GridPosterior:

@@ -17,7 +17,6 @@ from bnnbench.random_streams import derive_seed
 from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
-from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     LikelihoodFactors,
     black_box_alpha,
@@ -28,7 +27,9 @@ from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     tied_std_of_weight,
 )
 from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
     LinearModel,
+    LogNormal,
     evidence_lower_bound,
     run_cavi,
 )

@@ -13,11 +13,15 @@ from typing import TypeVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Gamma, Normal
+from torch.distributions import Distribution, Gamma, Normal
 
 from bnnbench.optim import adam
-from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, log_joint
+from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
+    LinearModel,
+    LogNormal,
+    log_joint,
+)
 
 Q = TypeVar("Q")
 
@@ -81,8 +85,9 @@ def advi(model: LinearModel, budget: Budget, full: bool) -> dict[int, LogNormal]
         noise = torch.from_numpy(random.standard_normal((2, budget.samples)))
         log_precision = first + log_first.exp() * noise[0]
         weight = second + log_second.exp() * (slope * full * noise[0] + noise[1])
-        joint = log_joint(model, log_precision, log_precision.exp(), weight) + log_precision
-        return joint.mean() + log_first + log_second  # the entropy up to a constant
+        joint: Tensor = log_joint(model, log_precision, log_precision.exp(), weight) + log_precision
+        bound: Tensor = joint.mean() + log_first + log_second  # the entropy up to a constant
+        return bound
 
     def approximation(parameters: Tensor) -> LogNormal:
         first, second = parameters[2:4].exp().tolist()
@@ -113,9 +118,10 @@ def black_box_vi(model: LinearModel, budget: Budget) -> dict[int, Belief]:
         q, (log_mean, log_shape, weight_mean, log_scale) = approximation(parameters), parameters
         precision = torch.from_numpy(random.gamma(q.shape, 1 / q.rate, budget.samples))
         weight = torch.from_numpy(random.normal(q.weight_mean, q.weight_std, budget.samples))
-        log_q = Gamma(log_shape.exp(), (log_shape - log_mean).exp()).log_prob(precision)
-        log_q = log_q + Normal(weight_mean, log_scale.exp()).log_prob(weight)
-        gain = log_joint(model, precision.log(), precision, weight) - log_q.detach()
+        q_precision: Distribution = Gamma(log_shape.exp(), (log_shape - log_mean).exp())
+        q_weight: Distribution = Normal(weight_mean, log_scale.exp())
+        log_q = q_precision.log_prob(precision) + q_weight.log_prob(weight)
+        gain: Tensor = log_joint(model, precision.log(), precision, weight) - log_q.detach()
         others = (gain.sum() - gain) / (budget.samples - 1)
         return ((gain - others) * log_q).mean()
 

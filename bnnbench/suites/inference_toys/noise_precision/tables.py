@@ -1,4 +1,4 @@
-"""The tables of a run on the unknown noise precision: names, rows and reader."""
+"""The tables of a run on the unknown noise precision: their names and rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from bnnbench.suites.inference_toys.noise_precision.exact import (
     factorised_posterior,
     kl_to_posterior,
 )
-from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
+from bnnbench.suites.inference_toys.noise_precision.model import Belief, LinearModel, LogNormal
 
 POINTS, DENSITIES, STEPS = "points", "densities", "steps"
 ORDERS, REPEATED, POWERS, SIZES = "orders", "repeated", "powers", "sizes"

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bnnbench.suites.inference_toys.maths import simulate_line
-from bnnbench.suites.inference_toys.noise_precision.families import Belief
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
+from bnnbench.suites.inference_toys.noise_precision.model import Belief, LinearModel
 
 MakeModel = Callable[..., LinearModel]
 

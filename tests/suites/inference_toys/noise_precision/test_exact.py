@@ -14,9 +14,10 @@ from bnnbench.suites.inference_toys.noise_precision.exact import (
     factorised_posterior,
     kl_to_posterior,
 )
-from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
     LinearModel,
+    LogNormal,
     evidence_lower_bound,
 )
 

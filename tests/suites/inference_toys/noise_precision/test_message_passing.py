@@ -13,24 +13,22 @@ from scipy import stats
 from bnnbench.suites.inference_toys.expectation_propagation import ep_pass, flat_sites
 from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
-from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     LikelihoodFactors,
     black_box_alpha,
+    gaussian_normaliser,
+    project,
+    quadrature_normaliser,
     run_adf,
     run_expectation_propagation,
     tied_log_evidence,
     tied_std_of_weight,
 )
 from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
     LinearModel,
     evidence_lower_bound,
     run_cavi,
-)
-from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
-    gaussian_normaliser,
-    project,
-    quadrature_normaliser,
 )
 
 MakeModel = Callable[..., LinearModel]

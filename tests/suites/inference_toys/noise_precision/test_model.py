@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 
 from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior, kl_to_posterior
-from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
     LinearModel,
     evidence_lower_bound,
     run_cavi,

@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.noise_precision.families import LogNormal
 from bnnbench.suites.inference_toys.noise_precision.model import (
     LinearModel,
+    LogNormal,
     evidence_lower_bound,
     run_cavi,
 )

@@ -1,1 +1,0 @@
-"""Expectation maximisation for two univariate Gaussians, compared with BFGS."""

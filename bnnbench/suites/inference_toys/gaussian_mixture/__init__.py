@@ -1,1 +1,0 @@
-"""A Bayesian mixture of Gaussians: variational approximations and exact enumeration."""

@@ -1,1 +1,0 @@
-"""Variance of score-function and pathwise estimates of the gradient of an expectation."""

@@ -1,1 +1,0 @@
-"""The Gaussian that minimises each divergence from a mixture, and mean-field approximations."""

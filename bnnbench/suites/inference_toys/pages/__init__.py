@@ -1,0 +1,1 @@
+"""The pages of the toys: tables, figures and claims. No run imports them while it computes."""
