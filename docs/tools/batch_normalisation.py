@@ -25,7 +25,7 @@ from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.data.images.base import load_images
 from bnnbench.files import write_text
-from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
+from bnnbench.suites.latent_models.experiment import PlanarFlows
 
 NAME = "batch_normalisation"
 """The stored table `docs/results/images/batch_normalisation/mnist.csv` has a row for each training:

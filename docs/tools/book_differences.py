@@ -14,9 +14,8 @@ from bnnbench.experiment.store.record import read_record
 from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.mean_tests import LEVEL, MeanTest
-from bnnbench.suites.latent_models.saved_run import read_run
-from bnnbench.suites.latent_models.semi_supervised.claims import unit_of
-from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
+from bnnbench.suites.latent_models.page_parts import read_run
+from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, unit_of
 from bnnbench.suites.latent_models.semi_supervised.page import figures
 from bnnbench.suites.latent_models.semi_supervised.stack import MIXED, PAIRED, SUPERVISED
 

@@ -18,7 +18,7 @@ from stored_results import RESULTS
 from bnnbench.config.assemble import build_run
 from bnnbench.config.compose import single_job
 from bnnbench.files import write_text
-from bnnbench.suites.latent_models.planar_flows.experiment import PlanarFlows
+from bnnbench.suites.latent_models.experiment import PlanarFlows
 
 GAPS = RESULTS / "images" / "bound_gap" / "mnist.csv"
 """Where the measurements are stored."""

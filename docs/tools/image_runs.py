@@ -51,7 +51,7 @@ from bnnbench.results.claims.saved_run import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import FEW, MANY, D
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import evidence_of
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import GAN
-from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import (
+from bnnbench.suites.lam_density_ratio.adversarial_vb.page import (
     TABLES,
     comparison_rows,
     deviations,

@@ -24,7 +24,7 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     evidence_of,
     read_sprinkler,
 )
-from bnnbench.suites.lam_density_ratio.comparison.tables import (
+from bnnbench.suites.lam_density_ratio.comparison.section import (
     ONE_RUN,
     SCORES,
     comparison_rows,
@@ -128,7 +128,7 @@ def optimal_joint() -> str:
     return "\n\n".join([thesis_table("8.2"), *([STABLE, "\n".join(scores)] if scores else [])])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredRun(SprinklerRun):
     """A run of which means and spreads over repetitions are stored, but nothing else.
 
@@ -183,9 +183,9 @@ def stored_run(row: Mapping[str, object]) -> StoredRun:
         for name in SCORES
     }
     return StoredRun(
-        str(row["run"]), metadata, RunFolder(Path()),
-        pd.DataFrame({"status": [*status, *[names.OK] * (size - failed)]}), pd.DataFrame(), samples,
-        deviating_settings(row),
+        pd.DataFrame({"status": [*status, *[names.OK] * (size - failed)]}),
+        digest=str(row["run"]), metadata=metadata, folder=RunFolder(Path()), samples=samples,
+        settings_differ=deviating_settings(row),
     )  # fmt: skip
 
 

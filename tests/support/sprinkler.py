@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from bnnbench.suites.lam_density_ratio.adversaries import Replica
 from bnnbench.suites.lam_density_ratio.networks import Parameters
 from bnnbench.suites.lam_density_ratio.objectives import Objective
-from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
+from bnnbench.suites.lam_density_ratio.stack import Problem
 
 
 def reference_network(weights: Parameters, inputs: Tensor, observations: Tensor) -> Tensor:

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
-from bnnbench.experiment.kinds.resumable_stack import Log, ResumableStack, State
+from bnnbench.experiment.kinds.resumable_stack import Log, Repetition, ResumableStack, State
+from bnnbench.optim import Adam
 from bnnbench.suites.lam_density_ratio.names import DIVERGED, NOT_FINITE, OK, STUCK
-from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
-from bnnbench.suites.lam_density_ratio.problem import Replica
+from bnnbench.suites.lam_density_ratio.networks import Architecture, Parameters, initial_weights
+from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS, Objective
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 
 STUCK_TOLERANCE, STUCK_STEPS, STUCK_SHARE = 1e-3, 500, 0.9
@@ -34,6 +36,41 @@ The rule does not catch a repetition that ends between the score of draws from t
 limit: it counts in the means. On images, a decoder that returns the mean image for every input
 stays below the limit.
 """
+
+
+@dataclass(frozen=True)
+class Replica(Repetition):
+    """One repetition of one configuration, which starts from the weights of its number.
+
+    Attributes:
+        objective: the losses; no random number depends on them.
+    """
+
+    objective: Objective
+
+
+class TrainedNetwork:
+    """Replicas of one network with their gradient and optimiser.
+
+    Args:
+        architecture: layer sizes.
+        name: of the random streams of the initial weights.
+        replicas: the replicas.
+        like: a tensor with the device and type of the weights.
+    """
+
+    def __init__(
+        self, architecture: Architecture, name: str, replicas: Sequence[Replica], like: Tensor
+    ) -> None:
+        initial = [initial_weights(architecture, replica.seed_for(name)) for replica in replicas]
+        flat = torch.stack(initial).to(like)
+        self.parameters = Parameters(architecture, flat)
+        self.gradient = self.parameters.zeros_like()
+        self.adam = Adam(flat)
+
+    def update(self, rate: float, active: Tensor) -> None:
+        """Take one step with the current gradient."""
+        self.adam.step(self.gradient.flat, rate, active)
 
 
 @dataclass

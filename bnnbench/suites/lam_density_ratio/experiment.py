@@ -17,12 +17,11 @@ from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, ch
 from bnnbench.experiment.kinds.resumable_stack import StackExperiment
 from bnnbench.experiment.store.unit_store import UnitResults
 from bnnbench.identity import no_identity
-from bnnbench.suites.lam_density_ratio import metrics, names
-from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
+from bnnbench.suites.lam_density_ratio import names, posterior_distances
+from bnnbench.suites.lam_density_ratio.adversaries import Replica, TrainingLog
 from bnnbench.suites.lam_density_ratio.objectives import Objective
-from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.schedule import FULL_SCHEDULES, SCHEDULES, Schedule
-from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack
+from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack, Problem
 from bnnbench.types import DuplicateConfiguration, UserError
 
 CONFIGURATION = ("contrast", "divergence", "estimator")
@@ -181,7 +180,7 @@ class Sprinkler(StackExperiment[DensityRatioStack]):
         rounds = [stack.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)]
         draws = np.stack(rounds, 3).reshape(*last.shape[:2], -1, 2)
         for k, log in enumerate(stack.logs):
-            kl = metrics.nearest_neighbour_kl(draws[k], self.data)
+            kl = posterior_distances.nearest_neighbour_kl(draws[k], self.data)
             number = {"repetition": stack.replicas[k].repetition}
             tables = {
                 names.CURVES: [{**number, **row} for row in log.curve],

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
-
 KIND = "sprinkler"
 
 CURVES = "curves"
@@ -42,12 +39,6 @@ SYMBOLS = {**ESTIMATORS, RELU_RATIO: "ReLU"}
 """All estimators; the last is the ratio of chapter 5."""
 
 CONTRASTS = {"prior": "prior contrast", "joint": "joint contrast"}
-
-
-def describe_failures(status: Collection[str]) -> str:
-    """Return `1 of 30 diverged` for a column `status`; empty if no repetition failed."""
-    counts = Counter(one for one in status if one != OK)
-    return ", ".join(f"{n} of {len(status)} {kind}" for kind, n in sorted(counts.items()))
 
 
 def label(divergence: str, estimator: str) -> str:

@@ -144,7 +144,7 @@ class BufferedNetwork:
         torch.bmm(weight[:, : self._joint.shape[1]].mT, self._joint, out=inputs)
         if not self._shared and self._repeats > 1:
             own = torch.bmm(weight[:, self._width :].mT, self._features)
-            inputs.unflatten(2, (self._repeats, -1)).add_(own.unsqueeze(2))
+            torch.unflatten(inputs, 2, (self._repeats, -1)).add_(own.unsqueeze(2))
         inputs.clamp_min_(0)
         self._head.forward()
         return self.outputs
@@ -175,7 +175,7 @@ class BufferedNetwork:
             matmul_into(self._features, slope.mT, buffer[:, width:], add)
         elif self._repeats > 1:
             matmul_into(self._joint, slope.mT, buffer[:, :width], add)
-            slope = slope.unflatten(2, (self._repeats, -1)).sum(2)
+            slope = torch.unflatten(slope, 2, (self._repeats, -1)).sum(2)
             matmul_into(self._features, slope.mT, buffer[:, width:], add)
         else:
             matmul_into(self._joint, slope.mT, buffer, add)

@@ -29,7 +29,7 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     evidence_of,
     read_sprinkler,
 )
-from bnnbench.suites.lam_density_ratio.comparison.thesis import exact_scores
+from bnnbench.suites.lam_density_ratio.comparison.thesis import exact_scores, published_values
 from bnnbench.suites.lam_density_ratio.figures import posteriors_figure, run_figure
 from bnnbench.suites.lam_density_ratio.names import KIND, OK
 
@@ -82,11 +82,12 @@ def claims_of(run: SprinklerRun) -> list[Claim]:
 def answers(run: SprinklerRun) -> Iterator[Answer]:
     """Yield every score, and the fraction of repetitions that did not fail."""
     deviations, exact = ", ".join(run.deviations), exact_scores(run.metadata)
-    published = {"average_kl": run.published.mean} if run.published else {}
+    thesis = published_values().get(run.cell)
+    published = {"average_kl": thesis.mean} if thesis else {}
     for column, name in SCORES.items():
         score, more = run.sample(column), (exact.get(column, nan), published.get(column, nan))
         yield Answer(name, FINAL, score.mean, deviations, score.stderr, *more)
-    yield Answer(SUCCESS_RATE, FINAL, len(run.finished) / len(run.repetitions), deviations)
+    yield Answer(SUCCESS_RATE, FINAL, len(run.finished) / len(run.scores), deviations)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
@@ -96,7 +97,7 @@ def run_figures(folder: RunFolder) -> FigureFunctions:
         figures["learning_curves"] = partial(run_figure, run.curves, exact_scores(run.metadata))
     repetition = median_repetition(run)
     if repetition is not None:
-        score = run.repetitions.set_index("repetition")["average_kl"][repetition]
+        score = run.scores.set_index("repetition")["average_kl"][repetition]
         draws = {f"repetition {repetition}, average KL {score:.4f}": run.draws(repetition)}
         figures["posteriors"] = partial(posteriors_figure, draws, run.metadata["data"])
     return figures
@@ -111,7 +112,7 @@ def median_repetition(run: SprinklerRun) -> int | None:
 def run_table(folder: RunFolder) -> TableBlock:
     """Return the scores over repetitions, of exact draws, and of the thesis."""
     run = read_sprinkler(folder)
-    exact, thesis = exact_scores(run.metadata), run.published
+    exact, thesis = exact_scores(run.metadata), published_values().get(run.cell)
     mark = " (settings differ)" if run.deviations else ""
     published = {"average_kl": (f"{thesis.mean:.4f}", f"{thesis.std:.4f}")} if thesis else {}
     thesis_columns = (f"thesis{mark}", "thesis std") if thesis else ()
@@ -122,8 +123,8 @@ def run_table(folder: RunFolder) -> TableBlock:
         exact_score = format_number(exact.get(column, nan), ".5g")
         rows.append((name, *ours, exact_score, *published.get(column, ("",) * len(thesis_columns))))
     numbers = number_columns("mean ± stderr", "std", "exact", *thesis_columns)
-    size = f"{quantity(len(run.repetitions), 'repetition')}, {run.failed} failed"
-    title = f"{run.name}, {run.metadata['schedule']}: {size}"
+    size = f"{quantity(len(run.scores), 'repetition')}, {run.failed} failed"
+    title = f"{run.cell.name}, {run.metadata['schedule']}: {size}"
     return TableBlock(
         (*label_columns("score"), *numbers), tuple(rows), title=title, caption=CAPTION
     )
@@ -142,14 +143,14 @@ def run_notes(folder: RunFolder) -> list[str]:
 
 def failures(run: SprinklerRun) -> Iterator[str]:
     """Yield the number of failed repetitions by kind of failure, with their iterations."""
-    failed = run.repetitions[run.repetitions["status"] != OK]
+    failed = run.scores[run.scores["status"] != OK]
     for status, rows in failed.groupby("status"):
         numbers = ", ".join(
             f"{row['repetition']:g} (iteration {row['failed_at']:g})"
             for row in rows.to_dict("records")
         )
         yield (
-            f"{len(rows)} of {len(run.repetitions)} repetitions failed ({status}) and are excluded "
+            f"{len(rows)} of {len(run.scores)} repetitions failed ({status}) and are excluded "
             f"from all means: {numbers}."
         )
 

@@ -33,13 +33,13 @@ GRID_LIMIT, GRID_CELLS = 15.0, 600
 
 def observation_mean(z: np.ndarray) -> np.ndarray:
     """Return the mean `beta` `[...]` of the observation given the causes `[..., 2]`."""
-    return BASE_MEAN + (np.maximum(z, 0.0) ** 3).sum(-1)
+    return np.asarray(BASE_MEAN + (np.maximum(z, 0.0) ** 3).sum(-1))
 
 
 def log_likelihood(x: float | np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return `log p(x|z)`, `[...]` for `z` of `[..., 2]` and `x` that broadcasts to `[...]`."""
     mean = observation_mean(z)
-    return -np.log(mean) - x / mean
+    return np.asarray(-np.log(mean) - x / mean)
 
 
 def log_unnormalised(x: float | np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def log_unnormalised(x: float | np.ndarray, z: np.ndarray) -> np.ndarray:
 
     The thesis's programs use this form. Add `LOG_PRIOR_CONSTANT` for the joint density.
     """
-    return log_likelihood(x, z) - (z**2).sum(-1) / (2 * PRIOR_VARIANCE)
+    return np.asarray(log_likelihood(x, z) - (z**2).sum(-1) / (2 * PRIOR_VARIANCE))
 
 
 def grid(limit: float = GRID_LIMIT, cells: int = GRID_CELLS) -> tuple[np.ndarray, float]:
@@ -68,4 +68,4 @@ def log_evidence(x: float) -> float:
 
 def log_posterior(x: float, z: np.ndarray) -> np.ndarray:
     """Return `log p(z|x)`, normalised by quadrature, `[...]` for `z` of `[..., 2]`."""
-    return log_unnormalised(x, z) + LOG_PRIOR_CONSTANT - log_evidence(x)
+    return np.asarray(log_unnormalised(x, z) + LOG_PRIOR_CONSTANT - log_evidence(x))

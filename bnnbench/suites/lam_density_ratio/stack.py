@@ -6,7 +6,9 @@ one step of the generator. Gradients are derived by hand and written to prealloc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,47 +16,95 @@ import torch
 from torch import Tensor
 
 from bnnbench.experiment.kinds.resumable_stack import State
-from bnnbench.optim import Adam
-from bnnbench.suites.lam_density_ratio import metrics
-from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
-from bnnbench.suites.lam_density_ratio.networks import (
-    ESTIMATOR,
-    GENERATOR,
-    Architecture,
-    BufferedNetwork,
-    Parameters,
-    initial_weights,
-)
+from bnnbench.suites.lam_density_ratio import posterior_distances
+from bnnbench.suites.lam_density_ratio.adversaries import Adversaries, Replica, TrainedNetwork
+from bnnbench.suites.lam_density_ratio.networks import ESTIMATOR, GENERATOR, BufferedNetwork
 from bnnbench.suites.lam_density_ratio.objectives import StackedObjectives, Terms
-from bnnbench.suites.lam_density_ratio.problem import BLOCK_STEPS, Draws, Problem, Replica
-from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN
+from bnnbench.suites.lam_density_ratio.schedule import Schedule
+from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN, PRIOR_VARIANCE
+
+BLOCK_STEPS = 20
+"""Number of steps whose random numbers are drawn together."""
 
 SAMPLES = 1000
 """Draws of q per observation in one evaluation, as in the thesis's programs."""
 
 
-class TrainedNetwork:
-    """Replicas of one network with their gradient and optimiser.
+@dataclass(frozen=True)
+class Problem:
+    """Settings shared by all replicas of a stack.
 
-    Args:
-        architecture: layer sizes.
-        name: of the random streams of the initial weights.
-        replicas: the replicas.
-        like: a tensor with the device and type of the weights.
+    Attributes:
+        joint: whether to contrast pairs `(z, x)` of the joint distributions, which needs no
+            likelihood, instead of draws of q and of the prior at the same observation.
+        from_model: whether q's observations are drawn from the model instead of the data.
+        data: the observations.
+        schedule: training schedule.
+        device: `cpu` or `cuda`.
+        dtype: type of weights and draws.
     """
 
-    def __init__(
-        self, architecture: Architecture, name: str, replicas: Sequence[Replica], like: Tensor
-    ) -> None:
-        initial = [initial_weights(architecture, replica.seed_for(name)) for replica in replicas]
-        flat = torch.stack(initial).to(like)
-        self.parameters = Parameters(architecture, flat)
-        self.gradient = self.parameters.zeros_like()
-        self.adam = Adam(flat)
+    joint: bool
+    from_model: bool
+    data: tuple[float, ...]
+    schedule: Schedule
+    device: str = "cpu"
+    dtype: torch.dtype = torch.float32
 
-    def update(self, rate: float, active: Tensor) -> None:
-        """Take one step with the current gradient."""
-        self.adam.step(self.gradient.flat, rate, active)
+    @property
+    def columns(self) -> int:
+        """Number of draws of q, and of p, per step."""
+        return len(self.data) * self.schedule.samples
+
+
+class Draws:
+    """Draws of noise, prior and observations in blocks of steps, with a stream per replica."""
+
+    def __init__(self, problem: Problem, replicas: Sequence[Replica]) -> None:
+        device = torch.device(problem.device)
+        self.generators = [
+            torch.Generator(device).manual_seed(replica.seed_for("training"))
+            for replica in replicas
+        ]
+        # Three rows of noise, two of the prior, and two of the causes of q's observations.
+        rows = 7 if problem.from_model else 5
+        self._normal, self._exponential = (
+            torch.empty(
+                *(len(replicas), BLOCK_STEPS, size, problem.columns),
+                device=device,
+                dtype=problem.dtype,
+            )
+            for size in (rows, problem.joint + problem.from_model)
+        )
+
+    def refill(self, steps: int) -> None:
+        """Draw new numbers for `steps` steps, at most `BLOCK_STEPS`."""
+        for k, generator in enumerate(self.generators):
+            self._normal[k, :steps].normal_(generator=generator)
+            if self._exponential.numel():
+                self._exponential[k, :steps].exponential_(generator=generator)
+        self._normal[:, :steps, 3:] *= math.sqrt(PRIOR_VARIANCE)
+
+    def noise(self, step: int) -> Tensor:
+        """Return the generator's standard normal input, `[R, 3, B]`."""
+        return self._normal[:, step, :3]
+
+    def prior(self, step: int) -> Tensor:
+        """Return draws of p(z), `[R, 2, B]`."""
+        return self._normal[:, step, 3:5]
+
+    def observations_of(self, causes: Tensor, step: int) -> Tensor:
+        """Return draws of p(x|z) for draws of p, `[R, 1, B]`."""
+        return _observe(causes, self._exponential[:, step, :1])
+
+    def model_observations(self, step: int) -> Tensor:
+        """Return draws of p(x) for draws of q, `[R, 1, B]`."""
+        return _observe(self._normal[:, step, 5:], self._exponential[:, step, -1:])
+
+
+def _observe(causes: Tensor, unit_exponential: Tensor) -> Tensor:
+    """Return observations `[R, 1, B]` for causes `[R, 2, B]`."""
+    return unit_exponential * (BASE_MEAN + causes.clamp_min(0).pow(3).sum(1, keepdim=True))
 
 
 class Columns(NamedTuple):
@@ -214,7 +264,7 @@ class DensityRatioStack(Adversaries):
     def evaluate(self, iteration: int) -> dict[str, Tensor]:
         """Return the average KL, `[R]`."""
         samples = self.samples("evaluation", iteration)
-        return {"average_kl": metrics.average_kl(samples, self.problem.data)}
+        return {"average_kl": posterior_distances.average_kl(samples, self.problem.data)}
 
     def replica_state(self, k: int) -> dict[str, Any]:
         return {"random": self.draws.generators[k].get_state(), **super().replica_state(k)}

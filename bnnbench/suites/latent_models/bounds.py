@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def importance_weighted_bound(log_weights: Tensor, samples: int) -> Tensor:
         `[R, B]`.
     """
     groups = log_weights.shape[1] // samples
-    grouped = log_weights[:, : groups * samples].unflatten(1, (groups, samples))
+    grouped = torch.unflatten(log_weights[:, : groups * samples], 1, (groups, samples))
     return (grouped.logsumexp(2) - math.log(samples)).mean(1)
 
 

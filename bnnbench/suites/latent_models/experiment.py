@@ -1,7 +1,8 @@
-"""Base class of the experiments of this suite: training, measuring and saving units."""
+"""Base classes of the experiments of this suite: training, bounds of log p(x), saving units."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +15,15 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, Whole
 from bnnbench.data.images.base import load_images
-from bnnbench.experiment.kinds.image_experiment import ImageExperiment
+from bnnbench.experiment.kinds.image_experiment import FORWARD, ImageExperiment, count_weights
 from bnnbench.experiment.store.answer_tables import Answer, mean_answer, repetition_tables
 from bnnbench.experiment.store.unit_store import Arrays, UnitResults
-from bnnbench.suites.latent_models.names import quantities
+from bnnbench.random_streams import derive_seed
+from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
+from bnnbench.suites.latent_models.names import BETA_VAE, IWAE, PLANAR, quantities
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import HIDDEN, published_value
+from bnnbench.suites.latent_models.stack import OTHER_LABELS, TRAIN_ROWS, AutoencoderStack
 from bnnbench.suites.latent_models.training import (
     AutoencoderReplica,
     Data,
@@ -29,6 +33,11 @@ from bnnbench.suites.latent_models.training import (
 
 EPOCHS = {"digits": 400, "mnist_5000": 300}
 """Epochs of small sets, whose epochs have few steps; the book's 100 epochs otherwise."""
+
+
+PLANAR_STEP = 2000
+"""Weights that take as long as a planar step of a column: 1300 with 8 latent variables, 2300 with
+32."""
 
 
 @dataclass(frozen=True)
@@ -189,3 +198,158 @@ class LatentModelExperiment(ImageExperiment[ReplicaStackT]):
     def evaluations(self, unit: str) -> int:
         """Return the number of times that the curves of a unit are evaluated."""
         return len(evaluated_epochs(self.total_steps(unit)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoencoderExperiment(LatentModelExperiment[AutoencoderStack]):
+    """Trains variational autoencoders and computes bounds of log p(x) of test images.
+
+    Attributes:
+        importance_samples: draws of q(z|x) for each image in the bound of log p(x).
+        evaluated_images: size of the random subset of the test images on which bounds of log p(x)
+            are computed, the same for all models of a run; None for all.
+    """
+
+    importance_samples: Annotated[int, Whole(2, 100_000)]
+    evaluated_images: Annotated[int | None, Whole(1, 1_000_000)] = None
+
+    def new_replicas(
+        self,
+        shape: Shape,
+        replicas: Sequence[AutoencoderReplica],
+        data: Data,
+        setting: ModelSetting,
+    ) -> AutoencoderStack:
+        training = self.batch_size, self.learning_rate, setting.samples
+        return AutoencoderStack(shape, replicas, data, *training)
+
+    @property
+    def draws(self) -> int:
+        return self.importance_samples
+
+    def evaluated_rows(self, images: int) -> slice | list[int]:
+        """Return which test images bounds of log p(x) are computed on, in increasing order."""
+        if self.evaluated_images is None or self.evaluated_images >= images:
+            return slice(None)
+        random = np.random.default_rng(derive_seed(self.seed, "evaluated images"))
+        return sorted(random.permutation(images)[: self.evaluated_images].tolist())
+
+    def work(self, unit: str) -> float:
+        setting, images = self.settings[unit], load_images(self.images)
+        encoder, decoder = (count_weights([chain]) for chain in setting.shape.chains)
+        of_sample = decoder + PLANAR_STEP * setting.shape.flow
+        epoch = len(images.train) * (encoder + setting.samples * of_sample)
+        evaluated = min(len(images.train), TRAIN_ROWS) + len(images.test)
+        curves = self.evaluations(unit) * evaluated * (encoder + of_sample)
+        labellings = 1 + setting.shape.labels / OTHER_LABELS
+        points = min(len(images.test), self.evaluated_images or len(images.test))
+        draws = points * self.importance_samples * labellings
+        return self.total_steps(unit) * epoch + FORWARD * (curves + draws * of_sample)
+
+    def measure(
+        self, stack: AutoencoderStack, members: range, setting: ModelSetting
+    ) -> tuple[list[dict[str, Any]], dict[str, Arrays]]:
+        unit, data = stack.part(members), stack.data
+        rows = self.evaluated_rows(len(data.test))
+        images = data.test[rows], data.test_labels[rows]
+        found = unit.importance_sampling(*images, self.importance_samples)
+        codes = unit.codes(data.train[:TRAIN_ROWS], data.train_labels)
+        test_codes = unit.codes(data.test, data.test_labels)
+        labels, test_labels = (
+            part.argmax(1).cpu().numpy() for part in (data.train_labels, data.test_labels)
+        )
+        scores = []
+        for k in range(len(members)):
+            predicted = probe_predictions(codes[k], labels[: len(codes[k])], test_codes[k])
+            values = {name: float(each[k].mean()) for name, each in found.items()}
+            log_p = found["log_p"][k]
+            scores.append({
+                "elbo_train": unit.logs[k].curve[-1]["elbo_train"],
+                **values,
+                "log_p_image_error": float(log_p.std(ddof=1) / math.sqrt(len(log_p))),
+                "active_units": count_active_units(codes[k]),
+                "probe_accuracy": 100 * float((predicted == test_labels).mean()),
+            })  # fmt: skip
+        return scores, self.arrays(unit, test_codes[0], setting)
+
+    def arrays(
+        self, unit: AutoencoderStack, codes: np.ndarray, setting: ModelSetting
+    ) -> dict[str, Arrays]:
+        """Return the arrays of figures, by file: none.
+
+        Args:
+            unit: the replicas of the unit.
+            codes: means of q(z|x) of the test images in the first repetition, `[M, d]`.
+            setting: of the unit.
+        """
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanarFlows(AutoencoderExperiment):
+    """Trains a VAE for each length of a planar flow, and IWAEs without a flow.
+
+    Attributes:
+        latents: number of latent variables; None for 8 on digits and 32 otherwise.
+        lengths: numbers of planar steps, whose parameters are outputs of the encoder.
+        training_samples: numbers of samples in the bounds that IWAEs maximise.
+    """
+
+    identity_name = "bnnbench.suites.latent_models.planar_flows.experiment.PlanarFlows"
+    latents: Annotated[int | None, Whole(1, 1000)] = None
+    lengths: Annotated[tuple[int, ...], ListOf(Whole(0, 1000), order="increasing")]
+    training_samples: Annotated[
+        tuple[int, ...], ListOf(Whole(2, 1000), length=None, order="increasing", minimum=0)
+    ]
+    kind: ClassVar[str] = "planar_flows"
+
+    def resolved(self) -> Self:
+        latents = 8 if self.images.name == "digits" else 32
+        return replace(
+            super().resolved(), latents=latents if self.latents is None else self.latents
+        )
+
+    @cached_property
+    def settings(self) -> Mapping[str, ModelSetting]:
+        assert self.latents is not None
+        flows = {
+            f"flow-{length}": ModelSetting(
+                PLANAR, f"K = {length}", self.shape(self.latents, flow=length)
+            )
+            for length in self.lengths
+        }
+        weighted = {
+            f"iwae-{samples}": ModelSetting(
+                IWAE, f"T = {samples}", self.shape(self.latents), samples=samples
+            )
+            for samples in self.training_samples
+        }
+        return {**flows, **weighted}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistortionRate(AutoencoderExperiment):
+    """Trains a VAE for each factor beta of the KL divergence (5.13).
+
+    Attributes:
+        latents: number of latent variables.
+        betas: the factors.
+    """
+
+    identity_name = "bnnbench.suites.latent_models.distortion_rate.experiment.DistortionRate"
+    latents: Count
+    betas: Annotated[
+        tuple[float, ...], ListOf(Between(0.001, 1000, True), order="increasing", minimum=2)
+    ]
+    kind: ClassVar[str] = "distortion_rate"
+
+    @cached_property
+    def settings(self) -> Mapping[str, ModelSetting]:
+        shape = self.shape(self.latents)
+        # Names of equal length, so that the tables of a run are in the order of beta.
+        return {
+            f"beta-{beta:08.3f}".replace(".", "_"): ModelSetting(
+                BETA_VAE, f"beta = {beta:g}", shape, float(beta)
+            )
+            for beta in self.betas
+        }

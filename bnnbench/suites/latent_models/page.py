@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from bnnbench.report.experiment_page import make_run_page, make_section
+from bnnbench.suites.latent_models import distortion_rate_page, planar_flows_page
+from bnnbench.suites.latent_models.latent_sizes import page as latent_sizes
+from bnnbench.suites.latent_models.semi_supervised import page as semi_supervised
 
-from bnnbench.report.experiment_page import ExperimentPage, make_run_page, make_section
-from bnnbench.suites.latent_models import SUITE
-
-EXPERIMENT_PAGES: tuple[ExperimentPage, ...] = tuple(
-    import_module(f"{__package__}.{sweep.experiment}.page").EXPERIMENT_PAGE
-    for sweep in SUITE.sweeps
+EXPERIMENT_PAGES = (
+    distortion_rate_page.EXPERIMENT_PAGE,
+    latent_sizes.EXPERIMENT_PAGE,
+    planar_flows_page.EXPERIMENT_PAGE,
+    semi_supervised.EXPERIMENT_PAGE,
 )
 
-PAGES = tuple(make_run_page(page) for page in EXPERIMENT_PAGES)
+PAGES = tuple(map(make_run_page, EXPERIMENT_PAGES))
 
 SECTIONS = (make_section(EXPERIMENT_PAGES),)

@@ -35,8 +35,8 @@ class Flow:
 
     def __init__(self, raw: Tensor, raw_slope: Tensor, latents: int, samples: int) -> None:
         sizes = [latents, latents, 1]
-        self._u, self._w, self._b = _by_step(raw, latents).split(sizes, 2)
-        self._at_u, self._at_w, self._at_b = _by_step(raw_slope, latents).split(sizes, 2)
+        self._u, self._w, self._b = torch.split(_by_step(raw, latents), sizes, 2)
+        self._at_u, self._at_w, self._at_b = torch.split(_by_step(raw_slope, latents), sizes, 2)
         replicas, length, _, _, columns = self._u.shape
         self._z = raw.new_empty(replicas, length, latents, samples, columns)
         self._slopes = raw.new_empty(replicas, length + 1, latents, samples, columns)
@@ -123,7 +123,7 @@ class Flow:
 
 def _by_step(raw: Tensor, latents: int) -> Tensor:
     """View `[R, K (2 d + 1), B]` as `[R, K, 2 d + 1, 1, B]`."""
-    return raw.unflatten(1, (-1, 2 * latents + 1)).unsqueeze(3)
+    return torch.unflatten(raw, 1, (-1, 2 * latents + 1)).unsqueeze(3)
 
 
 def _sum_of_products(left: Tensor, right: Tensor, out: Tensor) -> None:

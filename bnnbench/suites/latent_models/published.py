@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import nan
 from typing import Any
 
+from bnnbench.experiment.store.record import Record
 from bnnbench.suites.latent_models.names import BINARISATION, FASHION_MNIST, IMAGES_OF_BOOK, MNIST
 
 HIDDEN: Mapping[str, tuple[int, ...]] = {MNIST: (200,), FASHION_MNIST: (400, 200)}
@@ -15,12 +16,7 @@ TRAINING: Mapping[str, Any] = {"epochs": 100, "learning_rate": 0.001, "batch_siz
 """Training of the book's autoencoders, unless an experiment of `SETTINGS` has its own (5.6.2)."""
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "planar_flows": {
-        **TRAINING,
-        "latents": 32,
-        "importance_samples": 1024,
-        "evaluated_images": None,
-    },
+    "planar_flows": {"latents": 32, "importance_samples": 1024},
     "semi_supervised": {
         "hidden": (400, 200),
         "epochs": 40,
@@ -37,6 +33,12 @@ the number of latent variables of Table 5.1 nor the widths of Table 5.2: these a
 LENGTHS = (0, 1, 2, 4, 8, 16, 32)
 
 LABELS = (6000, 3000, 600, 300, 100)
+
+COMPARED: Mapping[str, Mapping[str, Any]] = {
+    "planar_flows": {"lengths": (0, 1, LENGTHS[-1])},
+    "semi_supervised": {"labels": LABELS},
+}
+"""Models by kind of experiment without which no claim of the book is judged."""
 
 LOG_P = {
     "mnist": (-73.4, -71.4, -71.7, -71.8, -71.8, -71.0, -70.0),
@@ -59,14 +61,18 @@ ACCURACY = {
 """Table 5.2: accuracy in per cent by number of labels."""
 
 
-def has_settings_of_book(experiment: Any) -> bool:
-    """Return whether an experiment has the images and settings of a table of the book."""
-    images = experiment.images
-    if images.name not in IMAGES_OF_BOOK or images.binarisation != BINARISATION:
-        return False
-    settings = {"hidden": HIDDEN[images.name], **SETTINGS.get(experiment.kind, {})}
-    own = {name: getattr(experiment, name) for name in settings}
-    return experiment.kind in SETTINGS and own == settings
+def book_settings(kind: str, images: str) -> Mapping[str, Any]:
+    """Return the book's settings of a kind of experiment; none for images that it does not have."""
+    if images not in IMAGES_OF_BOOK:
+        return {}
+    book = {**TRAINING, "hidden": HIDDEN[images], "evaluated_images": None}
+    return {**book, **SETTINGS.get(kind, {})}
+
+
+def settings_of_book(record: Record) -> Mapping[str, Any]:
+    """Return the book's settings of a run on its images."""
+    book = book_settings(record.kind, record.identity["images"]["name"])
+    return {**book, **COMPARED.get(record.kind, {})} if book else {}
 
 
 def published_value(experiment: Any, approximation: str, label: str, column: str) -> float:
@@ -78,9 +84,11 @@ def published_value(experiment: Any, approximation: str, label: str, column: str
         label: its setting.
         column: of the scores.
     """
-    if not has_settings_of_book(experiment):
-        return nan
     images = experiment.images
+    book = book_settings(experiment.kind, images.name)
+    own = {name: getattr(experiment, name, None) for name in book}
+    if experiment.kind not in SETTINGS or images.binarisation != BINARISATION or own != book:
+        return nan
     values: tuple[float, ...] | None
     if column == "log_p" and label in (keys := [f"K = {k}" for k in LENGTHS]):
         values = LOG_P.get(images.name)

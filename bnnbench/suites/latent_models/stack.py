@@ -66,7 +66,6 @@ class AutoencoderStack(ReplicaStack):
         padded = any(one.latents < shape.latents for one in own)
         self._mask = data.train.new_tensor(used)[:, :, None, None] if padded else None
         self._conditional = data.train.new_tensor([one.labels > 0 for one in own]).view(-1, 1, 1)
-        self._models: dict[tuple[int, int], Autoencoder] = {}
 
     def part(self, members: range) -> AutoencoderStack:
         """Return a stack of some replicas, to measure them without the others."""
@@ -132,13 +131,6 @@ class AutoencoderStack(ReplicaStack):
             model.set_labels(self._labels(labels[chunk : chunk + columns]))
             model.forward(self._masked(streams.normal(1, self.shape.latents, 1, columns)))
             yield model
-
-    def _model(self, columns: int, samples: int) -> Autoencoder:
-        """Return the model of this size; its buffers are allocated once."""
-        key = columns, samples
-        if key not in self._models:
-            self._models[key] = Autoencoder(self.shape, self.weights, *key)
-        return self._models[key]
 
     def _model_of(self, images: Tensor, samples: int = 1) -> Autoencoder:
         """Return a model for these images, `[B, D]`."""

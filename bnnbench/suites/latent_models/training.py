@@ -18,6 +18,7 @@ from bnnbench.experiment.kinds.resumable_stack import Log, Repetition, Resumable
 from bnnbench.layers import Weights
 from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams
+from bnnbench.suites.latent_models.autoencoder import Autoencoder
 from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
 
 EVALUATIONS, EARLY = 40, (1, 2, 5)
@@ -95,6 +96,7 @@ class ReplicaStack(ResumableStack[SnapshotLog]):
         fixed = sum(layer[0].numel() for chain in self.weights.chains[:first] for layer in chain)
         self._trained = slice(fixed, None)
         self._adam = Adam(self.weights.flat[:, self._trained])
+        self._models: dict[tuple[int, int, bool], Autoencoder] = {}
 
     @abstractmethod
     def train_epoch(self, epoch: int) -> None:
@@ -103,6 +105,13 @@ class ReplicaStack(ResumableStack[SnapshotLog]):
     @abstractmethod
     def evaluate(self, epoch: int) -> None:
         """Add a row to the curve of each replica."""
+
+    def _model(self, columns: int, samples: int = 1, every_label: bool = False) -> Autoencoder:
+        """Return the model of this size; its buffers are allocated once."""
+        key = columns, samples, every_label
+        if key not in self._models:
+            self._models[key] = Autoencoder(self.shape, self.weights, *key)
+        return self._models[key]
 
     def _update(self, rate: float) -> None:
         """Take a step with the gradients, given the learning rate."""
@@ -144,4 +153,4 @@ def minibatches(
     for replica in replicas:
         random = torch.Generator().manual_seed(replica.seed_for("shuffle", epoch))
         orders.append(torch.randperm(rows, generator=random, device="cpu"))
-    yield from torch.stack(orders).to(device).split(size, 1)
+    yield from torch.split(torch.stack(orders).to(device), size, 1)

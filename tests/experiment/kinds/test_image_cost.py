@@ -14,8 +14,7 @@ SUITES = "bnnbench.suites.latent_models"
 
 READERS = (
     *("bnnbench.experiment.kinds.image_experiment", f"{SUITES}.experiment"),
-    *(f"{SUITES}.autoencoder_experiment", f"{SUITES}.latent_sizes.experiment"),
-    *(f"{SUITES}.semi_supervised.experiment",),
+    *(f"{SUITES}.latent_sizes.experiment", f"{SUITES}.semi_supervised.experiment"),
     "bnnbench.suites.lam_density_ratio.adversarial_vb.experiment",
 )
 """Modules that read images."""

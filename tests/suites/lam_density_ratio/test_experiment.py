@@ -17,7 +17,7 @@ from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
 from bnnbench.experiment.store import state_file
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.suites.lam_density_ratio import SUITE, experiment, stack
+from bnnbench.suites.lam_density_ratio import SUITE, adversaries, experiment
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack
 
@@ -119,8 +119,10 @@ def test_stacked_repetitions_give_the_results_of_separate_ones(tmp_path: Path) -
 def test_a_repetition_that_fails_in_pretraining_has_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = stack.initial_weights
-    monkeypatch.setattr(stack, "initial_weights", lambda a, seed: original(a, seed) * float("inf"))
+    original = adversaries.initial_weights
+    monkeypatch.setattr(
+        adversaries, "initial_weights", lambda a, seed: original(a, seed) * float("inf")
+    )
     folder = execute(run_of(tmp_path, repetitions=1))
     ends = pd.read_csv(folder.table(REPETITIONS)).iloc[0]
     assert (ends["status"], ends["failed_at"]) == ("not finite", 0)

@@ -13,8 +13,11 @@ from torch import Tensor
 from bnnbench.optim import Adam
 from bnnbench.suites.lam_density_ratio import sprinkler
 from bnnbench.suites.lam_density_ratio.networks import ESTIMATOR, GENERATOR, Parameters
-from bnnbench.suites.lam_density_ratio.problem import Problem
-from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack, negative_log_likelihood
+from bnnbench.suites.lam_density_ratio.stack import (
+    DensityRatioStack,
+    Problem,
+    negative_log_likelihood,
+)
 
 contrasts = pytest.mark.parametrize("joint", [False, True])
 variants = pytest.mark.parametrize(("joint", "from_model"), [(False, False), (True, True)])

@@ -12,9 +12,10 @@ from support.decisions import settled
 from bnnbench.experiment.store.answer_tables import SCORES
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.suites.latent_models.planar_flows.claims import flows_beat_vae, short_flows_are_equal
+from bnnbench.suites.latent_models.planar_flows_page import flows_beat_vae, short_flows_are_equal
 from bnnbench.suites.latent_models.published import ACCURACY, LABELS
-from bnnbench.suites.latent_models.semi_supervised.claims import fewer_labels_gain_more, unit_of
+from bnnbench.suites.latent_models.semi_supervised.experiment import unit_of
+from bnnbench.suites.latent_models.semi_supervised.page import fewer_labels_gain_more
 from bnnbench.suites.latent_models.semi_supervised.stack import MIXED, SUPERVISED
 
 

@@ -16,9 +16,9 @@ from bnnbench.experiment.store.answer_tables import ANSWERS, CURVES, SCORES, Ans
 from bnnbench.experiment.store.record import Record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.claims.saved_run import SavedRun
+from bnnbench.suites.latent_models import planar_flows_page
 from bnnbench.suites.latent_models.latent_sizes.experiment import GRID, percentile_plane
 from bnnbench.suites.latent_models.names import IWAE, PLANAR, QUANTITIES, quantities
-from bnnbench.suites.latent_models.planar_flows import page as planar_flows
 from bnnbench.suites.latent_models.semi_supervised import page as semi_supervised
 from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS
 from bnnbench.suites.latent_models.semi_supervised.stack import ENUMERATION, PAIRED, SUPERVISED
@@ -64,8 +64,8 @@ ORDER = ["K = 0", "K = 2", "K = 16", "T = 5", "T = 20"]
 
 def test_flows_are_in_the_order_of_their_lengths_before_iwaes(tmp_path: Path) -> None:
     run = flows(tmp_path)
-    assert legend_of(planar_flows.elbo_by_epoch(run)) == ORDER
-    (axes,) = planar_flows.log_p_by_length(run).axes
+    assert legend_of(planar_flows_page.elbo_by_epoch(run)) == ORDER
+    (axes,) = planar_flows_page.log_p_by_length(run).axes
     places, labels = axes.get_xticks(), [text.get_text() for text in axes.get_xticklabels()]
     assert labels == ORDER and (np.diff(places) > 0).all()
     elbo = {
@@ -78,7 +78,7 @@ def test_flows_are_in_the_order_of_their_lengths_before_iwaes(tmp_path: Path) ->
 
 
 def test_the_book_s_numbers_have_its_errors(tmp_path: Path) -> None:
-    (axes,) = planar_flows.log_p_by_length(flows(tmp_path)).axes
+    (axes,) = planar_flows_page.log_p_by_length(flows(tmp_path)).axes
     (book,) = [found for found in axes.containers if found.get_label().endswith("book, Table 5.1")]
     assert isinstance(book, ErrorbarContainer)
     (segment,) = book.lines[2][0].get_segments()
@@ -88,10 +88,10 @@ def test_the_book_s_numbers_have_its_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("draws", "shown"), [(64, "64 draws"), (32768, "32,768 draws")])
 def test_bounds_are_named_with_the_draws_of_the_run(draws: int, shown: str, tmp_path: Path) -> None:
     run = flows(tmp_path, draws)
-    assert legend_of(planar_flows.log_p_by_length(run))[1] == f"bound of log p(x) with {shown}"
+    assert legend_of(planar_flows_page.log_p_by_length(run))[1] == f"bound of log p(x) with {shown}"
     assert all(shown in text for text in quantities(draws).values() if "log p" in text)
     assert not any("log p" in text for text in quantities(None).values())
-    page = planar_flows.EXPERIMENT_PAGE
+    page = planar_flows_page.EXPERIMENT_PAGE
     (claim,) = replace(
         page, statements=page.statements[:1], read_evidence=lambda folder: run
     ).claims(run.folder)

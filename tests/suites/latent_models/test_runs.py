@@ -27,10 +27,9 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
 from bnnbench.results.claims.saved_run import SavedRun, read_answers
-from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
+from bnnbench.suites.latent_models.experiment import AutoencoderExperiment
 from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
-from bnnbench.suites.latent_models.plots import COLOURS
-from bnnbench.suites.latent_models.saved_run import read_run
+from bnnbench.suites.latent_models.page_parts import COLOURS, read_run
 from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
 from bnnbench.suites.latent_models.stack import AutoencoderStack
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -79,16 +80,18 @@ MAJORITY_RULE = (
 
 claims = Claims()
 
+of_thesis = partial(claims, data=DATA)
+"""Declares a claim about the thesis's images."""
+
 
 def _test(evidence: ImageEvidence, latents: int, *pair: tuple[str, str]) -> MeanTest:
     """Test the error of the first configuration against that of the second."""
     return welch(*(evidence.error(latents, *one) for one in pair))
 
 
-@claims(
+@of_thesis(
     "A1: With GAN, T has a significantly higher reconstruction error than D.",
     source="10.2, Table 10.1",
-    data=DATA,
     rule=f"higher mean absolute error with 2 latent variables, {WELCH}",
 )
 def is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
@@ -112,10 +115,9 @@ def relu_is_worse_than_d(evidence: ImageEvidence) -> CheckResult:
     return positive([test])[0], f"ReLU less D: {sample}, p {test.p:.2g}"
 
 
-@claims(
+@of_thesis(
     "A2: Reverse KL has consistently lower reconstruction errors than GAN.",
     source="10.2",
-    data=DATA,
     rule=f"lower with 2 latent variables and each of D, r and T, {WELCH} after Holm's correction",
 )
 def reverse_kl_is_better(evidence: ImageEvidence) -> CheckResult:
@@ -124,10 +126,9 @@ def reverse_kl_is_better(evidence: ImageEvidence) -> CheckResult:
     return all_hold(positive(tests.values())), f"GAN less reverse KL, {listed}"
 
 
-@claims(
+@of_thesis(
     "A3: D is the most accurate, followed by r and T.",
     source="10.2",
-    data=DATA,
     rule="mean errors with 2 latent variables are in this order for both divergences, "
     f"{WELCH} after Holm's correction",
 )
@@ -143,10 +144,9 @@ def estimators_are_ordered(evidence: ImageEvidence) -> CheckResult:
     return all_hold(positive(steps)), evident
 
 
-@claims(
+@of_thesis(
     "A3: Apart from T with GAN, the differences between estimators are insignificant.",
     source="10.2",
-    data=DATA,
     rule=f"the difference of every other pair of one divergence is within {MARGIN} of zero, with "
     f"its whole {INTERVAL} (Welch); contradicted if it is significantly larger, by "
     "Holm's correction",
@@ -195,10 +195,9 @@ def _loss_spread(
     )
 
 
-@claims(
+@of_thesis(
     "A4: The loss of reverse KL is less stable than that of GAN.",
     source="10.2, Fig. 10.7",
-    data=DATA,
     rule="its standard deviation in the second half of the training, paired by repetition, is "
     f"larger with 2 latent variables and each of D, r and T {TOGETHER}",
 )
@@ -219,10 +218,9 @@ def _all_larger(pairs: Mapping[str, Sequence[pd.Series]]) -> CheckResult:
     return all_hold(holds), evident
 
 
-@claims(
+@of_thesis(
     "A4: The loss of reverse KL does not settle.",
     source="10.2, Fig. 10.7",
-    data=DATA,
     rule="its standard deviation in the last quarter of the training, less half of that in the "
     f"second quarter, is positive with 2 latent variables and each of D, r and T {TOGETHER}",
 )
@@ -236,17 +234,16 @@ def reverse_kl_does_not_settle(evidence: ImageEvidence) -> CheckResult:
     })  # fmt: skip
 
 
-@claims(
+@of_thesis(
     "A5: With 10 latent variables r and T overflow, D does not.",
     source="10.3",
-    data=DATA,
     rule="every repetition of r and T ends in numbers that are not finite, none of D",
 )
 def only_d_is_finite(evidence: ImageEvidence) -> CheckResult:
     counts, verdicts = [], []
     for divergence in DIVERGENCES:
         for name in ESTIMATORS:
-            status = evidence.rows(SCORES, MANY, divergence, name)["status"]
+            status = evidence.repetitions(MANY, divergence, name).scores["status"]
             failed = int((status == NOT_FINITE).sum())
             verdicts.append(failed == (0 if name == D else len(status)))
             counts.append(
@@ -255,10 +252,9 @@ def only_d_is_finite(evidence: ImageEvidence) -> CheckResult:
     return all(verdicts), "not finite: " + "; ".join(counts)
 
 
-@claims(
+@of_thesis(
     "A6: With 10 latent variables and D, GAN has a lower reconstruction error, and varies less.",
     source="10.3, Table 10.2",
-    data=DATA,
     rule=f"lower mean and standard deviation (Welch's test; {F_TEST} after Holm's correction of "
     "both)",
 )
@@ -270,10 +266,9 @@ def gan_is_better_with_many(evidence: ImageEvidence) -> CheckResult:
     return all_hold(positive([test, spread])), evident
 
 
-@claims(
+@of_thesis(
     "A7: With 10 latent variables and D, the loss of reverse KL spikes above 1e14.",
     source="10.3, Fig. 10.10",
-    data=DATA,
     rule="the largest absolute loss after pre-training, over the repetitions that did not fail, is "
     "above 1e14",
 )
@@ -283,19 +278,17 @@ def reverse_kl_spikes(evidence: ImageEvidence) -> CheckResult:
     return largest > SPIKE, f"{largest:.3g} in {quantity(len(losses), 'finished repetition')}"
 
 
-@claims(
+@of_thesis(
     "A8: The pre-activation of D is the estimated log density ratio.",
     source="10.3, Lemma 10.3.1",
-    data=DATA,
     rule="the log ratio computed from D differs from it by less than 0.01 on all final draws of q "
     "at which it is at most 10, in every repetition that did not fail",
     column="moderate_error",
     with_failed=False,
 )
-@claims(
+@of_thesis(
     "A8: Calculations with D stay representable in single precision.",
     source="10.3, Remark 10.3.2",
-    data=DATA,
     rule="the log ratio computed from D in single precision differs from the pre-activation by "
     "less than 0.01 on all final draws of q, in every repetition",
     column="log_ratio_error",
@@ -351,17 +344,15 @@ def _shares_above(
     return all_hold(holds), f"{upper.label} is above {listed} of the evaluations"
 
 
-@claims(
+@of_thesis(
     "A9: With GAN, the loss of T is consistently higher than those of D and r.",
     source="10.2, caption of Fig. 10.7a",
-    data=DATA,
     rule=f"{MAJORITY_RULE} with 2 latent variables",
     column="estimator_loss",
 )
-@claims(
+@of_thesis(
     "A9: So is its NELBO, which the high losses overestimate.",
     source="10.3, caption of Fig. 10.8a",
-    data=DATA,
     rule=f"{MAJORITY_RULE} with 2 latent variables",
     column="nelbo",
 )
@@ -370,11 +361,10 @@ def log_ratio_is_above_others(evidence: ImageEvidence, column: str) -> CheckResu
     return _shares_above(evidence, column, upper, lowers, MAJORITY)
 
 
-@claims(
+@of_thesis(
     "A10: With 10 latent variables and D, reverse KL has a consistently higher reconstruction "
     "error than GAN for most of the training.",
     source="10.3, caption of Fig. 10.9",
-    data=DATA,
     rule=f"its error is the higher one at more than half of the evaluations {PAIRED}",
 )
 def reverse_kl_is_mostly_worse(evidence: ImageEvidence) -> CheckResult:
@@ -382,11 +372,10 @@ def reverse_kl_is_mostly_worse(evidence: ImageEvidence) -> CheckResult:
     return _shares_above(evidence, "mae", upper, [lower], 0.5)
 
 
-@claims(
+@of_thesis(
     "A11: With 10 latent variables and D, the NELBO of reverse KL fluctuates far more than that of "
     "GAN.",
     source="10.3, caption of Fig. 10.11",
-    data=DATA,
     rule="its standard deviation in the second half of the training is more than "
     f"{FAR_MORE:g} times as large {PAIRED}",
 )

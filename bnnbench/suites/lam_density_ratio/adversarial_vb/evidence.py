@@ -12,10 +12,10 @@ from bnnbench.experiment.store.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.notes import quantity
 from bnnbench.results.claims.claims import NotTestable, TooFew
-from bnnbench.results.claims.saved_run import SavedRun, run_reader, summarise
+from bnnbench.results.claims.saved_run import SavedRun, run_reader
 from bnnbench.results.compare.undecided import NO_SPREAD
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import PUBLISHED, EstimatorSetting
-from bnnbench.suites.lam_density_ratio.names import OK
+from bnnbench.suites.lam_density_ratio.repetitions import Repetitions
 
 read_run = run_reader({
     SCORES: ("repetition", "latents", "mae", "largest_loss", "largest_log_ratio",
@@ -45,29 +45,28 @@ class ImageEvidence:
             TooFew: if fewer than two repetitions did not fail.
         """
         one = EstimatorSetting(*setting)
-        sample = self.errors.get(one) or self._failed(one)
+        if one not in self.errors:
+            raise NotTestable("not run" if self.run else "not printed")
+        sample = self.errors[one]
         if sample.size < 2:
             count = quantity(sample.size, "finished repetition")
             raise TooFew(f"{count} of {one.label}", NO_SPREAD)
         return sample
 
-    def _failed(self, setting: EstimatorSetting) -> Sample:
-        """Return an empty sample of a configuration in which all repetitions failed, as `rows`."""
-        self.rows(SCORES, *setting)
-        return Sample()
-
-    def rows(self, table: str, *setting: Any) -> pd.DataFrame:
-        """Return the rows of a configuration in a table of the run, like `error`.
+    def repetitions(self, *setting: Any) -> Repetitions:
+        """Return the repetitions of a configuration, like `error`.
 
         Raises:
             NotTestable: if it was not run.
         """
         if self.run is None:
             raise NotTestable("not printed")
-        rows = self.run.rows(table, unit=EstimatorSetting(*setting).unit)
-        if rows.empty:
+        scores, curves = (
+            self.run.rows(table, unit=EstimatorSetting(*setting).unit) for table in (SCORES, CURVES)
+        )
+        if scores.empty:
             raise NotTestable("not run")
-        return rows
+        return Repetitions(scores, curves)
 
     def finished(self, column: str, *setting: Any) -> pd.Series:
         """Return the known scores of the repetitions that did not fail, by repetition.
@@ -76,8 +75,8 @@ class ImageEvidence:
             NotTestable: if the configuration was not run.
             TooFew: if there are none.
         """
-        rows = self.rows(SCORES, *setting)
-        values = rows[rows["status"] == OK].set_index("repetition")[column].dropna()
+        rows = self.repetitions(*setting).finished
+        values = rows.set_index("repetition")[column].dropna()
         if values.empty:
             label = EstimatorSetting(*setting).label
             raise TooFew(f"no known score of a finished repetition of {label}", NO_SPREAD)
@@ -93,17 +92,15 @@ class ImageEvidence:
             NotTestable: if it was not run.
             TooFew: if all repetitions failed.
         """
-        finished, curves = self.finished("mae", *setting).index, self.rows(CURVES, *setting)
-        kept = curves[curves["repetition"].isin(finished)]
-        return kept.pivot(index="iteration", columns="repetition", values=column)
+        self.finished("mae", *setting)
+        return self.repetitions(*setting).curves_of(column)
 
 
 def evidence_of(folder: RunFolder) -> ImageEvidence:
     """Return the evidence of a run; repetitions that failed have no error."""
     run = read_run(folder)
-    finished = run[SCORES][run[SCORES]["status"] == OK]
-    groups = finished.groupby([*EstimatorSetting._fields])["mae"]
-    errors = {EstimatorSetting(*key): summarise(rows.tolist()) for key, rows in groups}
+    groups = run[SCORES].groupby([*EstimatorSetting._fields])
+    errors = {EstimatorSetting(*key): Repetitions(rows).sample("mae") for key, rows in groups}
     return ImageEvidence(errors, run)
 
 

@@ -22,10 +22,9 @@ from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio.adversarial_vb import names
 from bnnbench.suites.lam_density_ratio.adversarial_vb.names import EstimatorSetting
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
-from bnnbench.suites.lam_density_ratio.adversaries import TrainingLog
+from bnnbench.suites.lam_density_ratio.adversaries import Replica, TrainingLog
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
 from bnnbench.suites.lam_density_ratio.objectives import Objective
-from bnnbench.suites.lam_density_ratio.problem import Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.types import UserError
 

@@ -1,22 +1,28 @@
-"""The page of a run of adversarial variational Bayes on images."""
+"""Tables 10.1 and 10.2 of the thesis next to our runs, and the page of a run on images."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.store.answer_tables import CURVES, SCORES
+from bnnbench.experiment.store.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
 from bnnbench.results.claims.saved_run import SavedRun, images_of
 from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims
 from bnnbench.suites.lam_density_ratio.adversarial_vb.evidence import (
+    ImageEvidence,
     evidence_of,
     read_run,
     thesis_evidence,
@@ -25,23 +31,92 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     BINARISATION,
     IMAGES,
     KIND,
+    PUBLISHED,
     SYMBOLS,
     EstimatorSetting,
+    differing_settings,
     settings_of_thesis,
 )
-from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations
+from bnnbench.suites.lam_density_ratio.comparison.section import (
+    COMPARISON,
+    P_STATEMENT,
+    blocks_of,
+    comparison,
+)
 from bnnbench.suites.lam_density_ratio.figures import (
     COLOURS,
     draw_median,
     limits,
     note_hidden_range,
 )
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK, describe_failures
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
+from bnnbench.suites.lam_density_ratio.repetitions import Repetitions
+
+TABLES = {"10.1": 2, "10.2": 10}
+"""Number of latent variables of each table."""
+
+COLUMNS = columns(
+    {"Configuration": "{configuration}"},
+    {"Repetitions": "{repetitions}", "Failed": "{failures}", **COMPARISON},
+)
 
 IMAGE_COLUMNS = 10
 
 WIDE_RANGE = 1000
 """Range of losses from which on their axis is logarithmic, but linear from -10 to 10."""
+
+STATEMENT = (
+    "Mean absolute error of reconstructions after the last iteration. Ours: mean ± standard error "
+    "over the repetitions that did not fail, and the standard deviation with divisor n. "
+    f"{P_STATEMENT} "
+    "Settings that differ: {}."
+)
+
+
+def tables_section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield both tables for every run."""
+    found = list(runs.tables.get(KIND, pd.DataFrame()).index)
+    for run in found:
+        folder, suffix = runs.folders[run], f"_{run}" if len(found) > 1 else ""
+        evidence = evidence_of(folder)
+        differing = deviations(read_record(folder).identity)
+        for number, latents in TABLES.items():
+            rows = list(comparison_rows(evidence, latents, bool(differing)))
+            if rows:
+                yield Heading(f"Table {number} of the thesis: {latents} latent variables", 3)
+                yield Paragraph(STATEMENT.format(", ".join(differing) or "none"))
+                name = f"density_ratio_table_{number.replace('.', '_')}{suffix}"
+                yield from blocks_of(name, COLUMNS, rows)
+
+
+def comparison_rows(
+    evidence: ImageEvidence, latents: int, settings_differ: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield our values at full precision next to those of the thesis, by configuration."""
+    assert evidence.run is not None
+    scores = evidence.run.rows(SCORES, latents=latents)
+    for key, rows in scores.groupby([*EstimatorSetting._fields], sort=False):
+        setting = EstimatorSetting(*key)
+        ours = Repetitions(rows)
+        yield {
+            "configuration": setting.label,
+            "repetitions": len(rows),
+            "failed": ours.failed,
+            "failures": ours.failures,
+            **comparison(
+                evidence.errors[setting],
+                PUBLISHED.get(setting, Sample()),
+                comparable=not settings_differ,
+            ),
+        }
+
+
+def deviations(identity: Mapping[str, Any]) -> list[str]:
+    """Return every setting of a run that differs from the thesis, such as `batch size 64`."""
+    images = identity["images"]
+    found = differing_settings(identity, images["name"], images["binarisation"])
+    return [f"{name.replace('_', ' ')} {format_value(value)}" for name, value in found.items()]
+
 
 figures = Figures(read_run)
 
@@ -55,9 +130,7 @@ def _curves_figure(run: SavedRun, column: str, name: str) -> Figure:
     for one, ((latents, divergence), own) in zip(axes, panels, strict=True):
         medians = []
         for (unit, estimator), rows in own.groupby(["unit", "estimator"], sort=False):
-            finished = rows.loc[rows["status"] == OK, "repetition"]
-            curves = run.rows(CURVES, unit=unit)
-            curves = curves[curves["repetition"].isin(finished)]
+            curves = Repetitions(rows, run.rows(CURVES, unit=unit)).finished_curves
             if len(curves):
                 symbol = SYMBOLS[str(estimator)]
                 draw_median(one, curves, column, colours[symbol], symbol)
@@ -107,9 +180,9 @@ def avb_samples(run: SavedRun) -> Figure:
     groups = run[SCORES].groupby([*EstimatorSetting._fields], sort=False)
     figure, axes = small_multiples(len(groups), 4, (2.4, 1.65), (0.2, 0.2))
     for k, (one, (setting, rows)) in enumerate(zip(axes, groups, strict=True)):
-        title, status = _title(*setting), rows["status"].tolist()
-        if OK not in status:
-            title += f"\n{describe_failures(status)}"
+        title, own = _title(*setting), Repetitions(rows)
+        if own.finished.empty:
+            title += f"\n{own.failures}"
         parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
         show_images(one, np.concatenate(parts), IMAGE_COLUMNS, title)
         one.axhline(2, color=PALETTE[5], linewidth=1.5)

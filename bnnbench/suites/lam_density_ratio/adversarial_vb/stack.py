@@ -20,12 +20,10 @@ from torch import Tensor
 from bnnbench.experiment.kinds.resumable_stack import State
 from bnnbench.layers import Layers
 from bnnbench.random_streams import Streams
-from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
+from bnnbench.suites.lam_density_ratio.adversaries import Adversaries, Replica, TrainedNetwork
 from bnnbench.suites.lam_density_ratio.networks import Architecture, BufferedNetwork
 from bnnbench.suites.lam_density_ratio.objectives import StackedObjectives
-from bnnbench.suites.lam_density_ratio.problem import Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
-from bnnbench.suites.lam_density_ratio.stack import TrainedNetwork
 
 EVALUATED_IMAGES = 500
 """Images whose reconstruction error is measured, as in the thesis."""

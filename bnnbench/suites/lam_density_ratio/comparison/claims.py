@@ -6,15 +6,11 @@ C15 and C16, on losses at a point, are lemmas; tests check them, and
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-import numpy as np
-
 from bnnbench.experiment.store.answer_tables import Sample
-from bnnbench.notes import quantity
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.claims import (
     OURS,
@@ -22,7 +18,6 @@ from bnnbench.results.claims.claims import (
     Claim,
     Claims,
     NotTestable,
-    TooFew,
     all_hold,
     check_claims,
     share_interval,
@@ -30,63 +25,31 @@ from bnnbench.results.claims.claims import (
 )
 from bnnbench.results.claims.mean_tests import (
     LEVEL,
-    MeanTest,
     are_within,
-    one_sample,
     positive,
     rank_test,
     significant,
     welch,
 )
 from bnnbench.results.compare.significance import INTERVAL
-from bnnbench.results.compare.undecided import NEVER, REPETITIONS, Undecided
+from bnnbench.results.compare.undecided import NEVER, REPETITIONS
+from bnnbench.suites.lam_density_ratio.comparison import rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
-    ENOUGH,
     MIN_REPETITIONS,
     SprinklerEvidence,
-    SprinklerRun,
     thesis_evidence,
 )
-from bnnbench.suites.lam_density_ratio.comparison.rules import (
-    ALL_RELU,
-    CLASSIFIER,
-    EQUIVALENCE_MARGIN,
-    EQUIVALENT,
-    EXPONENTIAL,
-    LOWER_MEAN,
-    LOWER_MEAN_AND_STD,
-    NO_DIFFERENCE,
-    RANKS,
-    RELU,
-    TOO_FEW_EVALUATIONS,
-    WELCH,
-    Case,
-    Group,
-    are_equivalent,
-    by_divergence,
-    cells,
-    complete_groups,
-    for_every_case,
-    groups,
-    is_better,
-    known,
-    pairwise_tests,
+from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR, EXACT_KL
+from bnnbench.suites.lam_density_ratio.names import (
+    CONTRASTS,
+    DIVERGENCES,
+    ESTIMATORS,
+    STUCK,
+    SYMBOLS,
 )
-from bnnbench.suites.lam_density_ratio.comparison.thesis import (
-    AVERAGE_KL_FLOOR,
-    EXACT_KL,
-    ThesisCell,
-)
-from bnnbench.suites.lam_density_ratio.names import CONTRASTS, DIVERGENCES, ESTIMATORS, SYMBOLS
-
-EARLY_ITERATIONS = 500
-"""Iterations after which, according to the thesis, the loss of reverse KL is steady."""
 
 MAX_FAILURES = 0.1
 """Share of failures below which "every simulation succeeds" (C4)."""
-
-BURN_IN = 0.1
-"""Fraction of the iterations before trends are fitted."""
 
 claims = Claims()
 
@@ -95,31 +58,26 @@ claims = Claims()
     "C1: The prior contrast converges much faster than the joint one.",
     source="5.3",
     rule="in every available pair, the average KL of the prior contrast at half of the joint "
-    f"contrast's iterations, or before, is lower than the final one of the joint contrast, {RANKS} "
-    "(thesis: Welch's test of the means at the end)",
+    "contrast's iterations, or before, is lower than the final one of the joint contrast, "
+    f"{rules.RANKS} (thesis: Welch's test of the means at the end)",
 )
-@for_every_case()
-def prior_contrast_converges_faster(evidence: SprinklerEvidence) -> Iterator[Case]:
-    priors = (*cells("optimal", "prior"), *cells("undertrained", "prior"))
+@rules.for_every_case()
+def prior_contrast_converges_faster(evidence: SprinklerEvidence) -> Iterator[rules.Case]:
+    priors = (*rules.cells("optimal", "prior"), *rules.cells("undertrained", "prior"))
     pairs = [(prior, replace(prior, contrast="joint")) for prior in priors]
     found = []
-    for pair in (pair for pair in pairs if evidence.has_enough(*pair)):
+    for pair in evidence.with_enough(pairs):
         prior, joint = pair
         at, total = (evidence.iterations[cell] for cell in pair)
         level, end = (evidence.sample(cell).mean for cell in pair)
         test = welch(evidence.sample(joint), evidence.sample(prior))
         if prior in evidence.runs:
-            own, other = (
-                evidence.runs[cell].curves_of("average_kl", "iteration", "repetition")
-                for cell in pair
-            )
+            own, other = (evidence.runs[cell].curves_of("average_kl") for cell in pair)
             at = int(own.index[own.index <= total / 2].max())
             level, end = own.loc[at].median(), other.iloc[-1].median()
             test = rank_test(other.iloc[-1], own.loc[at])
         text = f"{joint.name}: {end:.4f} after {total}, with prior {level:.4f} after {at}"
         found.append((test, 2 * at <= total, text, pair))
-    if not found:
-        raise evidence.not_enough(pairs)
     decisions = positive(test for test, *_ in found)
     for is_lower, (test, is_early, text, pair) in zip(decisions, found, strict=True):
         yield NEVER if is_lower and not is_early else is_lower, f"{text}, p {test.p:.2g}", pair
@@ -128,10 +86,12 @@ def prior_contrast_converges_faster(evidence: SprinklerEvidence) -> Iterator[Cas
 @claims(
     "C2: Class probability estimation beats divergence minimisation with a ReLU.",
     source="5.3, Table 5.1",
-    rule=LOWER_MEAN,
+    rule=rules.LOWER_MEAN,
 )
 def classifier_beats_relu(evidence: SprinklerEvidence) -> CheckResult:
-    return is_better(evidence, [(CLASSIFIER[c], RELU[c]) for c in CONTRASTS], "5.1")
+    return rules.is_better(
+        evidence, [(rules.CLASSIFIER[c], rules.RELU[c]) for c in CONTRASTS], "5.1"
+    )
 
 
 @claims(
@@ -142,10 +102,10 @@ def classifier_beats_relu(evidence: SprinklerEvidence) -> CheckResult:
     "outside",
 )
 def relu_fails_often(evidence: SprinklerEvidence) -> CheckResult:
-    runs, total = _repetitions(evidence, ALL_RELU, "ReLU")
-    stuck = sum(run.stuck for run in runs)
+    runs, total = rules.repetitions_of(evidence, rules.ALL_RELU, "ReLU")
+    stuck = sum(int((run.scores["status"] == STUCK).sum()) for run in runs)
     low, high = share_interval(stuck, total)
-    text, share = _share(stuck, total, "are stuck"), stuck / total
+    text, share = rules.describe_share(stuck, total, "are stuck"), stuck / total
     if high < 0.25 or low > 0.75:
         return False, text
     ends = (0.25,) if share <= 0.25 else (0.75,) if share >= 0.75 else (0.25, 0.75)
@@ -160,55 +120,35 @@ def relu_fails_often(evidence: SprinklerEvidence) -> CheckResult:
     f"{INTERVAL} of their share is below {MAX_FAILURES:.0%}; contradicted if one fails",
 )
 def exponential_never_fails(evidence: SprinklerEvidence) -> CheckResult:
-    runs, total = _repetitions(evidence, EXPONENTIAL.values(), "exponential")
+    runs, total = rules.repetitions_of(evidence, rules.EXPONENTIAL.values(), "exponential")
     failed = sum(run.failed for run in runs)
     is_rare = share_interval(failed, total)[1] < MAX_FAILURES
     open_ = undecided_share(failed, total, REPETITIONS, MAX_FAILURES)
-    return not failed and (is_rare or open_), _share(failed, total, "fail")
-
-
-def _share(count: int, total: int, verb: str) -> str:
-    """Return `3 of 10 fail (share 0.07 to 0.65)`."""
-    low, high = share_interval(count, total)
-    return f"{count} of {total} {verb} (share {low:.2f} to {high:.2f})"
-
-
-def _repetitions(
-    evidence: SprinklerEvidence, cells: Iterable[ThesisCell], ratio: str
-) -> tuple[list[SprinklerRun], int]:
-    """Return the runs of some configurations, and their number of repetitions if it suffices."""
-    runs = [evidence.runs[cell] for cell in cells if cell in evidence.runs]
-    total = sum(len(run.repetitions) for run in runs)
-    if not runs:
-        raise NotTestable(f"no runs of the {ratio} ratio")
-    if total < MIN_REPETITIONS:
-        raise TooFew(f"{quantity(total, 'repetition')} of the {ratio} ratio", ENOUGH)
-    return runs, total
+    return not failed and (is_rare or open_), rules.describe_share(failed, total, "fail")
 
 
 @claims(
     "C4: The exponential output converges better and more evenly than the ReLU.",
     source="6.3, Table 6.1",
-    rule=LOWER_MEAN_AND_STD,
+    rule=rules.LOWER_MEAN_AND_STD,
 )
 def exponential_beats_relu(evidence: SprinklerEvidence) -> CheckResult:
-    pairs = [(EXPONENTIAL[contrast], RELU[contrast]) for contrast in CONTRASTS]
-    return is_better(evidence, pairs, "6.1", spread=True)
+    pairs = [(rules.EXPONENTIAL[contrast], rules.RELU[contrast]) for contrast in CONTRASTS]
+    return rules.is_better(evidence, pairs, "6.1", spread=True)
 
 
 @claims(
     "C5: With the exponential output, divergence minimisation is as good as class probability "
     "estimation.",
     source="6.3",
-    rule=f"the difference of means is {EQUIVALENT}",
+    rule=f"the difference of means is {rules.EQUIVALENT}",
 )
 def exponential_equals_classifier(evidence: SprinklerEvidence) -> CheckResult:
-    pair = (EXPONENTIAL["prior"], "6.1"), (CLASSIFIER["prior"], "5.1")
+    pair = (rules.EXPONENTIAL["prior"], "6.1"), (rules.CLASSIFIER["prior"], "5.1")
     for cell, table in pair:
-        if not evidence.has_enough(cell, table=table):
-            raise evidence.not_enough([(cell,)], table)
+        evidence.with_enough([(cell,)], table)
     test = welch(*(evidence.sample(cell, table) for cell, table in pair))
-    holds, (low, high) = are_within([test], EQUIVALENCE_MARGIN), test.interval
+    holds, (low, high) = are_within([test], rules.EQUIVALENCE_MARGIN), test.interval
     (first, _), (second, _) = pair
     text = f"{first.name} minus {second.name}: {low:+.4f} to {high:+.4f}"
     return holds, f"{text}{evidence.deviation_note((first, second))}"
@@ -218,19 +158,15 @@ def exponential_equals_classifier(evidence: SprinklerEvidence) -> CheckResult:
     "C6: The posterior is optimal at an average KL of about 1.325 or 1.326.",
     source="5.4, 8.3",
     rule=f"every mean less {AVERAGE_KL_FLOOR}, the average KL of exact posterior draws, is "
-    f"{EQUIVALENT.replace(' (Welch)', '')}",
+    f"{rules.EQUIVALENT.replace(' (Welch)', '')}",
 )
 def is_at_floor(evidence: SprinklerEvidence) -> CheckResult:
-    six = cells("optimal", "prior")
     excess = {
-        cell: _less(evidence.sample(cell), AVERAGE_KL_FLOOR)
-        for cell in six
-        if evidence.has_enough(cell)
+        cell: rules.less(evidence.sample(cell), AVERAGE_KL_FLOOR)
+        for (cell,) in evidence.with_enough(zip(rules.cells("optimal", "prior"), strict=True))
     }
-    if not excess:
-        raise evidence.not_enough(zip(six, strict=True))
     text = ", ".join(f"{cell.name} {test.mean:+.4f}" for cell, test in excess.items())
-    holds = are_within(excess.values(), EQUIVALENCE_MARGIN)
+    holds = are_within(excess.values(), rules.EQUIVALENCE_MARGIN)
     return holds, f"mean minus {AVERAGE_KL_FLOOR}: {text}{evidence.deviation_note(excess)}"
 
 
@@ -238,17 +174,19 @@ def is_at_floor(evidence: SprinklerEvidence) -> CheckResult:
     "C6: The posterior is then optimal.",
     source="5.4, 8.3",
     rule="every mean KL divergence from the posterior, by nearest neighbours, is less than "
-    f"{EQUIVALENCE_MARGIN} nats above that of exact posterior draws, {EXACT_KL}, with its whole "
-    f"{INTERVAL}; contradicted if it is significantly larger, by Holm's correction",
+    f"{rules.EQUIVALENCE_MARGIN} nats above that of exact posterior draws, {EXACT_KL}, with its "
+    f"whole {INTERVAL}; contradicted if it is significantly larger, by Holm's correction",
 )
 def kl_is_that_of_exact_draws(evidence: SprinklerEvidence) -> CheckResult:
-    six = cells("optimal", "prior")
+    six = rules.cells("optimal", "prior")
     runs = evidence.available(six)
-    found = {cell: run.sample("kl") for cell, run in runs.items() if evidence.has_enough(cell)}
+    found = {
+        cell: run.sample("kl") for cell, run in runs.items() if run.sample().size >= MIN_REPETITIONS
+    }
     if not found:
         raise evidence.not_enough(zip(six, strict=True), needs_runs=True)
-    tests = [_less(kl, EXACT_KL) for kl in found.values()]
-    holds = are_within(tests, EQUIVALENCE_MARGIN, below=False)
+    tests = [rules.less(kl, EXACT_KL) for kl in found.values()]
+    holds = are_within(tests, rules.EQUIVALENCE_MARGIN, below=False)
     text = "; ".join(f"{cell.name} {plus_minus(kl.mean, kl.stderr)}" for cell, kl in found.items())
     return holds, f"{text}{evidence.deviation_note(found)}"
 
@@ -256,60 +194,61 @@ def kl_is_that_of_exact_draws(evidence: SprinklerEvidence) -> CheckResult:
 @claims(
     "C7: With the prior contrast all six are equally good.",
     source="8.3, Table 8.1",
-    rule=NO_DIFFERENCE,
+    rule=rules.NO_DIFFERENCE,
 )
 def all_six_do_not_differ(evidence: SprinklerEvidence) -> CheckResult:
-    return are_equivalent(evidence, [cells("optimal", "prior")])
+    return rules.are_equivalent(evidence, [rules.cells("optimal", "prior")])
 
 
 @claims(
     "C8: With the joint contrast the estimators of one divergence are equally good.",
     source="8.3, Table 8.2",
-    rule=NO_DIFFERENCE,
+    rule=rules.NO_DIFFERENCE,
 )
 def joint_estimators_do_not_differ(evidence: SprinklerEvidence) -> CheckResult:
-    if any(map(evidence.shared_run, cells("optimal", "joint"))):
+    if any(map(evidence.shared_run, rules.cells("optimal", "joint"))):
         raise NotTestable(
             "true by the lemma up to rounding: D, r and T are one run with stable numerics"
         )
-    return are_equivalent(evidence, groups("optimal", "joint"))
+    return rules.are_equivalent(evidence, rules.groups("optimal", "joint"))
 
 
 @claims(
     "C9: With the joint contrast, GAN is slower and less consistent than reverse KL.",
     source="8.3, Table 8.2",
-    rule=f"{LOWER_MEAN_AND_STD}; with stable numerics one pair stands for D, r and T",
+    rule=f"{rules.LOWER_MEAN_AND_STD}; with stable numerics one pair stands for D, r and T",
 )
 def reverse_kl_is_more_consistent(evidence: SprinklerEvidence) -> CheckResult:
-    pairs = by_divergence("optimal", "joint")
+    pairs = rules.by_divergence("optimal", "joint")
     min_pairs = 1 if all(map(evidence.shared_run, pairs[0])) else 3
-    return is_better(evidence, pairs, spread=True, min_pairs=min_pairs)
+    return rules.is_better(evidence, pairs, spread=True, min_pairs=min_pairs)
 
 
 @claims(
     "C10: Undertrained, reverse KL is significantly better than GAN (prior).",
     source="9.3, Table 9.1",
-    rule=LOWER_MEAN,
+    rule=rules.LOWER_MEAN,
     contrast="prior",
 )
 @claims(
     "C10: Undertrained, reverse KL is significantly better than GAN (joint).",
     source="9.3, Table 9.2",
-    rule=LOWER_MEAN,
+    rule=rules.LOWER_MEAN,
     contrast="joint",
 )
 def reverse_kl_is_better(evidence: SprinklerEvidence, contrast: str) -> CheckResult:
-    return is_better(evidence, by_divergence("undertrained", contrast), min_pairs=3)
+    return rules.is_better(evidence, rules.by_divergence("undertrained", contrast), min_pairs=3)
 
 
 @claims(
     "C11: Undertrained, D has the lowest mean, followed by r and T.",
     source="9.3, Tables 9.1, 9.2",
-    rule=f"means increase in the order {', '.join(ESTIMATORS.values())} in every group, {WELCH}",
+    rule=f"means increase in the order {', '.join(ESTIMATORS.values())} in every group, "
+    f"{rules.WELCH}",
 )
-@for_every_case()
-def means_are_in_order(evidence: SprinklerEvidence) -> Iterator[Case]:
-    complete = complete_groups(evidence, "undertrained")
+@rules.for_every_case()
+def means_are_in_order(evidence: SprinklerEvidence) -> Iterator[rules.Case]:
+    complete = evidence.with_enough(rules.groups("undertrained"))
     samples = [[evidence.sample(cell) for cell in group] for group in complete]
     steps = [welch(after, before) for own in samples for before, after in pairwise(own)]
     decisions = iter(positive(steps))
@@ -326,39 +265,24 @@ def means_are_in_order(evidence: SprinklerEvidence) -> Iterator[Case]:
     rule="p of the t-test, paired for repetitions with the same initial weights and random "
     f"numbers, is below {LEVEL} after Holm's correction for all pairs, in at least half of the "
     "groups; contradicted if in more of them all differences are, with their "
-    f"{INTERVAL}s, within {EQUIVALENCE_MARGIN} nats of zero",
+    f"{INTERVAL}s, within {rules.EQUIVALENCE_MARGIN} nats of zero",
 )
 def estimators_differ(evidence: SprinklerEvidence) -> CheckResult:
-    complete = complete_groups(evidence, "undertrained")
-    by_group = [dict(pairwise_tests(evidence, group)) for group in complete]
+    complete = evidence.with_enough(rules.groups("undertrained"))
+    by_group = [dict(rules.pairwise_tests(evidence, group)) for group in complete]
     p = {name: test.p for group in by_group for name, test in group.items()}
     decisions = iter(significant(p.values()))
     differ = [any([next(decisions) for _ in group]) for group in by_group]
     differing = sum(differ)
-    equal = sum(are_within(group.values(), EQUIVALENCE_MARGIN) is True for group in by_group)
+    equal = sum(are_within(group.values(), rules.EQUIVALENCE_MARGIN) is True for group in by_group)
     uncorrected = sum(one < LEVEL for one in p.values())
     name = min(p, key=lambda one: p[one])
     note = evidence.deviation_note(cell for group in complete for cell in group)
     is_open = 2 * max(differing, equal) < len(by_group)
-    return _half_differ(by_group, differ) if is_open else differing >= equal, (
+    return rules.half_differ(by_group, differ) if is_open else differing >= equal, (
         f"{differing} of {len(by_group)} groups differ, {equal} are equal; {uncorrected} of "
         f"{len(p)} pairs below {LEVEL} alone, the smallest p {p[name]:.2g} ({name}){note}"
     )
-
-
-def _half_differ(groups: Sequence[Mapping[str, MeanTest]], differ: Sequence[bool]) -> Undecided:
-    """Return how many repetitions would show a difference in half of the groups.
-
-    Args:
-        groups: the tests of each group.
-        differ: whether one of them is significant.
-    """
-    level = LEVEL / sum(map(len, groups))
-    needed = sorted(
-        0 if found else min(test.undecided(level).needed for test in tests.values())
-        for tests, found in zip(groups, differ, strict=True)
-    )
-    return Undecided(needed[(len(needed) - 1) // 2])
 
 
 @claims(
@@ -368,12 +292,12 @@ def _half_differ(groups: Sequence[Mapping[str, MeanTest]], differ: Sequence[bool
     "deviation apart, with the number of repetitions of the runs",
 )
 def half_deviation_is_significant(evidence: SprinklerEvidence) -> CheckResult:
-    complete = complete_groups(evidence, "undertrained")
+    complete = evidence.with_enough(rules.groups("undertrained"))
     samples = [[evidence.sample(cell) for cell in group] for group in complete]
     size = max(sample.size for group in samples for sample in group)
     p = welch(Sample(0.5, 1.0, size), Sample(0.0, 1.0, size)).p
     pairs = [pair for group in samples for pair in combinations(group, 2)]
-    distant = [(a, b) for a, b in pairs if _standardised_difference(a, b) >= 0.5]
+    distant = [(a, b) for a, b in pairs if rules.standardised_difference(a, b) >= 0.5]
     insignificant = sum(welch(a, b).p >= LEVEL for a, b in distant)
     note = evidence.deviation_note(cell for group in complete for cell in group)
     return p < LEVEL, (
@@ -383,43 +307,19 @@ def half_deviation_is_significant(evidence: SprinklerEvidence) -> CheckResult:
     )
 
 
-def _less(sample: Sample, value: float) -> MeanTest:
-    """Return the test of a mean minus a number."""
-    return one_sample(replace(sample, mean=sample.mean - value))
-
-
-def _standardised_difference(first: Sample, second: Sample) -> float:
-    """Return the difference of two means in pooled standard deviations."""
-    pooled = math.sqrt((first.std**2 + second.std**2) / 2)
-    return abs(first.mean - second.mean) / pooled
-
-
-def runs_under_both(
-    evidence: SprinklerEvidence,
-) -> Iterator[tuple[Group, SprinklerRun, SprinklerRun]]:
-    """Yield each undertrained estimator's configurations, and its runs with GAN and reverse KL."""
-    pairs = by_divergence("undertrained")
-    found = {(gan, kl): evidence.available((gan, kl)) for kl, gan in pairs}
-    both = {pair: runs for pair, runs in found.items() if len(runs) == 2}
-    if not both:
-        raise evidence.not_enough(pairs, needs_runs=True)
-    for (gan, kl), runs in both.items():
-        yield (gan, kl), runs[gan], runs[kl]
-
-
 @claims(
     "C13: Undertrained, the average KL falls faster at first under GAN.",
     source="9.3, Figs. 9.2, 9.5",
     rule="in every available pair, the average KL, averaged over the evaluations up to iteration "
-    f"{EARLY_ITERATIONS} without the first, is lower under GAN, {RANKS}",
+    f"{rules.EARLY_ITERATIONS} without the first, is lower under GAN, {rules.RANKS}",
 )
-@for_every_case()
-def gan_falls_faster_early(evidence: SprinklerEvidence) -> Iterator[Case]:
+@rules.for_every_case()
+def gan_falls_faster_early(evidence: SprinklerEvidence) -> Iterator[rules.Case]:
     found = []
-    for pair, *runs in runs_under_both(evidence):
-        curves = [run.curves_of("average_kl", "iteration", "repetition") for run in runs]
-        gan, kl = (c[(c.index > 0) & (c.index <= EARLY_ITERATIONS)].mean() for c in curves)
-        own, other = known(gan.median(), kl.median())
+    for pair, *runs in rules.runs_under_both(evidence):
+        curves = [run.curves_of("average_kl") for run in runs]
+        gan, kl = (c[(c.index > 0) & (c.index <= rules.EARLY_ITERATIONS)].mean() for c in curves)
+        own, other = rules.known(gan.median(), kl.median())
         test = rank_test(kl, gan)
         text = f"{pair[0].contrast}, {pair[0].estimator}: {own:.3f} against {other:.3f}"
         found.append((test, f"{text}, p {test.p:.2g}", pair))
@@ -433,14 +333,14 @@ def gan_falls_faster_early(evidence: SprinklerEvidence) -> Iterator[Case]:
     "is steady throughout.",
     source="9.3, Figs. 9.3, 9.6",
     rule="in every available pair, the mean change of the estimator loss between evaluations under "
-    f"reverse KL up to iteration {EARLY_ITERATIONS} is at least twice that of later iterations and "
-    "twice that under GAN",
+    f"reverse KL up to iteration {rules.EARLY_ITERATIONS} is at least twice that of later "
+    "iterations and twice that under GAN",
 )
-@for_every_case()
-def reverse_kl_loss_settles(evidence: SprinklerEvidence) -> Iterator[Case]:
-    for pair, gan, kl in runs_under_both(evidence):
-        before, after = _loss_changes(kl)
-        calm, _ = _loss_changes(gan)
+@rules.for_every_case()
+def reverse_kl_loss_settles(evidence: SprinklerEvidence) -> Iterator[rules.Case]:
+    for pair, gan, kl in rules.runs_under_both(evidence):
+        before, after = rules.loss_changes(kl)
+        calm, _ = rules.loss_changes(gan)
         text = (
             f"{pair[0].contrast}, {pair[0].estimator}: {before:.3g}, then {after:.3g}, under GAN "
             f"{calm:.3g}"
@@ -448,33 +348,21 @@ def reverse_kl_loss_settles(evidence: SprinklerEvidence) -> Iterator[Case]:
         yield before >= 2 * after and before >= 2 * calm, text, pair
 
 
-def _loss_changes(run: SprinklerRun) -> tuple[float, float]:
-    """Return the mean change of the estimator loss up to `EARLY_ITERATIONS` and after it.
-
-    Raises:
-        NotTestable: if there are too few evaluations in one of the parts.
-    """
-    wide = run.curves_of("estimator_loss", index="iteration", columns="repetition")
-    change = wide.diff().abs().iloc[1:].mean(axis=1)
-    early = change.index <= EARLY_ITERATIONS
-    before, after = known(change[early].mean(), change[~early].mean())
-    return before, after
-
-
 @claims(
     "C14: With the joint contrast the NELBO rises while the average KL falls.",
     source="5.3, 9.3",
-    rule=f"after the first {BURN_IN:.0%} of the iterations the least-squares slope of the mean "
-    "NELBO is positive and that of the mean average KL is negative, in every run with the joint "
-    "contrast",
+    rule=f"after the first {rules.BURN_IN:.0%} of the iterations the least-squares slope of the "
+    "mean NELBO is positive and that of the mean average KL is negative, in every run with the "
+    "joint contrast",
 )
 def nelbo_rises(evidence: SprinklerEvidence) -> CheckResult:
-    joint = (*cells("optimal", "joint"), *cells("undertrained", "joint"))
+    joint = (*rules.cells("optimal", "joint"), *rules.cells("undertrained", "joint"))
     available = evidence.available(joint)
     if not available:
         raise evidence.not_enough(zip(joint, strict=True), needs_runs=True)
     slopes = {
-        cell: (_slope(run, "nelbo"), _slope(run, "average_kl")) for cell, run in available.items()
+        cell: (rules.slope(run, "nelbo"), rules.slope(run, "average_kl"))
+        for cell, run in available.items()
     }
     parts = "; ".join(
         f"{cell.setting}, {cell.name}: NELBO {nelbo:+.3g}, average KL {kl:+.3g}"
@@ -485,33 +373,20 @@ def nelbo_rises(evidence: SprinklerEvidence) -> CheckResult:
     return holds, f"nats per thousand iterations: {parts}{note}"
 
 
-def _slope(run: SprinklerRun, measure: str) -> float:
-    """Return the slope of a mean curve, nats per thousand iterations.
-
-    Raises:
-        NotTestable: if it has fewer than three evaluations after `BURN_IN`.
-    """
-    curve = run.mean_curve
-    late = curve[curve.index >= BURN_IN * curve.index.max()].dropna()
-    if len(late) < 3:
-        raise NotTestable(TOO_FEW_EVALUATIONS)
-    return float(np.polyfit(late.index / 1000, late[measure], 1)[0])
-
-
 @claims(
     "C14, ours: with x drawn from p(x) and stable losses, the NELBO ends near zero.",
     source=OURS,
     rule="with experiment.observations=model the mean NELBO over the last tenth of the iterations "
     "is below 0.5 and less than half of that with the five atoms, in every pair of runs",
 )
-@for_every_case("no configuration was run with observations=data and observations=model")
-def nelbo_falls_with_model_observations(evidence: SprinklerEvidence) -> Iterator[Case]:
-    for cell in (*cells("optimal", "joint"), *cells("undertrained", "joint")):
+@rules.for_every_case("no configuration was run with observations=data and observations=model")
+def nelbo_falls_with_model_observations(evidence: SprinklerEvidence) -> Iterator[rules.Case]:
+    for cell in (*rules.cells("optimal", "joint"), *rules.cells("undertrained", "joint")):
         both = evidence.runs.get(cell), evidence.model_runs.get(cell)
         runs = [run for run in both if run and len(run.finished)]
         if len(runs) == 2:
             curves = [run.mean_curve["nelbo"] for run in runs]
-            atoms, model = known(*(c[c.index >= 0.9 * c.index.max()].mean() for c in curves))
+            atoms, model = rules.known(*(c[c.index >= 0.9 * c.index.max()].mean() for c in curves))
             text = (
                 f"{cell.setting}, {cell.name}: {model:.3f} instead of {atoms:.3f}, average KL "
                 f"{runs[1].sample().with_std}"

@@ -21,6 +21,7 @@ from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
+from bnnbench.suites.lam_density_ratio.repetitions import Repetitions
 
 MIN_REPETITIONS = 10
 """Number of repetitions below which a test has too little power."""
@@ -35,8 +36,8 @@ CURVE_COLUMNS = ("repetition", "iteration", *names.MEASURES)
 """Numeric columns that the tables must have."""
 
 
-@dataclass(frozen=True)
-class SprinklerRun:
+@dataclass(frozen=True, kw_only=True)
+class SprinklerRun(Repetitions):
     """One finished run.
 
     Attributes:
@@ -44,28 +45,16 @@ class SprinklerRun:
         metadata: metadata of its record: contrast, divergence, estimator, numerics, observations,
             schedule and every setting of the schedule.
         folder: folder of the run.
-        repetitions: rows of `repetitions.csv`.
-        curves: rows of `curves.csv`.
     """
 
     digest: str
     metadata: Mapping[str, Any]
     folder: RunFolder
-    repetitions: pd.DataFrame
-    curves: pd.DataFrame
 
     @property
-    def name(self) -> str:
-        """Contrast, divergence and estimator, as in tables: `prior, reverse KL, T`."""
-        return self._cell("").name
-
-    @property
-    def cell(self) -> ThesisCell | None:
-        """The corresponding configuration of the thesis; None for another schedule."""
-        setting = thesis.SETTING_OF_SCHEDULE.get(self.metadata["schedule"])
-        return self._cell(setting) if setting else None
-
-    def _cell(self, setting: str) -> ThesisCell:
+    def cell(self) -> ThesisCell:
+        """The corresponding configuration of the thesis."""
+        setting = thesis.SETTING_OF_SCHEDULE[self.metadata["schedule"]]
         keys = ("contrast", "divergence", "estimator")
         return ThesisCell(setting, *(str(self.metadata[key]) for key in keys))
 
@@ -74,58 +63,27 @@ class SprinklerRun:
         """Whether the run has the form of the losses that D, r and T share."""
         return bool(self.metadata["numerics"] == "stable")
 
-    @property
-    def published(self) -> Sample | None:
-        """The thesis's mean and spread of the average KL, if it has this configuration."""
-        return thesis.published_values().get(self.cell) if self.cell else None
-
     @cached_property
     def deviating_settings(self) -> tuple[str, ...]:
         """Settings that differ from the thesis, except the number of repetitions."""
-        cell = self.cell
-        return tuple(thesis.deviating_settings(self.metadata, cell.setting)) if cell else ()
+        return tuple(thesis.deviating_settings(self.metadata, self.cell.setting))
 
     @cached_property
     def changed_settings(self) -> str:
         """Settings that are neither the thesis's nor those of the schedule, for a sentence."""
-        return ", ".join(thesis.changed_settings(self.metadata, self.cell)) if self.cell else ""
+        return thesis.SETTINGS.differences(self.folder)
 
     @property
     def deviations(self) -> tuple[str, ...]:
         """All differences from the thesis, the last being `5 of 30 repetitions` if fewer."""
-        size = len(self.repetitions)
+        size = len(self.scores)
         if size >= thesis.REPETITIONS:
             return self.deviating_settings
         return (*self.deviating_settings, f"{size} of {thesis.REPETITIONS} repetitions")
 
-    @property
-    def finished(self) -> pd.DataFrame:
-        """The repetitions that did not fail."""
-        return self.repetitions[self.repetitions["status"] == names.OK]
-
-    @property
-    def failed(self) -> int:
-        """Number of repetitions that failed."""
-        return len(self.repetitions) - len(self.finished)
-
-    @property
-    def stuck(self) -> int:
-        """Number of repetitions that got stuck at a ratio of zero."""
-        return int((self.repetitions["status"] == names.STUCK).sum())
-
-    @property
-    def failures(self) -> str:
-        """Numbers of failed repetitions by kind: `1 of 30 diverged`."""
-        return names.describe_failures(self.repetitions["status"].tolist())
-
     def sample(self, column: str = "average_kl") -> Sample:
-        """Return mean and spread of a column over the repetitions that did not fail."""
-        return summarise(self.finished[column].tolist())
-
-    @cached_property
-    def finished_curves(self) -> pd.DataFrame:
-        """Rows of `curves.csv` of repetitions that did not fail."""
-        return self.curves[self.curves["repetition"].isin(self.finished["repetition"])]
+        """Return mean and spread of a score, by default of the one of the thesis."""
+        return super().sample(column)
 
     def differences(self, other: SprinklerRun) -> Sample:
         """Return the final average KL minus that of the other run's repetitions of equal number."""
@@ -135,18 +93,9 @@ class SprinklerRun:
         return summarise((first - second).tolist())
 
     @cached_property
-    def median_curve(self) -> pd.DataFrame:
-        """As `mean_curve`, but medians, on which single diverging repetitions have no influence."""
-        return self.finished_curves.groupby("iteration")[list(names.MEASURES)].median()
-
-    @cached_property
     def mean_curve(self) -> pd.DataFrame:
         """Means over the repetitions that did not fail, columns `MEASURES`, index `iteration`."""
         return self.finished_curves.groupby("iteration")[list(names.MEASURES)].mean()
-
-    def curves_of(self, measure: str, index: str, columns: str) -> pd.DataFrame:
-        """Return one measure of the repetitions that did not fail as a wide table."""
-        return self.finished_curves.pivot(index=index, columns=columns, values=measure)
 
     def differs_only_in(self, setting: str, other: SprinklerRun) -> bool:
         """Return whether all other settings of two runs are equal."""
@@ -164,7 +113,7 @@ class SprinklerRun:
         path = self.folder.arrays(names.SAMPLES)
         arrays = read_arrays(path)
         with reading(path):
-            index = self.repetitions["repetition"].tolist().index(repetition)
+            index = self.scores["repetition"].tolist().index(repetition)
             return np.asarray(arrays[names.SAMPLES][index], float)
 
 
@@ -201,9 +150,24 @@ class SprinklerEvidence:
         run = self.runs.get(replace(cell, estimator="log_ratio"))
         return run if run and run.is_stable else None
 
-    def has_enough(self, *cells: ThesisCell, table: str = "") -> bool:
-        """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
-        return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
+    def with_enough(
+        self, cases: Iterable[Sequence[ThesisCell]], table: str = "", needed: int = 1
+    ) -> list[Sequence[ThesisCell]]:
+        """Return the cases whose configurations all have `MIN_REPETITIONS` finished repetitions.
+
+        Raises:
+            NotTestable: as `not_enough` says, if there are fewer cases than needed.
+            TooFew: likewise.
+        """
+        found = [*cases]
+        complete = [
+            case
+            for case in found
+            if all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in case)
+        ]
+        if len(complete) < needed:
+            raise self.not_enough(found, table, needed)
+        return complete
 
     def not_enough(
         self,
@@ -296,9 +260,8 @@ def evidence_of(runs: Sequence[SprinklerRun]) -> SprinklerEvidence:
 
 def _best_runs(runs: Iterable[SprinklerRun]) -> dict[ThesisCell, SprinklerRun]:
     best: dict[ThesisCell, SprinklerRun] = {}
-    for run in sorted(runs, key=lambda run: (len(run.deviating_settings), -len(run.repetitions))):
-        if run.cell:
-            best.setdefault(run.cell, run)
+    for run in sorted(runs, key=lambda run: (len(run.deviating_settings), -len(run.scores))):
+        best.setdefault(run.cell, run)
     return best
 
 
@@ -319,8 +282,10 @@ def read_sprinkler(folder: RunFolder) -> SprinklerRun:
         UserError: if a table is damaged.
     """
     record = read_record(folder)
-    repetitions = read_saved_table(folder, names.REPETITIONS, REPETITION_COLUMNS)
+    scores = read_saved_table(folder, names.REPETITIONS, REPETITION_COLUMNS)
     # There are no curves if all repetitions fail before the first evaluation.
-    optional = not (repetitions["status"] == names.OK).any()
+    optional = not (scores["status"] == names.OK).any()
     curves = read_saved_table(folder, names.CURVES, CURVE_COLUMNS, optional)
-    return SprinklerRun(record.digest, record.metadata, folder, repetitions, curves)
+    return SprinklerRun(
+        scores, curves, digest=record.digest, metadata=record.metadata, folder=folder
+    )

@@ -138,7 +138,7 @@ def posteriors_to_show(evidence: SprinklerEvidence) -> dict[str, tuple[Sprinkler
     for letter, level in zip("ab", (GOOD, POOR), strict=True):
         if rows:
             value, run, repetition = min(rows, key=lambda row: abs(row[0] - level))
-            closest[f"({letter}) {run.name}\naverage KL {value:.4f}"] = (run, repetition)
+            closest[f"({letter}) {run.cell.name}\naverage KL {value:.4f}"] = (run, repetition)
     return closest
 
 

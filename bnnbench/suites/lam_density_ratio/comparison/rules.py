@@ -6,12 +6,22 @@ The rules on means apply to the thesis's own tables too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import combinations
 
-from bnnbench.results.claims.claims import CheckResult, NotTestable, all_hold
+import numpy as np
+
+from bnnbench.experiment.store.answer_tables import Sample
+from bnnbench.notes import quantity
+from bnnbench.results.claims.claims import (
+    CheckResult,
+    NotTestable,
+    TooFew,
+    all_hold,
+    share_interval,
+)
 from bnnbench.results.claims.mean_tests import (
     F_TEST,
     LEVEL,
@@ -23,8 +33,13 @@ from bnnbench.results.claims.mean_tests import (
     welch,
 )
 from bnnbench.results.compare.significance import INTERVAL
-from bnnbench.results.compare.undecided import Decision
-from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
+from bnnbench.results.compare.undecided import Decision, Undecided
+from bnnbench.suites.lam_density_ratio.comparison.evidence import (
+    ENOUGH,
+    MIN_REPETITIONS,
+    SprinklerEvidence,
+    SprinklerRun,
+)
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell
 from bnnbench.suites.lam_density_ratio.names import (
     CONTRASTS,
@@ -105,6 +120,12 @@ NO_DIFFERENCE = (
     "for all of the group"
 )
 
+EARLY_ITERATIONS = 500
+"""Iterations after which, according to the thesis, the loss of reverse KL is steady."""
+
+BURN_IN = 0.1
+"""Fraction of the iterations before trends are fitted."""
+
 TOO_FEW_EVALUATIONS = "too few evaluations in a part of the training"
 
 Case = tuple[Decision, str, Sequence[ThesisCell]]
@@ -154,9 +175,7 @@ def is_better(
         spread: whether its standard deviation must be lower too.
         min_pairs: number of pairs that must be available.
     """
-    available = [pair for pair in pairs if evidence.has_enough(*pair, table=table)]
-    if len(available) < min_pairs:
-        raise evidence.not_enough(pairs, table, min_pairs)
+    available = evidence.with_enough(pairs, table, min_pairs)
     samples = [[evidence.sample(cell, table) for cell in pair] for pair in available]
     tests = [welch(other, better) for better, other in samples]
     spreads = [SpreadTest(other, better) for better, other in samples if spread]
@@ -171,9 +190,7 @@ def is_better(
 @for_every_case()
 def are_equivalent(evidence: SprinklerEvidence, groups: Sequence[Group]) -> Iterator[Case]:
     """Check whether the means of each group are equivalent."""
-    members = [cell for group in groups for cell in group]
-    if not evidence.has_enough(*members):
-        raise evidence.not_enough([members])
+    evidence.with_enough([[cell for group in groups for cell in group]])
     for group in groups:
         samples = [evidence.sample(cell) for cell in group]
         means = [sample.mean for sample in samples]
@@ -199,15 +216,9 @@ def known(*values: float) -> tuple[float, ...]:
     return values
 
 
-def complete_groups(evidence: SprinklerEvidence, setting: str) -> list[Group]:
-    """Return the groups whose configurations all have enough repetitions."""
-    complete = [group for group in groups(setting) if evidence.has_enough(*group)]
-    if not complete:
-        raise evidence.not_enough(groups(setting))
-    return complete
-
-
-def pairwise_tests(evidence: SprinklerEvidence, group: Group) -> Iterator[tuple[str, MeanTest]]:
+def pairwise_tests(
+    evidence: SprinklerEvidence, group: Sequence[ThesisCell]
+) -> Iterator[tuple[str, MeanTest]]:
     """Yield the name of every pair of a group, and the t-test of its means.
 
     The test is paired if repetitions of the same number share weights and random numbers.
@@ -220,3 +231,87 @@ def pairwise_tests(evidence: SprinklerEvidence, group: Group) -> Iterator[tuple[
             yield name, one_sample(runs[0].differences(runs[1]))
         else:
             yield name, welch(evidence.sample(a), evidence.sample(b))
+
+
+def describe_share(count: int, total: int, verb: str) -> str:
+    """Return `3 of 10 fail (share 0.07 to 0.65)`."""
+    low, high = share_interval(count, total)
+    return f"{count} of {total} {verb} (share {low:.2f} to {high:.2f})"
+
+
+def repetitions_of(
+    evidence: SprinklerEvidence, cells: Iterable[ThesisCell], ratio: str
+) -> tuple[list[SprinklerRun], int]:
+    """Return the runs of some configurations, and their number of repetitions if it suffices."""
+    runs = [evidence.runs[cell] for cell in cells if cell in evidence.runs]
+    total = sum(len(run.scores) for run in runs)
+    if not runs:
+        raise NotTestable(f"no runs of the {ratio} ratio")
+    if total < MIN_REPETITIONS:
+        raise TooFew(f"{quantity(total, 'repetition')} of the {ratio} ratio", ENOUGH)
+    return runs, total
+
+
+def half_differ(groups: Sequence[Mapping[str, MeanTest]], differ: Sequence[bool]) -> Undecided:
+    """Return how many repetitions would show a difference in half of the groups.
+
+    Args:
+        groups: the tests of each group.
+        differ: whether one of them is significant.
+    """
+    level = LEVEL / sum(map(len, groups))
+    needed = sorted(
+        0 if found else min(test.undecided(level).needed for test in tests.values())
+        for tests, found in zip(groups, differ, strict=True)
+    )
+    return Undecided(needed[(len(needed) - 1) // 2])
+
+
+def less(sample: Sample, value: float) -> MeanTest:
+    """Return the test of a mean minus a number."""
+    return one_sample(replace(sample, mean=sample.mean - value))
+
+
+def standardised_difference(first: Sample, second: Sample) -> float:
+    """Return the difference of two means in pooled standard deviations."""
+    pooled = math.sqrt((first.std**2 + second.std**2) / 2)
+    return abs(first.mean - second.mean) / pooled
+
+
+def runs_under_both(
+    evidence: SprinklerEvidence,
+) -> Iterator[tuple[Group, SprinklerRun, SprinklerRun]]:
+    """Yield each undertrained estimator's configurations, and its runs with GAN and reverse KL."""
+    pairs = by_divergence("undertrained")
+    found = {(gan, kl): evidence.available((gan, kl)) for kl, gan in pairs}
+    both = {pair: runs for pair, runs in found.items() if len(runs) == 2}
+    if not both:
+        raise evidence.not_enough(pairs, needs_runs=True)
+    for (gan, kl), runs in both.items():
+        yield (gan, kl), runs[gan], runs[kl]
+
+
+def loss_changes(run: SprinklerRun) -> tuple[float, float]:
+    """Return the mean change of the estimator loss up to `EARLY_ITERATIONS` and after it.
+
+    Raises:
+        NotTestable: if there are too few evaluations in one of the parts.
+    """
+    wide = run.curves_of("estimator_loss")
+    change = wide.diff().abs().iloc[1:].mean(axis=1)
+    early = change.index <= EARLY_ITERATIONS
+    before, after = known(change[early].mean(), change[~early].mean())
+    return before, after
+
+
+def slope(run: SprinklerRun, measure: str) -> float:
+    """Return the slope of a mean curve, nats per thousand iterations.
+
+    Raises:
+        NotTestable: if it has fewer than three evaluations after `BURN_IN`.
+    """
+    curve = run.mean_curve
+    late = curve[curve.index >= BURN_IN * curve.index.max()].dropna()
+    if len(late) < 3:
+        raise NotTestable(TOO_FEW_EVALUATIONS)
+    return float(np.polyfit(late.index / 1000, late[measure], 1)[0])

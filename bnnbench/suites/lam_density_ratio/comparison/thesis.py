@@ -26,8 +26,10 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.store.answer_tables import Sample
+from bnnbench.experiment.store.record import Record
 from bnnbench.results.claims.saved_run import summarise
-from bnnbench.results.settings import as_typed, format_value
+from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label
 from bnnbench.suites.lam_density_ratio.schedule import SCHEDULES
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
@@ -171,37 +173,37 @@ def exact_scores(metadata: Mapping[str, Any]) -> dict[str, float]:
 def thesis_settings(setting: str, contrast: str) -> dict[str, tuple[Any, ...]]:
     """Return the values that count as those of the thesis, that of its programs first."""
     schedule = SCHEDULES[SCHEDULE_OF_SETTING[setting]][contrast]
-    return {
+    own = {
         name: (value, *OTHER_VALUES.get((setting, contrast, name), ()))
         for name, value in schedule.items()
         if name not in ("evaluate_every", "repetitions")
     }
+    return {**COMMON_SETTINGS, **own}
 
 
-def changed_settings(metadata: Mapping[str, Any], cell: ThesisCell) -> Iterator[str]:
-    """Yield the settings of a run that are neither the thesis's nor those of its schedule.
+def settings_of_thesis(record: Record) -> dict[str, Any]:
+    """Return the settings of a run as far as they count as the thesis's, and its own otherwise.
 
-    Each is a string such as `experiment.iterations 50 instead of 2000`. Trained to the optimum, the
-    stable form of the losses counts as the thesis's, since the optimum is the same (9.1.2).
+    Those of a run count if the thesis, or the run's schedule, has them. Trained to the optimum, the
+    stable form of the losses counts too, since the optimum is the same (9.1.2).
     """
-    settings = {**COMMON_SETTINGS, **thesis_settings(cell.setting, cell.contrast)}
-    schedule = SCHEDULES[metadata["schedule"]][cell.contrast]
-    for name, values in settings.items():
-        actual, wanted = metadata[name], schedule.get(name, values[0])
-        if name == "numerics" and cell.setting == "optimal":
-            continue
-        if actual not in (*values, wanted):
-            texts = (
-                as_typed(name, tuple(value) if isinstance(value, list) else value)
-                for value in (actual, wanted)
-            )
-            yield f"experiment.{name} {' instead of '.join(texts)}"
+    run, found = record.metadata, {}
+    setting = SETTING_OF_SCHEDULE[run["schedule"]]
+    schedule = SCHEDULES[run["schedule"]][run["contrast"]]
+    for name, values in thesis_settings(setting, run["contrast"]).items():
+        wanted = schedule.get(name, values[0])
+        counts = run[name] in (*values, wanted) or (name, setting) == ("numerics", "optimal")
+        found[name] = run[name] if counts else wanted
+    return found
+
+
+SETTINGS = SourceSettings(free=("contrast", "divergence", "estimator"), chosen=settings_of_thesis)
+"""The settings that claims of the thesis need."""
 
 
 def deviating_settings(metadata: Mapping[str, Any], setting: str) -> Iterator[str]:
     """Yield every setting of a run that differs from the thesis, such as `iterations 4000`."""
-    settings = {**COMMON_SETTINGS, **thesis_settings(setting, metadata["contrast"])}
-    for name, values in settings.items():
+    for name, values in thesis_settings(setting, metadata["contrast"]).items():
         actual = metadata[name]
         if actual not in values:
             value = tuple(actual) if isinstance(actual, list) else actual

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +20,6 @@ from bnnbench.results.claims.claims import (
 from bnnbench.results.claims.mean_tests import LEVEL, TOGETHER, all_positive, significant
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.suites.latent_models.bounds import linear_probe
-from bnnbench.suites.latent_models.margins import EQUAL, check_margin
 from bnnbench.suites.latent_models.names import (
     BOOK,
     BOUND,
@@ -28,6 +28,7 @@ from bnnbench.suites.latent_models.names import (
     IMAGES_OF_BOOK,
     SHOWN_LATENTS,
 )
+from bnnbench.suites.latent_models.page_parts import EQUAL, check_margin
 
 EPOCH_STEPS = 469
 """Steps of an epoch of the book's data sets: 60,000 images in minibatches of 128."""
@@ -50,6 +51,9 @@ GARMENTS = (2, 4, 6)
 
 claims = Claims()
 
+of_book = partial(claims, data=IMAGES_OF_BOOK)
+"""Declares a claim about the book's images."""
+
 
 def _around_saturation(run: SavedRun) -> tuple[int, int, int]:
     """Return the smallest number of latents, 8, and the next larger one."""
@@ -60,10 +64,9 @@ def _around_saturation(run: SavedRun) -> tuple[int, int, int]:
     return sizes[0], MANY, larger[0]
 
 
-@claims(
+@of_book(
     "The ELBO rises with the number of latent variables and saturates",
     source=f"{BOOK}, 5.6.3, Fig. 5.9",
-    data=IMAGES_OF_BOOK,
     rule="the VAE's test ELBO rises from the fewest latents to 8, and changes by less than half of "
     f"that to the next larger number {TOGETHER}",
 )
@@ -79,10 +82,9 @@ def rises_and_saturates(run: SavedRun) -> CheckResult:
     return all_hold(holds), evidence
 
 
-@claims(
+@of_book(
     "It is saturated at 8 latent variables",
     source=f"{BOOK}, 5.6.3",
-    data=IMAGES_OF_BOOK,
     rule=f"the VAE's test ELBO rises from 8 latents to the next larger number by less than "
     f"{SAME:.0%} {EQUAL}",
 )
@@ -98,10 +100,9 @@ def _relative(run: SavedRun, column: str, unit: str, other: str) -> Sample:
     return Sample.of((run.values(unit, column) - reference) / abs(reference.mean()))
 
 
-@claims(
+@of_book(
     "The largest number of latent variables loses almost nothing",
     source=f"{BOOK}, 5.6.3, Fig. 5.9",
-    data=IMAGES_OF_BOOK,
     rule="the VAE's test ELBO falls from the second largest number to the largest by less than "
     f"{SAME:.0%} {EQUAL}",
 )
@@ -122,10 +123,9 @@ def _compare_models(run: SavedRun, column: str) -> dict[str, Sample]:
     return {f"d = {d}": _relative(run, column, f"cvae-d{d}", f"vae-d{d}") for d in sizes}
 
 
-@claims(
+@of_book(
     "Labels do not improve the ELBO: CVAE about VAE, as read off the figure",
     source=f"{BOOK}, 5.6.3, Fig. 5.9",
-    data=IMAGES_OF_BOOK,
     rule="for every number of latents from 8 on, the CVAE's bound of log p(x|y) is less than "
     f"{SAME:.0%} above the VAE's bound of log p(x) {EQUAL}",
 )
@@ -133,10 +133,9 @@ def labels_do_not_help_bound(run: SavedRun) -> CheckResult:
     return check_margin(_compare_models(run, "elbo"), SAME, below=False)
 
 
-@claims(
+@of_book(
     "Labels do not improve the model: CVAE about VAE in log p(x)",
     source=f"{BOOK}, 5.6.3",
-    data=IMAGES_OF_BOOK,
     rule=f"for every number of latents from 8 on, {BOUND}, for the CVAE by a sum over labels, "
     f"differs by less than {SAME:.0%} between the models {EQUAL}",
 )
@@ -144,10 +143,9 @@ def labels_do_not_help_evidence(run: SavedRun) -> CheckResult:
     return check_margin(_compare_models(run, "log_p"), SAME)
 
 
-@claims(
+@of_book(
     "The rate is stable after the first epoch",
     source=f"{BOOK}, 5.6.3, Fig. 5.14",
-    data=IMAGES_OF_BOOK,
     rule=f"in every setting, the test rate after {EPOCH_STEPS} steps, an epoch of the book, is "
     f"within {STABLE:.0%} of the last {EQUAL}",
 )
@@ -189,10 +187,9 @@ def learned_in_ten_epochs(run: SavedRun) -> CheckResult:
     return all_hold(holds), f"smallest share {shares[worst]:.0%} ({worst})"
 
 
-@claims(
+@of_book(
     "4 and 9, and 3 and 5, mix in the latent space",
     source=f"{BOOK}, 5.6.3, text on Fig. 5.12",
-    data=IMAGES_OF_BOOK,
     rule="a linear classifier of the test codes of the VAE with "
     f"{SHOWN_LATENTS} latents, cross-validated, confuses these pairs (on Fashion-MNIST the three "
     "of pullover, coat and shirt) more often than the mean pair (two-sided binomial tests, "

@@ -14,8 +14,7 @@ from scipy.stats import norm
 from bnnbench.constraints import ListOf, OneOf, Whole
 from bnnbench.data.images.base import load_images
 from bnnbench.experiment.store.unit_store import Arrays
-from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
-from bnnbench.suites.latent_models.experiment import ModelSetting
+from bnnbench.suites.latent_models.experiment import AutoencoderExperiment, ModelSetting
 from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, VAE
 from bnnbench.suites.latent_models.stack import AutoencoderStack
 

@@ -14,7 +14,6 @@ from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import ORANGE, PlotOptions, legend, new_figure
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.results.claims.source_settings import SourceSettings
-from bnnbench.suites.latent_models.bound_page import BOUNDS, BoundPage
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import (
     GRID,
@@ -24,8 +23,14 @@ from bnnbench.suites.latent_models.latent_sizes.experiment import (
     LatentSizes,
 )
 from bnnbench.suites.latent_models.names import CODES, CVAE, IMAGES, SHOWN_LATENTS
-from bnnbench.suites.latent_models.plots import COLOURS, plot_curves
-from bnnbench.suites.latent_models.saved_run import read_run, settings_of_book
+from bnnbench.suites.latent_models.page_parts import (
+    BOUNDS,
+    COLOURS,
+    BoundPage,
+    plot_curves,
+    read_run,
+)
+from bnnbench.suites.latent_models.published import settings_of_book
 from bnnbench.suites.latent_models.stack import OTHER_LABELS
 
 SHOWN_EPOCHS = 40

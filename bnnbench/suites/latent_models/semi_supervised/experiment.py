@@ -43,6 +43,11 @@ DEFAULT_LABELS = {"digits": (10, 20, 70, 140), "mnist_5000": (20, 40, 200, 400)}
 BOOK_LABELS = (100, 300, 600, 3000, 6000)
 
 
+def unit_of(method: str, labels: int) -> str:
+    """Return the name of a unit."""
+    return f"{method}-{labels:05d}"
+
+
 @dataclass(frozen=True)
 class SemiSetting(ModelSetting):
     """What a unit trains.
@@ -148,7 +153,7 @@ class SemiSupervised(LatentModelExperiment[SemiSupervisedStack]):
         pairs = [(method, count) for method in (*self.batches, SUPERVISED) for count in self.labels]
         pairs += [(ENUMERATION, count) for count in self._enumerated]
         return {
-            f"{method}-{count:05d}": SemiSetting(
+            unit_of(method, count): SemiSetting(
                 APPROXIMATIONS[method], f"{count} labels", shape, method=method, labels=count
             )
             for method, count in pairs

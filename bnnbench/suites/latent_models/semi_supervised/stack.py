@@ -126,7 +126,6 @@ class SemiSupervisedStack(ReplicaStack):
         )
         self._is_labelled.scatter_(1, self._labelled, 1.0)
         self._classifiers: dict[int, Classifier] = {}
-        self._models: dict[tuple[int, bool], Autoencoder] = {}
 
     def _choose_labelled(self, replica: AutoencoderReplica) -> Tensor:
         """Return rows `[n]` of labelled images; those of fewer labels are among those of more."""
@@ -165,7 +164,7 @@ class SemiSupervisedStack(ReplicaStack):
                 shape = steps, min(count, size)
                 drawn.append(torch.randint(count, shape, generator=random, device="cpu").flatten())
         positions = torch.stack(drawn).to(self._labelled.device)
-        return self._labelled.gather(1, positions).split(min(count, size), 1)
+        return torch.split(self._labelled.gather(1, positions), min(count, size), 1)
 
     def _batch(self, rows: Tensor, pairs: Tensor | None) -> LabelledBatch:
         """Return the minibatch of rows `[R, B]`, whose labels are not used if there are pairs."""
@@ -196,35 +195,31 @@ class SemiSupervisedStack(ReplicaStack):
             self._classifiers[columns] = Classifier(self.shape, self.weights, columns)
         return self._classifiers[columns]
 
-    def _model(self, columns: int, every_label: bool = False) -> Autoencoder:
-        """Return buffers of the autoencoder for this number of columns."""
-        key = columns, every_label
-        if key not in self._models:
-            self._models[key] = Autoencoder(
-                self.shape, self.weights, columns, every_label=every_label
-            )
-        return self._models[key]
-
     def _step(self, batch: LabelledBatch, streams: Streams) -> None:
         """Compute the gradient of minus the objective."""
+        classifier = self._classifier(batch.images.shape[2])
+        log_pi = classifier.log_probabilities(batch.images)
         if self.training.method == ENUMERATION:
-            log_pi, slope, classifier = self._enumerated(batch, streams)
+            slope = self._enumerated(batch, log_pi, streams)
         else:
-            log_pi, slope, classifier = self._relaxed(batch, streams)
+            slope = self._relaxed(batch, log_pi, streams)
         supervised = self.training.weight * batch.weight * (log_pi.exp() - batch.labels)
         slope = torch.where(batch.known, supervised, slope)
         classifier.layers.backward(slope, self._gradients.chains[2], to_inputs=False)
 
-    def _relaxed(self, batch: LabelledBatch, streams: Streams) -> tuple[Tensor, Tensor, Classifier]:
+    def _relaxed(self, batch: LabelledBatch, log_pi: Tensor, streams: Streams) -> Tensor:
         """Differentiate with relaxed labels of images without one.
 
+        Args:
+            batch: the minibatch.
+            log_pi: its log q(y|x), `[R, L, B]`.
+            streams: of random numbers.
+
         Returns:
-            log q(y|x); the gradient at the classifier's outputs for images without label; the
-            classifier.
+            The gradient at the classifier's outputs for images without label.
         """
         columns, temperature = batch.images.shape[2], self.training.temperature
-        classifier, model = self._classifier(columns), self._model(columns)
-        log_pi = classifier.log_probabilities(batch.images)
+        model = self._model(columns)
         uniform = streams.uniform(1, self.shape.labels, columns)[0]
         relaxed = objective.relax(log_pi, uniform, temperature)
         model.images.copy_(batch.images)
@@ -233,24 +228,19 @@ class SemiSupervisedStack(ReplicaStack):
         weight = batch.weight.unsqueeze(2)
         at_labels = model.backward(weight, torch.ones_like(weight[..., :1]), self._gradients, True)
         assert at_labels is not None
-        slope = objective.relaxed_slope(relaxed, at_labels, log_pi, batch.weight, temperature)
-        return log_pi, slope, classifier
+        return objective.relaxed_slope(relaxed, at_labels, log_pi, batch.weight, temperature)
 
-    def _enumerated(
-        self, batch: LabelledBatch, streams: Streams
-    ) -> tuple[Tensor, Tensor, Classifier]:
+    def _enumerated(self, batch: LabelledBatch, log_pi: Tensor, streams: Streams) -> Tensor:
         """Differentiate with a sum over the labels of images without one, like `_relaxed`."""
         columns, classes = batch.images.shape[2], self.shape.labels
-        summed = columns - batch.paired
-        classifier, ones = self._classifier(columns), batch.weight.new_ones(1, 1, 1, 1)
-        log_pi = classifier.log_probabilities(batch.images)
+        summed, ones = columns - batch.paired, batch.weight.new_ones(1, 1, 1, 1)
         noise = streams.normal(1, self.shape.latents, 1, classes * summed + batch.paired)[0]
-        by_label, paired = noise.split([classes * summed, batch.paired], 3)
+        by_label, paired = torch.split(noise, [classes * summed, batch.paired], 3)
         model = self._model(summed, every_label=True)
         model.images.copy_(batch.images[:, :, :summed])
-        model.forward(by_label.unflatten(3, (classes, summed)).squeeze(2))
+        model.forward(torch.unflatten(by_label, 3, (classes, summed)).squeeze(2))
         bounds = torch.zeros_like(log_pi)
-        rate = model.rate().unflatten(1, (classes, summed))
+        rate = torch.unflatten(model.rate(), 1, (classes, summed))
         bounds[:, :, :summed] = model.log_likelihood() - rate
         share = (log_pi.exp() * batch.weight)[:, :, :summed]
         model.backward(share.unsqueeze(1), ones, self._gradients)
@@ -260,8 +250,7 @@ class SemiSupervisedStack(ReplicaStack):
         model.forward(paired)
         weight = batch.weight[:, :, None, summed:]
         model.backward(weight, ones, self._gradients, add=True)
-        slope = objective.enumerated_slope(bounds, log_pi, batch.weight)
-        return log_pi, slope, classifier
+        return objective.enumerated_slope(bounds, log_pi, batch.weight)
 
     def evaluate(self, epoch: int) -> None:
         """Add the accuracy on test images to the curves."""
@@ -282,7 +271,7 @@ class SemiSupervisedStack(ReplicaStack):
         """Return the mean over test images of U(x), by a sum over labels, of each replica."""
         streams = streams_for(self.replicas, self.data.test.device, "measurement")
         values = []
-        for images in self.data.test.split(CHUNK):
+        for images in torch.split(self.data.test, CHUNK):
             count, classes = len(images), self.shape.labels
             log_pi = Classifier(self.shape, self.weights, count).log_probabilities(images.T)
             model = Autoencoder(self.shape, self.weights, count)

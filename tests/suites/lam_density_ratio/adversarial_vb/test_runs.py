@@ -40,9 +40,10 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import SCHEDULES
 from bnnbench.suites.lam_density_ratio.adversarial_vb.page import (
     EXPERIMENT_PAGE,
     avb_samples,
+    deviations,
+    tables_section,
 )
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack
-from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations, tables_section
 
 TINY = (
     "pretraining_steps=3", "estimator_steps=2", "iterations=5", "evaluate_every=1",

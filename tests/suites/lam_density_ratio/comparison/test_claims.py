@@ -13,7 +13,9 @@ import pytest
 from support.decisions import settled
 
 from bnnbench.experiment.store.answer_tables import Sample
+from bnnbench.experiment.store.record import Record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.files import checksum
 from bnnbench.results.claims.claims import NOT_JUDGED, CheckResult, NotTestable, TooFew
 from bnnbench.suites.lam_density_ratio.comparison import claims, rules
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
@@ -27,13 +29,19 @@ from bnnbench.suites.lam_density_ratio.comparison.thesis import (
     published_values,
     thesis_settings,
 )
-from bnnbench.suites.lam_density_ratio.names import OK, STUCK
+from bnnbench.suites.lam_density_ratio.names import KIND, OK, STUCK
 
 ITERATIONS = np.array([0, 100, 200, 300, 400, 500, 600, 1000, 1500, 2000])
 
 D, R, T = rules.estimators("undertrained", "prior", "gan")
 JOINT = replace(T, contrast="joint")
 KL = replace(T, divergence="kl_posterior_prior")
+
+
+@pytest.fixture(autouse=True)
+def folder_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `run_of` write its records to a new folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 def holds(
@@ -61,7 +69,7 @@ def run_of(
     curves: Mapping[str, np.ndarray] | None = None,
     **changed: Any,
 ) -> SprinklerRun:
-    """Return a run without files, in which all repetitions have the same curves."""
+    """Return a run, whose only file is its record, with the same curves in all repetitions."""
     settings = thesis_settings(own.setting, own.contrast)
     metadata = {
         "schedule": {"optimal": "published"}.get(own.setting, own.setting),
@@ -87,8 +95,12 @@ def run_of(
         for k in range(len(ends))
         for values in zip(*(np.broadcast_to(one, 10) for one in columns.values()), strict=True)
     ).reindex(columns=["repetition", *columns])
-    digest = f"{own.name}{sorted(metadata.items(), key=str)}"
-    return SprinklerRun(digest, metadata, RunFolder(Path("nowhere")), repetitions, rows)
+    digest = checksum(f"{own}{sorted(metadata.items(), key=str)}".encode())
+    folder = RunFolder(Path(digest))
+    folder.root.mkdir(exist_ok=True)
+    identity = {name: value for name, value in metadata.items() if name != "schedule"}
+    write_record(folder, Record(KIND, digest, metadata, identity))
+    return SprinklerRun(repetitions, rows, digest=digest, metadata=metadata, folder=folder)
 
 
 def group(*means: float, std: float = 0.01, size: int = 30) -> SprinklerEvidence:
@@ -216,7 +228,7 @@ def test_at_the_floor() -> None:
 def test_the_kl_of_exact_draws() -> None:
     own = replace(T, setting="optimal")
     exact = run_of(own, spread(1.326, 0.002))
-    above = replace(exact, repetitions=exact.repetitions.assign(kl=exact.repetitions["kl"] + 0.006))
+    above = replace(exact, scores=exact.scores.assign(kl=exact.scores["kl"] + 0.006))
     assert holds(claims.kl_is_that_of_exact_draws, evidence_of([exact])) is True
     assert holds(claims.kl_is_that_of_exact_draws, evidence_of([above])) is False
     assert holds(claims.kl_is_that_of_exact_draws, thesis_evidence()) == NOT_JUDGED
@@ -265,7 +277,7 @@ def test_shares_of_failures(
     expected: bool | str | None,
 ) -> None:
     run = run_of(ratio, [1.4] * finished, stuck=stuck)
-    assert (run.sample().size, run.stuck, run.failed) == (finished, stuck, stuck)
+    assert (run.sample().size, run.failed) == (finished, stuck)
     assert holds(check, evidence_of([run])) == expected
     assert holds(check, SprinklerEvidence({})) == NOT_JUDGED
 

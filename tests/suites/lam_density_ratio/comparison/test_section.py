@@ -19,8 +19,7 @@ from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
 from bnnbench.report.run_page import FigureFunctions
 from bnnbench.results.read.run_tables import Runs, read_runs
-from bnnbench.suites.lam_density_ratio.comparison.section import section
-from bnnbench.suites.lam_density_ratio.comparison.tables import ONE_RUN
+from bnnbench.suites.lam_density_ratio.comparison.section import ONE_RUN, section
 from bnnbench.suites.lam_density_ratio.names import DIVERGED, NOT_FINITE, OK, STUCK
 
 THIRTY = tuple(1.36 + 0.01 * np.sin(np.arange(30)))

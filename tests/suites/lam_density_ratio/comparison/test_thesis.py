@@ -14,7 +14,7 @@ from bnnbench.report.blocks import Paragraph
 from bnnbench.results.claims.mean_tests import welch
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import SprinklerEvidence
-from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
+from bnnbench.suites.lam_density_ratio.comparison.section import author_blocks
 from bnnbench.suites.lam_density_ratio.comparison.thesis import ThesisCell, printed_tables
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, log_evidence

@@ -11,7 +11,7 @@ from support.exact_draws import posterior_samples
 
 from bnnbench.suites.lam_density_ratio import sprinkler
 from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR, EXACT_KL
-from bnnbench.suites.lam_density_ratio.metrics import (
+from bnnbench.suites.lam_density_ratio.posterior_distances import (
     average_kl,
     log_kernel_density,
     nearest_neighbour_kl,

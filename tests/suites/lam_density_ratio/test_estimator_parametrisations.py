@@ -13,15 +13,18 @@ from support.runs import with_columns
 
 from bnnbench.results.claims.claims import NOT_JUDGED
 from bnnbench.results.claims.saved_run import read_answers
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
-from bnnbench.suites.lam_density_ratio.theory.functionals import (
+from bnnbench.suites.lam_density_ratio.estimator_parametrisations import (
     ACTIVATIONS,
     FUNCTIONALS,
     derivatives,
     of_pre_activation,
     optimum,
 )
-from bnnbench.suites.lam_density_ratio.theory.pages import FUNCTIONALS_PAGE, read_functionals
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
+from bnnbench.suites.lam_density_ratio.parametrisations_page import (
+    EXPERIMENT_PAGE,
+    read_functionals,
+)
 
 DENSITY = st.floats(0.01, 5)
 PRE_ACTIVATION = st.floats(-5, 5, allow_subnormal=False)
@@ -102,13 +105,13 @@ def test_the_whole_experiment(command: Command) -> None:
     least = answers[answers["quantity"] == "smallest second derivative in the output"]
     concave = least.loc[least["value"] < 0, "approximation"]
     assert {*concave} == {"GAN, r", "reverse KL, D"}
-    assert {claim.verdict for claim in FUNCTIONALS_PAGE.claims(folder)} == {NOT_JUDGED}
-    verdicts = [rule.check(run)[0] for _, _, rule in FUNCTIONALS_PAGE.statements]
+    assert {claim.verdict for claim in EXPERIMENT_PAGE.claims(folder)} == {NOT_JUDGED}
+    verdicts = [rule.check(run)[0] for _, _, rule in EXPERIMENT_PAGE.statements]
     assert verdicts == ["confirmed", "contradicted"]
-    figure = FUNCTIONALS_PAGE.figures["loss_functionals"](folder)
+    figure = EXPERIMENT_PAGE.figures["loss_functionals"](folder)
     assert len(figure.axes) == 6 and len({axes.get_ylim() for axes in figure.axes}) == 1
 
     changed = with_columns(run, "answers", value=1 - run["answers"]["value"] * 0)
-    assert FUNCTIONALS_PAGE.statements[1][2].check(changed)[0] == "confirmed"
+    assert EXPERIMENT_PAGE.statements[1][2].check(changed)[0] == "confirmed"
     changed = with_columns(run, "answers", value=-1.0)
-    assert FUNCTIONALS_PAGE.statements[0][2].check(changed)[0] == "contradicted"
+    assert EXPERIMENT_PAGE.statements[0][2].check(changed)[0] == "contradicted"

@@ -1,4 +1,4 @@
-"""Page of `estimator_parametrisations`: figures and the claims of section 9.1."""
+"""The page of the six losses of section 9.1 of the thesis."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ from bnnbench.report.figures.plotting import BLUE, GREY, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims
 from bnnbench.results.claims.saved_run import SavedRun, run_reader
 from bnnbench.results.claims.source_settings import SourceSettings
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, label
-from bnnbench.suites.lam_density_ratio.theory import names
-
-read_functionals = run_reader({names.FUNCTIONALS: ("output", "loss")})
-
-functionals_figures = Figures(
-    lambda folder: (read_functionals(folder), read_record(folder).metadata)
+from bnnbench.suites.lam_density_ratio.estimator_parametrisations import (
+    EACH_DIVERGENCE,
+    IN_PRE_ACTIVATION,
+    LOSS_TABLE,
+    MIN_EXCESS,
+    EstimatorParametrisations,
 )
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, label
+
+OUTPUT_NAMES = {
+    "class_probability": "class probability D",
+    "ratio": "density ratio r",
+    "log_ratio": "log density ratio T",
+}
+
+read_functionals = run_reader({LOSS_TABLE: ("output", "loss")})
+
+figures = Figures(read_functionals)
 
 claims = Claims()
-
-EACH_DIVERGENCE = tuple(f"{name}, {names.ALL_ESTIMATORS}" for name in DIVERGENCES.values())
 
 
 def _listed(run: SavedRun, quantity: str, approximations: tuple[str, ...]) -> str:
@@ -36,7 +44,7 @@ def _listed(run: SavedRun, quantity: str, approximations: tuple[str, ...]) -> st
     rule="steeper than those of r and T at every point, at outputs for the same ratio",
 )
 def has_steepest_gradients(run: SavedRun) -> CheckResult:
-    excess, first = names.MIN_EXCESS.format("slope"), names.IN_PRE_ACTIVATION.format("first")
+    excess, first = MIN_EXCESS.format("slope"), IN_PRE_ACTIVATION.format("first")
     pairs = tuple(f"{name}, D over {other}" for name in DIVERGENCES.values() for other in "rT")
     parts = [_listed(run, excess, pairs), *(_listed(run, first, (n,)) for n in EACH_DIVERGENCE)]
     return all(run.value(excess, name) > 0 for name in pairs), "; ".join(parts)
@@ -49,31 +57,24 @@ def has_steepest_gradients(run: SavedRun) -> CheckResult:
     "1e-10 at some point",
 )
 def converge_at_different_rates(run: SavedRun) -> CheckResult:
-    second = names.IN_PRE_ACTIVATION.format("second")
+    second = IN_PRE_ACTIVATION.format("second")
     holds = all(run.value(second, name) > 1e-10 for name in EACH_DIVERGENCE)
     return holds, _listed(run, second, EACH_DIVERGENCE)
 
 
-OUTPUT_NAMES = {
-    "class_probability": "class probability D",
-    "ratio": "density ratio r",
-    "log_ratio": "log density ratio T",
-}
-
-
-@functionals_figures(
+@figures(
     "Loss of each estimator (D, r or T) at one point as a function of its output, GAN (top) and "
     "reverse KL (bottom). Dots: minima; dotted vertical lines: bounds of the output"
 )
-def loss_functionals(run_and_densities: tuple[SavedRun, dict[str, float]]) -> Figure:
+def loss_functionals(run: SavedRun) -> Figure:
     """Draw Fig. 9.1: six panels on common axes, GAN above reverse KL."""
-    run, densities = run_and_densities
-    q, p = densities["q"], densities["p"]
-    lowest = min(0.0, 1.2 * run[names.FUNCTIONALS]["loss"].min())
+    metadata = read_record(run.folder).metadata
+    q, p = metadata["q"], metadata["p"]
+    lowest = min(0.0, 1.2 * run[LOSS_TABLE]["loss"].min())
     figure, panels = new_figure(9.5, 5.6, len(ESTIMATORS), len(DIVERGENCES))
     keys = [(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS]
     for axes, letter, (divergence, name) in zip(panels, "abcdef", keys, strict=True):
-        rows = run.rows(names.FUNCTIONALS, divergence=divergence, estimator=name)
+        rows = run.rows(LOSS_TABLE, divergence=divergence, estimator=name)
         least = rows.loc[rows["loss"].idxmin()]
         axes.plot(rows["output"], rows["loss"], color=BLUE, linewidth=1.8)
         axes.plot(least["output"], least["loss"], "o", color="black", markersize=4)
@@ -92,16 +93,15 @@ def loss_functionals(run_and_densities: tuple[SavedRun, dict[str, float]]) -> Fi
     return figure
 
 
-FUNCTIONALS_PAGE = ExperimentPage(
-    kind="estimator_parametrisations",
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=EstimatorParametrisations.kind,
     title="Six loss functionals (section 9.1)",
     caption="The loss of an estimator at a point with densities q and p, as a function of its "
     "output there (example 9.1.1). Derivatives are compared at random points; differences are "
     "relative to q + p plus the derivative, an excess is relative to the larger of the two.",
-    figures=functionals_figures,
+    figures=figures,
     statements=claims,
     settings=SourceSettings(counts=("points",)),
-    read_evidence=read_functionals,
     notes=lambda folder: [
         "With D = sigmoid(a), r = exp(a) and T = a of the same pre-activation a, the three losses "
         "of a divergence are the same function of a and have the same gradient in the weights. "

@@ -53,7 +53,7 @@ def log_kernel_density(samples: Tensor) -> Tensor:
         torch.bmm(left[k : k + step], right[k : k + step].mT).exp_().sum(2)
         for k in range(0, sets, step)
     ]
-    norm = count * 2 * math.pi * bandwidth.prod(2)
+    norm: Tensor = count * 2 * math.pi * bandwidth.prod(2)
     return torch.cat(kernels).log() - norm.log()
 
 

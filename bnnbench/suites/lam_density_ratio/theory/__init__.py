@@ -1,1 +1,0 @@
-"""Numerical checks of the thesis's theory, independent of the sprinkler."""
