@@ -112,7 +112,7 @@ def test_a_missing_figure_is_drawn_by_the_next_command(
         ("bnnbench.report.split_run_page.splits_figure", 1),
         ("bnnbench.report.split_run_page.search_figure", 1),
         ("bnnbench.report.split_run_page.figure_functions", 0),
-        ("bnnbench.report.run_output.run_figures", 1),
+        ("bnnbench.report.run_output.run_page_for", 1),
         ("bnnbench.report.run_output.save_figures", 1),
     ],
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from string import Formatter
@@ -55,11 +55,11 @@ def with_std(mean: float, std: float) -> str:
     return text.replace("± ", "(sd ") + ")" if "±" in text else text
 
 
-def format_std(std: float) -> str:
-    """A standard deviation to two significant digits: `0.10`, `3.0`, `12345`."""
-    if not math.isfinite(std):
+def two_digits(size: float) -> str:
+    """A spread or a distance to two significant digits: `0.10`, `3.0`, `12345`."""
+    if not math.isfinite(size):
         return MISSING
-    return f"{std:.{decimals_of(std)}f}" if std > 0 else "0"
+    return f"{size:.{decimals_of(size)}f}" if size > 0 else "0"
 
 
 def unit_suffix(target: str) -> str:
@@ -68,14 +68,23 @@ def unit_suffix(target: str) -> str:
     return f" {unit.group().strip()}" if unit else ""
 
 
-def describe_scores(counts: Iterable[int]) -> str:
+def count_range(counts: Collection[int]) -> str:
+    """Return `20`, or `18 to 20` if the numbers differ."""
+    few, many = min(counts), max(counts)
+    return f"{few}" if few == many else f"{few} to {many}"
+
+
+def describe_statistic(counts: Collection[int]) -> str:
+    """Describe the numbers of a table, given each run's number of splits."""
+    splits = count_range(counts)
+    return f"mean ± standard error over {splits} splits" if splits != "1" else "value on one split"
+
+
+def describe_scores(counts: Collection[int]) -> str:
     """Describe the scores of a table for its caption, given each run's number of splits."""
-    numbers = sorted(set(counts))
-    splits = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    entry = f"mean ± standard error over {splits} splits" if splits != "1" else "value on one split"
     return (
-        f"{entry}; original units; log-likelihood = mean over test points of the log of the Monte "
-        "Carlo average density"
+        f"{describe_statistic(counts)}; original units; log-likelihood = mean over test points of "
+        "the log of the Monte Carlo average density"
     )
 
 
@@ -282,9 +291,9 @@ def fill(
     return TableBlock(tuple(columns), cells, **options)
 
 
-def fill_by(group: str, columns: Sequence[Column], rows: pd.DataFrame) -> Iterator[Block]:
-    """A heading and a table for each value of a column, in order of first appearance."""
-    for name, own in rows.groupby(group, sort=False):
+def fill_by_dataset(columns: Sequence[Column], rows: pd.DataFrame) -> Iterator[Block]:
+    """A heading and a table for each data set, in order of first appearance."""
+    for name, own in rows.groupby("dataset", sort=False):
         yield Heading(str(name), 3)
         yield fill(columns, own)
 

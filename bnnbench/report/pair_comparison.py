@@ -63,21 +63,12 @@ def _named(folders: Sequence[Runs]) -> pd.DataFrame:
     """Return the runs of all folders with their `name` and, in `label`, also their marks."""
     every = pd.concat([runs.scored for runs in folders])
     table = every[~every.index.duplicated()]
-    first = [
-        runs.splits[~runs.splits["run"].isin(before)] for runs, before in _with_earlier(folders)
-    ]
-    table = with_incomplete(table, pd.concat(first)).assign(name=labels(table))
+    splits = pd.concat([runs.splits.assign(place=k) for k, runs in enumerate(folders)])
+    first = splits[splits["place"] == splits.groupby("run")["place"].transform("min")]
+    table = with_incomplete(table, first).assign(name=labels(table))
     differs = table["mark"].map(lambda mark: DIFFERS if mark else "")
     diverged = table["diverged"].map(lambda count: DIVERGED if count else "")
     return table.assign(label=table["name"] + differs + diverged)
-
-
-def _with_earlier(folders: Sequence[Runs]) -> Iterator[tuple[Runs, set[str]]]:
-    """Yield the runs of each folder, and the digests of those in earlier folders."""
-    before: set[str] = set()
-    for runs in folders:
-        yield runs, before
-        before = before | {*map(str, runs.scored.index)}
 
 
 def _pairs(

@@ -77,7 +77,7 @@ PAIR_COLUMNS = blocks.columns(
     {
         "a - b": difference_cell,
         "Holm p": lambda pair: p_value_text(pair["p_holm"]),
-        "Detects": lambda pair: blocks.format_std(pair["detectable"]),
+        "Detects": lambda pair: blocks.two_digits(pair["detectable"]),
         "Needs": needed_cell,
     },
 )

@@ -142,7 +142,8 @@ def basis(pairs: pd.DataFrame) -> str:
     """Say which data were used: splits and tested methods of each data set."""
     found: dict[str, list[str]] = {}
     for dataset, own in pairs[pairs["counted"]].groupby("dataset", sort=False):
-        numbers = f"{splits_of(own)}, {quantity(own['b'].nunique(), 'method')}"
+        splits = f"{blocks.count_range(own['splits'])} splits"
+        numbers = f"{splits}, {quantity(own['b'].nunique(), 'method')}"
         found.setdefault(numbers, []).append(shorten(str(dataset)))
     parts = [f"{', '.join(names)} ({numbers} each)" if len(names) > 1 else f"{names[0]} ({numbers})"
              for numbers, names in found.items()]  # fmt: skip
@@ -157,9 +158,3 @@ def marked(pairs: pd.DataFrame) -> Iterator[str]:
     lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
     if (lost & pairs["counted"]).any():
         yield f"{DIVERGED} Decided by splits that diverged."
-
-
-def splits_of(pairs: pd.DataFrame) -> str:
-    """Return `20 splits` or `18 to 20 splits`."""
-    few, many = int(pairs["splits"].min()), int(pairs["splits"].max())
-    return quantity(many, "split") if few == many else f"{few} to {many} splits"

@@ -97,9 +97,9 @@ POWER_COLUMNS = blocks.columns(
     {"Data set": "{dataset}"},
     {
         "Splits": "{splits}",
-        "Detects: least": lambda row: blocks.format_std(row["least"]),
-        "median": lambda row: blocks.format_std(row["median"]),
-        "most": lambda row: blocks.format_std(row["most"]),
+        "Detects: least": lambda row: blocks.two_digits(row["least"]),
+        "median": lambda row: blocks.two_digits(row["median"]),
+        "most": lambda row: blocks.two_digits(row["most"]),
         "Need more": "{more}",
         f"Need {UNLIMITED}": "{never}",
     },
@@ -291,11 +291,10 @@ def power_table(pairs: pd.DataFrame) -> blocks.TableBlock:
     """Return the smallest detectable differences to the reference methods, by data set."""
     rows = []
     for dataset, own in pairs.groupby("dataset", sort=False):
-        counts = own["splits"].min(), own["splits"].max()
         never = ~own["needed"].map(math.isfinite)
         rows.append({
             "dataset": dataset,
-            "splits": f"{counts[0]}" if counts[0] == counts[1] else "{} to {}".format(*counts),
+            "splits": blocks.count_range(own["splits"]),
             "least": own["detectable"].min(),
             "median": own["detectable"].median(),
             "most": own["detectable"].max(),

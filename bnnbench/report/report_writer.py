@@ -78,6 +78,9 @@ SECTIONS: Mapping[str, SectionFunction] = {
 `reference` and `published` are not in `section_names`, because options of their own ask for them.
 """
 
+FOR_ANY_KIND = ("intervals",)
+"""Sections on saved predictions, which any run may have. The others are on scores of splits."""
+
 NOT_SHOWN = (
     "Not shown: {}. Show those that apply to these runs with bnnbench report --sections NAME,NAME, "
     "or --sections all."
@@ -90,7 +93,9 @@ MIN_PARALLEL_RUNS = 50
 def section_functions(runs: Runs, style: Style) -> Iterator[SectionFunction]:
     """The generic sections to show, then those of the suites that present some of the runs."""
     hidden = hidden_sections(style.sections)
-    yield from (section for name, section in SECTIONS.items() if name not in hidden)
+    for name, section in SECTIONS.items():
+        if name not in hidden and (len(runs.scored) or name in FOR_ANY_KIND):
+            yield section
     for page in plugins("page", runs.experiments):
         yield from getattr(page, "SECTIONS", ())
 

@@ -8,22 +8,14 @@ from pathlib import Path
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    TableBlock,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html
 from bnnbench.report.run_output import run_details, run_page_for
 from bnnbench.report.run_page import RunDetails
 from bnnbench.results.read.run_tables import read_runs
 
-NAME_AND_VALUE = (Column("Name", "label"), Column("Value", "text"))
+NAME_AND_VALUE = (blocks.Column("Name", "label"), blocks.Column("Value", "text"))
 
 
 def write_run_html(folder: RunFolder) -> Path:
@@ -38,7 +30,7 @@ def write_run_html(folder: RunFolder) -> Path:
     (details,) = run_details(read_runs(folder.root), folder.root, with_charts=False)
     svgs = save_and_inline(functions, processes=available_cores())
     figures = [
-        FigureBlock(name, run_page.captions.get(name, name.replace("_", " ")), draw)
+        blocks.FigureBlock(name, run_page.captions.get(name, name.replace("_", " ")), draw)
         for name, draw in functions.items()
     ]
     target = folder.root / "page.html"
@@ -46,21 +38,23 @@ def write_run_html(folder: RunFolder) -> Path:
     return target
 
 
-def run_blocks(details: RunDetails, figures: Iterable[FigureBlock]) -> Iterator[Block]:
+def run_blocks(
+    details: RunDetails, figures: Iterable[blocks.FigureBlock]
+) -> Iterator[blocks.Block]:
     """Yield the blocks of the page of a run, from top to bottom."""
     summary = details.summary
-    yield Heading(summary.table.title, 1)
+    yield blocks.Heading(summary.table.title, 1)
     if details.started:
-        yield Paragraph(f"Started {details.started}.")
-    yield TableBlock(summary.table.columns, summary.table.rows)
+        yield blocks.Paragraph(f"Started {details.started}.")
+    yield blocks.TableBlock(summary.table.columns, summary.table.rows)
     if summary.table.caption:
-        yield Paragraph(f"{summary.table.caption}.")
+        yield blocks.Paragraph(f"{summary.table.caption}.")
     if summary.notes:
-        yield ItemList(summary.notes)
+        yield blocks.ItemList(summary.notes)
     yield from figures
     for table in summary.tables:
-        yield Heading(table.title)
-        yield TableBlock(table.columns, table.rows)
+        yield blocks.Heading(table.title)
+        yield blocks.TableBlock(table.columns, table.rows)
     for title, rows in (("Settings", details.settings), ("Environment", details.environment)):
-        yield Heading(title)
-        yield TableBlock(NAME_AND_VALUE, tuple(sorted(rows.items())))
+        yield blocks.Heading(title)
+        yield blocks.TableBlock(NAME_AND_VALUE, tuple(sorted(rows.items())))

@@ -20,7 +20,7 @@ from bnnbench.files import read_bytes
 from bnnbench.forks import run_in_forks
 from bnnbench.report.figures.plotting import describe_error, save_figures
 from bnnbench.report.renderers import terminal
-from bnnbench.report.run_page import FigureFunctions, RunDetails, RunPage, RunSummary
+from bnnbench.report.run_page import RunDetails, RunPage, RunSummary
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.types import UserError
@@ -55,11 +55,6 @@ def run_page_for(folder: RunFolder) -> RunPage:
     return page
 
 
-def run_figures(folder: RunFolder) -> FigureFunctions:
-    """Return the functions that draw the figures of a run."""
-    return run_page_for(folder).figures(folder)
-
-
 def write_page(
     folder: RunFolder, figures: str = "both", processes: int = 1, again: bool = False
 ) -> list[str]:
@@ -81,7 +76,7 @@ def write_page(
             page.write(folder)
         functions = {
             name: draw
-            for name, draw in run_figures(folder).items()
+            for name, draw in page.figures(folder).items()
             if again or not all(path.exists() for path in _files(folder, name, figures))
         }
         errors = save_figures(functions, folder.figure, FIGURE_FORMATS[figures], processes)

@@ -18,20 +18,11 @@ from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import DIAGNOSIS, DIAGNOSTIC, KIND
 from bnnbench.portable_math import total_deviation
-from bnnbench.report.blocks import (
-    Column,
-    TableBlock,
-    describe_scores,
-    format_std,
-    format_z,
-    label_columns,
-    number_columns,
-    plus_minus,
-    unit_suffix,
-)
-from bnnbench.report.figures.mixing import has_mixing_data, mixing_figure
+from bnnbench.report import blocks
 from bnnbench.report.figures.split_run import (
     best_so_far,
+    has_mixing_data,
+    mixing_figure,
     predictions_figure,
     reliability_figure,
     search_figure,
@@ -59,7 +50,7 @@ Z_STATEMENT = (
 )
 
 
-def run_table(folder: RunFolder) -> TableBlock:
+def run_table(folder: RunFolder) -> blocks.TableBlock:
     """The run's results, next to published values where there are any."""
     splits = read_splits(folder)
     summary = summarise(splits).to_dict("records")
@@ -67,40 +58,43 @@ def run_table(folder: RunFolder) -> TableBlock:
     return scores_table({**run_row(folder, splits), **scores})
 
 
-def scores_table(run: Mapping[str, Any]) -> TableBlock:
+def scores_table(run: Mapping[str, Any]) -> blocks.TableBlock:
     """The results table of a run."""
-    several, unit = run["splits"] > 1, unit_suffix(str(run["target"]))
+    several, unit = run["splits"] > 1, blocks.unit_suffix(str(run["target"]))
     rows = []
     for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
-        mean, error, std = (run[f"{key}_{name}"] for name in ("mean", "stderr", "std"))
         in_target = key in BY_KEY and BY_KEY[key].unit == "target"
-        published = published_cells(run, key)
-        name = heading_of(key) + unit * in_target
-        rows.append((name, plus_minus(mean, error), format_std(std) if several else "", *published))
-    columns = (
-        *label_columns("metric"),
-        *number_columns(*(("mean ± stderr", "std") if several else ("value", ""))),
-    )
-    if any(row[3] for row in rows):
-        columns = (*columns, *number_columns("published", "z"), Column("source", "text"))
-    return TableBlock(
+        rows.append({
+            "metric": heading_of(key) + unit * in_target,
+            "score": blocks.plus_minus(run[f"{key}_mean"], run[f"{key}_stderr"]),
+            "std": blocks.two_digits(run[f"{key}_std"]),
+            **published_cells(run, key),
+        })  # fmt: skip
+    ours = {"mean ± stderr": "{score}", "std": "{std}"} if several else {"value": "{score}", "": ""}
+    columns = blocks.columns({"metric": "{metric}"}, ours)
+    if any(row["published"] for row in rows):
+        theirs = {"published": "{published}", "z": "{z}"}
+        columns += blocks.columns({}, theirs, {"source": "{source}"})
+    scores = blocks.describe_scores([run["splits"]])
+    return blocks.fill(
         columns,
-        tuple(row[: len(columns)] for row in rows),
+        rows,
         title=f"{run['dataset']}, {run['method']}" + difference_mark(run["settings_differ"]),
-        caption=describe_scores([run["splits"]])
-        + "; std = standard deviation over splits" * several,
+        caption=scores + "; std = standard deviation over splits" * several,
     )
 
 
-def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
-    """Cells with a published value, z and the source."""
+def published_cells(run: Mapping[str, Any], key: str) -> dict[str, str]:
+    """Cells with a published value, z and the source; empty if there is none."""
     theirs = counterpart(run, key)
     if theirs is None:
-        return "", "", ""
-    z = run_z_score(run, key, theirs)
-    # The conditions in parentheses are listed in results.csv.
-    source = theirs.source.partition(" (")[0]
-    return plus_minus(theirs.mean, theirs.stderr), format_z(z), source
+        return {"published": "", "z": "", "source": ""}
+    return {
+        "published": blocks.plus_minus(theirs.mean, theirs.stderr),
+        "z": blocks.format_z(run_z_score(run, key, theirs)),
+        # The conditions in parentheses are listed in results.csv.
+        "source": theirs.source.partition(" (")[0],
+    }
 
 
 def run_notes(folder: RunFolder) -> list[str]:
@@ -177,36 +171,35 @@ MAX_POINTS = 150
 SPLIT_COLUMNS = ("split", *(metric.key for metric in METRICS), "total_seconds", "diverged")
 
 
-def summarise_run(
-    row: dict[str, Any],
-    splits: pd.DataFrame,
-    calibration: pd.DataFrame | None,
-    folder: RunFolder,
-    with_charts: bool = True,
-) -> RunSummary:
-    """Summarise one run.
+def summarise_runs(runs: Runs, with_charts: bool) -> Iterator[tuple[str, RunSummary]]:
+    """Yield the digest and the summary of every run on splits."""
+    rows = runs.scored.to_dict("index")
+    for name, splits in runs.splits.groupby("run", sort=False):
+        run, row, folder = str(name), rows[name], runs.folders[str(name)]
+        notes = notes_of(row, splits, runs.calibrations.get(run), folder)
+        functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
+        charts = []
+        for function in functions if with_charts else ():
+            try:
+                charts.append(function())
+            except UserError as error:  # a file of the chart is damaged; the scores are valid
+                notes.append(str(error))
+        present = tuple(chart for chart in charts if chart)
+        table = scores_table(without_absent(row))
+        yield run, RunSummary(table, tuple(notes), (splits_table(splits),), present)
 
-    Pages with the run's own figures need no charts.
-    """
-    # The row has columns for the diagnostics of all methods in the report.
+
+def without_absent(run: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the row of a run without the diagnostics of other methods in the report."""
     other = {
         key.removesuffix("_mean")
-        for key, value in row.items()
+        for key, value in run.items()
         if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
     }
-    own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
-    charts, notes = [], notes_of(row, splits, calibration, folder)
-    functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
-    for function in functions if with_charts else ():
-        try:
-            charts.append(function())
-        except UserError as error:  # a file of the chart is damaged; the scores are valid
-            notes.append(str(error))
-    present = tuple(chart for chart in charts if chart)
-    return RunSummary(scores_table(own), tuple(notes), (splits_table(splits),), present)
+    return {key: value for key, value in run.items() if key.rpartition("_")[0] not in other}
 
 
-def splits_table(splits: pd.DataFrame) -> TableBlock:
+def splits_table(splits: pd.DataFrame) -> blocks.TableBlock:
     """Scores, hyper-parameters, diagnostics and seconds of each split, without empty columns."""
     extra = [name for name in map(str, splits) if name.startswith(("hp.", DIAGNOSTIC))]
     names = [name for name in (*SPLIT_COLUMNS, *extra) if name in splits]
@@ -220,7 +213,7 @@ def splits_table(splits: pd.DataFrame) -> TableBlock:
         else name.removeprefix("hp.").removeprefix(DIAGNOSTIC).replace("_", " ")
         for name in columns
     )
-    return TableBlock(number_columns(*headings), rows, title="Splits")
+    return blocks.TableBlock(blocks.number_columns(*headings), rows, title="Splits")
 
 
 def search_chart(folder: RunFolder) -> Chart | None:
@@ -252,21 +245,8 @@ def predictions_chart(row: dict[str, Any], splits: pd.DataFrame, folder: RunFold
         tuple(total_deviation(sample).tolist()),
     )
     title = f"Predictions for {len(sample)} of {len(points)} test points"
-    unit = unit_suffix(str(row["target"]))
+    unit = blocks.unit_suffix(str(row["target"]))
     return Chart(title, f"target{unit}", f"prediction{unit}", (series,), diagonal=True)
-
-
-def summarise_runs(runs: Runs, with_charts: bool) -> Iterator[tuple[str, RunSummary]]:
-    """Yield the digest and the summary of every run on splits."""
-    rows = runs.scored.to_dict("index")
-    for run, splits in runs.splits.groupby("run", sort=False):
-        name = str(run)
-        yield (
-            name,
-            summarise_run(
-                rows[name], splits, runs.calibrations.get(name), runs.folders[name], with_charts
-            ),
-        )
 
 
 CAPTIONS = {

@@ -38,9 +38,9 @@ from bnnbench.notes import join_words, with_interval
 from bnnbench.report.blocks import (
     MISSING,
     format_number,
-    format_std,
     format_z,
     plus_minus,
+    two_digits,
     with_std,
 )
 from bnnbench.report.pair_tables import p_value_text
@@ -457,7 +457,7 @@ def seeds() -> str:
             means, errors = own[f"{metric}_mean"], own[f"{metric}_stderr"]
             title = BY_KEY[metric].title
             row[f"{title}, mean and sd over seeds"] = with_std(means.mean(), means.std())
-            row[f"{title}, standard error over splits"] = format_std(errors.mean())
+            row[f"{title}, standard error over splits"] = two_digits(errors.mean())
         rows.append(row)
     return to_markdown(rows)
 

@@ -10,9 +10,9 @@ from bnnbench.report.blocks import (
     MISSING,
     describe_scores,
     format_number,
-    format_std,
     format_z,
     plus_minus,
+    two_digits,
     unit_suffix,
 )
 
@@ -43,7 +43,7 @@ def test_plus_minus_gives_both_numbers_the_same_decimals(
     ],
 )  # fmt: skip
 def test_a_deviation_has_two_significant_digits(std: float, text: str) -> None:
-    assert format_std(std) == text
+    assert two_digits(std) == text
 
 
 def test_a_missing_number_is_a_dash() -> None:

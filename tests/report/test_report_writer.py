@@ -21,6 +21,8 @@ from bnnbench.results.read.run_tables import Runs, read_runs
 
 NO_LABELS = pd.DataFrame({"experiment": []})
 
+ON_SPLITS = {"splits": pd.DataFrame({"experiment": ["uci"]})}
+
 TRACE = {"split": [0, 0], "epoch": [1, 2], "loss": [2.0, 1.0], "complexity": [0.5, 0.5]}
 
 
@@ -31,14 +33,15 @@ def test_generic_sections_come_before_those_of_suites() -> None:
     assert len(generic) == len(modules) and generic[0].__module__.endswith(".verdict")
     suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
     every_kind = {sweep.experiment for suite in discovery.suites() for sweep in suite.sweeps}
-    runs = Runs(Path(), dict.fromkeys(every_kind, NO_LABELS), pd.DataFrame(), {})
+    tables = {**dict.fromkeys(every_kind, NO_LABELS), **ON_SPLITS}
+    runs = Runs(Path(), tables, pd.DataFrame(), {})
     everything = Style(sections=(ALL,))
     assert list(section_functions(runs, everything)) == [*generic, *suites] and len(suites) > 4
 
 
 def test_further_sections_are_shown_if_they_are_named() -> None:
     """Those of suites, of reference results and of published values are not named."""
-    runs = Runs(Path(), {"splits": NO_LABELS}, pd.DataFrame(), {})
+    runs = Runs(Path(), ON_SPLITS, pd.DataFrame(), {})
     names = {function: name for name, function in SECTIONS.items()}
 
     def shown(*named: str) -> list[str]:
@@ -51,6 +54,13 @@ def test_further_sections_are_shown_if_they_are_named() -> None:
     assert {*SECTIONS} == {*DEFAULT_SECTIONS, *FURTHER_SECTIONS, "reference", "published"}
     with raises_user_error("--sections", "unknown_name"):
         Style(sections=("ranks", "ranking"))
+
+
+def test_runs_without_scores_have_only_the_section_on_predictions() -> None:
+    runs = Runs(Path(), {"regions": NO_LABELS}, pd.DataFrame(), {})
+    found = section_functions(runs, Style(sections=(ALL,)))
+    generic = [section for section in found if section in SECTIONS.values()]
+    assert generic == [SECTIONS["intervals"]]
 
 
 def test_the_last_line_names_the_sections_that_are_not_shown(tmp_path: Path) -> None:
@@ -75,8 +85,8 @@ def test_only_suites_that_present_some_of_the_runs_add_sections(
     kind: str, label: str, suites: set[str]
 ) -> None:
     runs = Runs(Path(), {kind: pd.DataFrame({"experiment": [label]})}, pd.DataFrame(), {})
-    added = [*section_functions(runs, Style(sections=(ALL,)))][len(SECTIONS) :]
-    modules = {section.__module__ for section in added if "suites" in section.__module__}
+    found = section_functions(runs, Style(sections=(ALL,)))
+    modules = {section.__module__ for section in found if "suites" in section.__module__}
     assert {module.split(".")[2] for module in modules} == suites
 
 

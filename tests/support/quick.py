@@ -13,7 +13,7 @@ import pytest
 @contextmanager
 def no_figures() -> Iterator[None]:
     """Do not draw the figures of runs, which take most of the time of a tiny run."""
-    with patch("bnnbench.report.run_output.run_figures", lambda folder: {}):
+    with patch("bnnbench.report.run_output.save_figures", lambda *_: {}):
         yield
 
 

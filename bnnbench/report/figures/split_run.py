@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.store.split_files import LOG_MEAN
 from bnnbench.portable_math import total_deviation
 from bnnbench.report.blocks import unit_suffix
-from bnnbench.report.figures import plotting
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
@@ -29,6 +28,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.metric_table import printed_in
 from bnnbench.results.score.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
+from bnnbench.results.score.chain_convergence import MAX_R_HAT
 
 
 def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
@@ -127,45 +127,26 @@ def splits_figure(splits: pd.DataFrame, target: str, name: str = "") -> Figure:
     Diverged splits are marked at the bottom.
     """
     valid, diverged = splits[splits["diverged"] == 0], splits[splits["diverged"] != 0]
-    figure, panels = plotting.new_figure(10, 4, 2)
+    figure, panels = new_figure(10, 4, 2)
     first, last = splits["split"].min(), splits["split"].max()
     side = last + max(2, 0.1 * (last - first))
     for axes, metric in zip(panels, printed_in("figures"), strict=True):
         scores = valid[metric.key]
-        axes.plot(valid["split"], scores, "o", color=plotting.BLUE, label="one split")
-        mean = scores.mean()
-        axes.errorbar(
-            side,
-            mean,
-            scores.std(ddof=1) / np.sqrt(max(len(valid), 1)),
-            fmt="D",
-            color=plotting.ORANGE,
-            capsize=4,
-            label="mean ± standard error",
-        )
-        axes.axhline(mean, color=plotting.ORANGE, linewidth=0.7, zorder=0)
+        axes.plot(valid["split"], scores, "o", color=BLUE, label="one split")
+        mean, error = scores.mean(), scores.sem()
+        diamond: PlotOptions = {"fmt": "D", "color": ORANGE, "capsize": 4}
+        axes.errorbar(side, mean, error, label="mean ± standard error", **diamond)
+        axes.axhline(mean, color=ORANGE, linewidth=0.7, zorder=0)
         if len(diverged):
-            floor: plotting.PlotOptions = {
-                "transform": axes.get_xaxis_transform(),
-                "clip_on": False,
-            }
-            axes.plot(
-                diverged["split"],
-                [0.02] * len(diverged),
-                "x",
-                color=plotting.GREY,
-                label="diverged",
-                **floor,
-            )
+            floor = np.full(len(diverged), 0.02)
+            cross: PlotOptions = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+            axes.plot(diverged["split"], floor, "x", color=GREY, label="diverged", **cross)
         in_target = metric.unit == "target"
-        plotting.label_axes(
-            axes,
-            "split",
-            f"test {metric.inline_title}{unit_suffix(target)}" if in_target else metric.axis,
-        )
+        in_unit = f"test {metric.inline_title}{unit_suffix(target)}"
+        label_axes(axes, "split", in_unit if in_target else metric.axis)
         numbers = np.unique(np.linspace(first, last, 5).round().astype(int))
         axes.set_xticks([*numbers, side], [*map(str, numbers), "mean"])
-    plotting.legend(figure, panels, title=name)
+    legend(figure, panels, title=name)
     return figure
 
 
@@ -331,3 +312,42 @@ def reliability_figure(
     axes.text(0.97, 0.04, "overconfident: intervals too narrow", ha="right", **note)
     legend(figure, axes, columns=2, title=name)
     return figure
+
+
+ESS_COLUMNS = {"bulk_ess": ("bulk ESS", BLUE), "tail_ess": ("tail ESS", ORANGE)}
+
+
+def has_mixing_data(diagnosis: pd.DataFrame) -> bool:
+    """Whether R-hat and both effective sample sizes have finite values."""
+    columns = ["r_hat", *ESS_COLUMNS]
+    return {*columns} <= {*diagnosis} and bool(np.isfinite(diagnosis[columns]).any().all())
+
+
+def mixing_figure(diagnosis: pd.DataFrame, name: str = "") -> Figure:
+    """Draw the distributions of R-hat and of effective sample sizes over test points.
+
+    `diagnosis` has a row per test point with `split`, `r_hat`, `bulk_ess` and `tail_ess`.
+    """
+    figure, (left, right) = new_figure(9.0, 4.2, 2)
+    for number, (_, own) in enumerate(diagnosis.groupby("split")):
+        label = "" if number else "one split"
+        _shares(left, own["r_hat"], GREY, label, width=0.5)
+    _shares(left, diagnosis["r_hat"], BLUE, "all splits", width=2)
+    left.axvline(MAX_R_HAT, color=ORANGE, linewidth=1, label=f"convergence limit {MAX_R_HAT}")
+    left.axhline(0.99, color=ORANGE, linewidth=1, linestyle=":", label="99 % of test points")
+    left.set(xlabel="R-hat at most", ylabel="fraction of test points", ylim=(0, 1.01))
+    for column, (label, colour) in ESS_COLUMNS.items():
+        _shares(right, diagnosis[column], colour, label, 2, falling=True)
+    right.set(xlabel="effective sample size at least", xscale="log", ylim=(0, 1.01))
+    legend(figure, [left, right], columns=6, title=name)
+    return figure
+
+
+def _shares(
+    axes: Axes, values: pd.Series, colour: str, label: str, width: float, falling: bool = False
+) -> None:
+    """Draw the fraction of finite values below each value, or above it if `falling`."""
+    x = np.sort(values[np.isfinite(values)].to_numpy())
+    share = np.arange(1, len(x) + 1) / max(1, len(x))
+    y = 1 + share[0] - share if falling and len(x) else share
+    axes.step(x, y, where="post", color=colour, linewidth=width, label=label)

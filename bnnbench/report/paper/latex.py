@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bnnbench.notes import join_words, one_line
+from bnnbench.report.blocks import describe_statistic
 from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
 from bnnbench.report.paper.latex_numbers import NumberFormat
 from bnnbench.report.paper.latex_text import escaped
@@ -31,11 +32,8 @@ BOLD_RULE = (
 )
 
 
-def latex_document(table: PaperTable, layout: Layout, label: str = "results") -> str:
-    """The LaTeX file: required packages and runs as comments, then the table.
-
-    The table has the label `tab:LABEL`.
-    """
+def latex_document(table: PaperTable, layout: Layout) -> str:
+    """The LaTeX file: required packages and runs as comments, then the table `tab:results`."""
     numbers = layout.numbers
     place = "table*" if layout.wide else "table"
     lines = [
@@ -43,11 +41,16 @@ def latex_document(table: PaperTable, layout: Layout, label: str = "results") ->
         *(f"% {one_line(line)}" for line in table.runs),
         rf"\begin{{{place}}}[t]",
         r"\centering",
-        rf"\caption{{{caption(table)}}}\label{{tab:{label}}}",
+        rf"\caption{{{caption(table)}}}\label{{tab:results}}",
         rf"\smallskip\{layout.size}",
         rf"\setlength{{\tabcolsep}}{{{COLUMN_GAP / 2:g}pt}}",
         *numbers.setup,
+        # The types of the columns begin the table.
+        rf"\begin{{tabular}}{{@{{}}l{''.join(map(numbers.column, layout.shapes))}@{{}}}}",
+        r"\toprule",
         *(stacked if layout.stacked else side_by_side)(layout),
+        r"\bottomrule",
+        r"\end{tabular}",
         rf"\end{{{place}}}",
         "",
     ]
@@ -57,8 +60,6 @@ def latex_document(table: PaperTable, layout: Layout, label: str = "results") ->
 def side_by_side(layout: Layout) -> Iterator[str]:
     """A group of columns for each metric."""
     count = len(layout.column_labels)
-    yield tabular(layout)
-    yield r"\toprule"
     groups = [rf"\multicolumn{{{count}}}{{c}}{{{title(block)}}}" for block in layout.blocks]
     yield " & ".join(["", *groups]) + r" \\"
     starts = [2 + count * place for place in range(len(layout.blocks))]
@@ -68,28 +69,17 @@ def side_by_side(layout: Layout) -> Iterator[str]:
     for place, row_label in enumerate(layout.row_labels):
         cells = [cell for block in layout.blocks for cell in block.rows[place]]
         yield row(row_label, cells, layout.shapes, layout.numbers)
-    yield r"\bottomrule"
-    yield r"\end{tabular}"
 
 
 def stacked(layout: Layout) -> Iterator[str]:
     """A group of rows for each metric."""
     count = len(layout.column_labels)
-    yield tabular(layout)
-    yield r"\toprule"
     yield header_row(layout, 1)
     for block in layout.blocks:
         yield r"\midrule"
         yield rf"\multicolumn{{{count + 1}}}{{@{{}}l}}{{\textit{{{title(block)}}}}} \\"
         for row_label, cells in zip(layout.row_labels, block.rows, strict=True):
             yield row(row_label, cells, layout.shapes, layout.numbers)
-    yield r"\bottomrule"
-    yield r"\end{tabular}"
-
-
-def tabular(layout: Layout) -> str:
-    """The beginning of the table, with the types of its columns."""
-    return rf"\begin{{tabular}}{{@{{}}l{''.join(map(layout.numbers.column, layout.shapes))}@{{}}}}"
 
 
 def header_row(layout: Layout, times: int) -> str:
@@ -120,10 +110,7 @@ def caption(table: PaperTable) -> str:
         f"{name_in_sentence(metric, name)} ({UNITS[metric.unit]})"
         for metric, name in table.metrics.items()
     ]
-    low, high = table.splits[0], table.splits[-1]
-    splits = f"{low}" if low == high else f"{low} to {high}"
-    scores = f"mean ± standard error over {splits} splits" if high > 1 else "value on one split"
-    parts = [f"Test {join_words(kinds)}: {scores}."]
+    parts = [f"Test {join_words(kinds)}: {describe_statistic(table.splits)}."]
     if table.has_comparison:
         parts.append(BOLD_RULE)
     if table.has_marks:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
+from bnnbench.report.paper.column_shape import (
+    ColumnShape,
+    PrintedCell,
+    column_decimals,
+    format_cell,
+)
 from bnnbench.report.paper.latex_numbers import PADDED, NumberFormat
 from bnnbench.report.paper.latex_text import text_ems
 from bnnbench.report.paper.paper_table import PaperTable
-from bnnbench.report.paper.rounding import column_decimals, format_cell
 from bnnbench.report.paper.score_cells import NO_SCORE, ScoreCell
 from bnnbench.results.metric_table import Metric
 

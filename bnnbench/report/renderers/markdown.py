@@ -49,7 +49,7 @@ def table(block: TableBlock) -> str:
     align = ["right" if column.kind == "number" else "left" for column in block.columns]
     names = [column.title for column in block.columns]
     rows = [[cell(content) for content in row] for row in block.rows]
-    return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
+    return str(tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True))
 
 
 def cell(content: str) -> str:

@@ -59,7 +59,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     rows = scored[["dataset"]].assign(label=marked_labels(scored))
     yield blocks.Heading("Calibration")
     yield blocks.Paragraph(CALIBRATION_STATEMENT)
-    yield from blocks.fill_by("dataset", COLUMNS, rows.join(pd.DataFrame.from_dict(cells, "index")))
+    yield from blocks.fill_by_dataset(COLUMNS, rows.join(pd.DataFrame.from_dict(cells, "index")))
     yield blocks.DataFile(
         "calibration", table.reset_index().join(runs.scored[list(NAMED)], on="run")
     )

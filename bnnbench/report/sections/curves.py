@@ -59,7 +59,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     table = curve_table(curves)
     yield blocks.Heading("Predictive distribution along the input")
     yield blocks.Paragraph(CURVES_STATEMENT)
-    yield from blocks.fill_by("dataset", COLUMNS, table)
+    yield from blocks.fill_by_dataset(COLUMNS, table)
     yield blocks.DataFile("curves", table)
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
     for number, chunk in enumerate(blocks.even_chunks(names, MAX_ROWS), 1):

@@ -14,6 +14,7 @@ from bnnbench.report.figures import plotting
 from bnnbench.results.metric_table import BY_KEY, Metric, printed_in
 from bnnbench.results.read.labels import common_settings
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_summary import STATISTICS
 
 MIN_ORDERS = 3
 """Minimum number of orders of a family."""
@@ -106,12 +107,10 @@ def best_orders(rows: pd.DataFrame) -> pd.DataFrame:
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Scores against alpha, for families with enough orders."""
-    rows = with_orders(runs.scored) if len(runs.scored) else runs.scored
+    rows = with_orders(runs.scored)
     if rows.empty:
         return
-    scores = [
-        f"{m.key}_{kind}" for m in printed_in("figures") for kind in ("mean", "std", "stderr")
-    ]
+    scores = [f"{metric.key}_{kind}" for metric in printed_in("figures") for kind in STATISTICS]
     yield blocks.Heading("Order of the divergence")
     yield blocks.Paragraph(ORDERS_STATEMENT)
     yield blocks.DataFile("orders", rows[[*NAMED, *scores]])

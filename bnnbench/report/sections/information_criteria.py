@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, Style, columns, fill_by
+from bnnbench.report import blocks
 from bnnbench.results.read.labels import labels, marked_labels
 from bnnbench.results.read.run_tables import Runs
 
 CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
 """Printed name by column; lower is better."""
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {"Method": "{marked_label}"},
     {
         "Depth": "{depth}",
@@ -62,7 +62,7 @@ def criteria_table(runs: Runs) -> pd.DataFrame:
     means over the splits that did not diverge; missing if all of them diverged.
     """
     scored = runs.scored
-    if scored.empty or not scored["score_training_rows"].any():
+    if not scored["score_training_rows"].any():
         return pd.DataFrame()
     splits = runs.splits[runs.splits["run"].isin(scored.index[scored["score_training_rows"]])]
     groups = splits.groupby("run", sort=False)
@@ -72,7 +72,7 @@ def criteria_table(runs: Runs) -> pd.DataFrame:
     return sizes.astype({"parameters": int}).join(means)
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """BIC, AIC, HQC and NLL of the runs that scored their training rows."""
     scores = runs.cached(criteria_table)
     if scores.empty:
@@ -80,8 +80,8 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
     own = runs.scored.loc[scores.index]
     names = own[list(NAMED)].assign(label=labels(own, ignore=("depth",)))
     table = names.join(scores).sort_values(["dataset", "depth", "label"])
-    yield Heading("Information criteria")
-    yield Paragraph(CRITERIA_STATEMENT)
+    yield blocks.Heading("Information criteria")
+    yield blocks.Paragraph(CRITERIA_STATEMENT)
     marked = marked_labels(own, ignore=("depth",))
-    yield from fill_by("dataset", COLUMNS, table.assign(marked_label=marked))
-    yield DataFile("criteria", table)
+    yield from blocks.fill_by_dataset(COLUMNS, table.assign(marked_label=marked))
+    yield blocks.DataFile("criteria", table)

@@ -87,7 +87,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     title = common_settings(pd.DataFrame([curve.run for curve in curves]))
     yield blocks.Heading("Coverage of mean ± k standard deviations")
     yield blocks.Paragraph(SIGMA_STATEMENT)
-    yield from blocks.fill_by("dataset", COLUMNS, table)
+    yield from blocks.fill_by_dataset(COLUMNS, table)
     yield blocks.DataFile("sigma", table)
     yield blocks.FigureBlock("sigma", CAPTION, partial(interval_coverage_figure, curves, title))
 

@@ -127,7 +127,7 @@ def own_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """A table for each data set and metric, of all published values or of the user's, if any."""
     everything = style.all_published
-    if not (everything or len(runs.user_published)) or runs.scored.empty:
+    if not (everything or len(runs.user_published)):
         return
     table = leaderboard(runs, style.run_filter.metrics_or(printed_in("published")), everything)
     if table.empty:

@@ -25,14 +25,6 @@ OBJECTIVE_STATEMENT = (
 )
 
 
-def medians_by_epoch(table: pd.DataFrame, column: str) -> pd.Series:
-    """Return the median over splits, by epoch.
-
-    `column` is `objective`, `loss` or `complexity`.
-    """
-    return table.groupby("epoch")[column].median()
-
-
 def median_objectives(runs: Runs) -> pd.DataFrame:
     """Return the median objective by epoch of every run that saved it.
 
@@ -44,7 +36,7 @@ def median_objectives(runs: Runs) -> pd.DataFrame:
     for run in runs.scored.index:
         table = read_objective(runs.folders[str(run)])
         if table is not None:
-            medians[run] = medians_by_epoch(table, "objective")
+            medians[run] = table.groupby("epoch")["objective"].median()
     if not medians:
         return pd.DataFrame()
     scored = runs.scored.loc[list(medians)]
@@ -89,10 +81,10 @@ def objective_figure(table: pd.DataFrame, name: str = "") -> Figure:
         "loss": {"color": plotting.ORANGE, "linewidth": 1.2},
         "complexity": {"color": plotting.PALETTE[2], "linewidth": 1.2},
     }
-    medians = {term: medians_by_epoch(table, term) for term in options}
+    medians = table.groupby("epoch")[list(options)].median()
     for term, kwargs in options.items():
         axes.plot(medians[term], label=f"{term}, median over splits", **kwargs)
-    set_limits(axes, [*medians.values(), *(wide[split] for split in wide)])
+    set_limits(axes, [*(medians[term] for term in medians), *(wide[split] for split in wide)])
     axes.set(xlabel="epoch", ylabel="nats per data point, standardised target")
     plotting.legend(figure, axes, columns=2, title=name)
     return figure

@@ -9,9 +9,17 @@ import pandas as pd
 from bnnbench.report import blocks
 from bnnbench.results.metric_table import COMPUTED
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.score.conformal import BAND, CONSTANT, CQR, CV_PLUS, RAW, in_coverage_band
+from bnnbench.results.score.conformal import (
+    BAND,
+    CONSTANT,
+    CQR,
+    CV_PLUS,
+    LEVEL,
+    RAW,
+    in_coverage_band,
+)
 from bnnbench.results.score.later_scores import score_tables
-from bnnbench.results.score.proper_scores import LEVEL, PIT_COLUMNS, QUANTILES, TAIL
+from bnnbench.results.score.proper_scores import PIT_COLUMNS, QUANTILES, TAIL
 
 INTERVALS = {RAW: "central", CONSTANT: "split", CQR: "CQR", CV_PLUS: "CV+"}
 """Printed names of intervals."""
@@ -100,14 +108,14 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.Paragraph(SCORES_STATEMENT)
     groups = scores.groupby(["dataset", "run", "label"], sort=False)
     rows = blocks.mean_and_stderr(groups[columns]).reset_index()
-    yield from blocks.fill_by("dataset", SCORE_COLUMNS, rows)
+    yield from blocks.fill_by_dataset(SCORE_COLUMNS, rows)
     yield blocks.DataFile("proper_scores", scores, "Scores and PIT histograms of every split:")
     intervals = with_band(intervals)
     if (intervals["interval"] == RAW).all():
         return
     yield blocks.Heading("Conformal intervals")
     yield blocks.Paragraph(INTERVALS_STATEMENT)
-    yield from blocks.fill_by("dataset", INTERVAL_COLUMNS, interval_rows(intervals))
+    yield from blocks.fill_by_dataset(INTERVAL_COLUMNS, interval_rows(intervals))
     named = ["run", "experiment", "dataset", "label", "split", "interval"]
     kept = ["coverage", "width", "score", "points", "calibration", "in_band"]
     yield blocks.DataFile("intervals", intervals[[*named, *kept]], "Intervals of every split:")

@@ -22,11 +22,11 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.compare.ranking import (
     RANKED_METRICS,
-    SIGNIFICANCE_LEVEL,
     Ranking,
     Rankings,
     rankings,
 )
+from bnnbench.results.compare.significance import SIGNIFICANCE_LEVEL
 from bnnbench.results.read.labels import common_settings
 from bnnbench.results.read.run_tables import Runs
 

@@ -35,7 +35,7 @@ TIME_STATEMENT = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Comparison with reference results on request: tables, ranks, and score against time."""
-    if not style.reference or runs.scored.empty:
+    if not style.reference:
         return
     metrics = style.run_filter.metrics_or(printed_in("figures"))
     comparisons = compare_with_reference(runs, style.reference, metrics, ROPE)

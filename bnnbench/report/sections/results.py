@@ -37,8 +37,6 @@ COMPARISON_STATEMENT = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Our means and published values by data set."""
-    if runs.scored.empty:
-        return
     compared = style.run_filter.metrics_or(printed_in("published"))
     drawn = style.run_filter.metrics_or(printed_in("figures"))
     table = with_published(runs, tuple(dict.fromkeys((*printed_in("published"), *drawn))))

@@ -21,8 +21,6 @@ from bnnbench.results.read.run_tables import Runs
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """A figure per metric, sorted by score."""
-    if runs.scored.empty:
-        return
     metrics = style.run_filter.metrics_or(printed_in("figures"))
     table, pairs = with_published(runs, metrics), pairs_of(runs, metrics)
     for metric in metrics:

@@ -48,8 +48,6 @@ COLUMNS = blocks.columns(
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Differences to the best run, and counts of outcomes, of two or more runs on a data set."""
-    if runs.scored.empty:
-        return
     names, metrics = labels(runs.scored), style.run_filter.metrics_or(printed_in("pairs"))
     comparisons = pairs_of(runs, metrics)
     pairs = add_names(comparisons, names)

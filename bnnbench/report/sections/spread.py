@@ -51,8 +51,6 @@ def losses_by_split(runs: Runs) -> pd.DataFrame:
         in figures.
     """
     table = runs.scored
-    if table.empty:
-        return pd.DataFrame()
     grid = table.index.isin(with_orders(table).index)
     table = table[(table["splits"] >= MIN_SPLITS) & ~grid]
     if table.empty:

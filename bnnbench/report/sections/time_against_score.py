@@ -24,6 +24,7 @@ from bnnbench.results.metric_table import Metric, printed_in
 from bnnbench.results.read.completeness import comparable_losses, with_incomplete
 from bnnbench.results.read.labels import common_settings, labels
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_summary import STATISTICS
 
 SECONDS = "total_seconds"
 """Seconds of search, final fit and prediction of one split."""
@@ -74,8 +75,6 @@ def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
         `<metric>_front`: whether no comparable run is both faster and better.
     """
     table = runs.scored
-    if table.empty:
-        return pd.DataFrame()
     timed = table[~table["synthetic"].astype(bool) & (table[f"{SECONDS}_mean"] > 0)]
     timed = timed[timed.groupby(GROUP_COLUMNS)["method"].transform("size") > 1]
     if timed.empty:
@@ -83,7 +82,7 @@ def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
     numbers = [
         f"{key}_{kind}"
         for key in (SECONDS, *(metric.key for metric in metrics))
-        for kind in ("mean", "std", "stderr")
+        for kind in STATISTICS
     ]
     fronts = [f"{metric.key}_front" for metric in metrics]
     columns = [*METADATA_COLUMNS, *numbers, *fronts]

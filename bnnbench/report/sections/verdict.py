@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import pandas as pd
 
 from bnnbench.notes import quantity
 from bnnbench.report import blocks
-from bnnbench.report.blocks import plus_minus
+from bnnbench.report.blocks import plus_minus, two_digits
 from bnnbench.report.sections.significance import pairs_of
-from bnnbench.results.compare.outcomes import rule
+from bnnbench.results.compare.outcomes import Outcome, rule
 from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.compare.verdict import Verdict, find_verdicts
 from bnnbench.results.metric_table import printed_in
@@ -21,11 +21,16 @@ from bnnbench.results.read.run_tables import Runs
 MAX_NAMED = 4
 """Up to this many runs, or data sets, are named in a sentence; more are counted."""
 
+OTHER_OUTCOMES: Mapping[Outcome, str] = {
+    "better": "On the common splits it is significantly worse than",
+    "equivalent": "Equivalent to it:",
+    "undecided": "Undecided against:",
+}
+"""What introduces the runs with an outcome against the best one."""
+
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """The verdict, and the rule that decides."""
-    if runs.scored.empty:
-        return
     yield blocks.Heading("Verdict", 1)
     yield from verdict_blocks(runs, style)
     if len(pairs_of(runs, style.run_filter.metrics_or(printed_in("figures")))):
@@ -85,12 +90,8 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
         parts.append(
             f"It is significantly better than {_with_gaps(verdict, beaten, names, others)}."
         )
-    for outcome, text in (
-        ("better", "On the common splits it is significantly worse than"),
-        ("equivalent", "Equivalent to it:"),
-        ("undecided", "Undecided against:"),
-    ):
-        if group := verdict.runs(outcome):  # type: ignore[arg-type]
+    for outcome, text in OTHER_OUTCOMES.items():
+        if group := verdict.runs(outcome):
             everyone = f"all {others} others" if len(group) == others > MAX_NAMED else ""
             parts.append(f"{text} {everyone or listed([names[run] for run in group])}.")
     if rest := verdict.untested:
@@ -109,7 +110,7 @@ def _with_gaps(verdict: Verdict, beaten: Sequence[str], names: pd.Series, others
     if len(beaten) <= MAX_NAMED:
         return listed([f"{names[run]} {_gap(row)}" for run, row in rows.iterrows()])
     gaps = rows.loc[rows["diverged"] == 0, "difference"].abs()
-    size = f" by {gaps.min():.2g} to {gaps.max():.2g}" if len(gaps) else ""
+    size = f" by {two_digits(gaps.min())} to {two_digits(gaps.max())}" if len(gaps) else ""
     lost = len(rows) - len(gaps)
     size += f" ({lost} with diverged splits)" if lost else ""
     return f"{'all' if len(beaten) == others else f'{len(beaten)} of'} {others} others{size}"
@@ -119,7 +120,7 @@ def _gap(row: pd.Series) -> str:
     """Say by how much, or with how many diverged splits, a run is worse."""
     if row["diverged"]:
         return f"({quantity(row['diverged'], 'diverged split')})"
-    return f"by {abs(row['difference']):.2g}"
+    return f"by {two_digits(abs(row['difference']))}"
 
 
 def listed(items: Sequence[str], noun: str = "runs") -> str:

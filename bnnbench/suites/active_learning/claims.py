@@ -17,7 +17,7 @@ from bnnbench.results.claims.mean_tests import (
     positive,
 )
 from bnnbench.results.compare.significance import ROPE
-from bnnbench.suites.active_learning.tables import DISTANCE, RANDOM, VARIANCE
+from bnnbench.suites.active_learning import DISTANCE, RANDOM, VARIANCE
 
 WITHOUT_NETWORKS = ("boosting", "gp", "linear")
 """Methods that are not networks."""

@@ -15,8 +15,8 @@ from bnnbench.experiment.splits.repetitions import Fits, RepeatedArms, refit
 from bnnbench.experiment.store.unit_store import Rows
 from bnnbench.identity import no_identity
 from bnnbench.search.acquisition import choose_by_distance
+from bnnbench.suites.active_learning import DISTANCE, KIND, LABELS, RANDOM, VARIANCE
 from bnnbench.suites.active_learning.pools import Pools
-from bnnbench.suites.active_learning.tables import DISTANCE, KIND, LABELS, RANDOM, VARIANCE
 from bnnbench.types import Split, Table
 
 SCORES = ("rmse", "log_likelihood", "crps")

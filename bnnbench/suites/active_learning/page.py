@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import pandas as pd
@@ -21,8 +21,8 @@ from bnnbench.results.claims.saved_run import read_tables
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.labels import short_name
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.suites.active_learning import KIND, LABELS, RANDOM
 from bnnbench.suites.active_learning.claims import claims
-from bnnbench.suites.active_learning.tables import KIND, LABELS, RANDOM
 
 COLUMNS = ("repetition", "labels", "rmse", "log_likelihood", "crps")
 
@@ -35,6 +35,18 @@ STATEMENT = (
     "the fewest with a mean RMSE of at most the last one of random rows. ± standard error over "
     "repetitions, which draw rows of one table."
 )
+
+RULES = blocks.columns(
+    {"Method": "{label}", "Rule": "{arm}"},
+    {
+        "RMSE at first": blocks.with_stderr("start"),
+        "at last": blocks.with_stderr("end"),
+        "median": "{median:.4g}",
+        "difference to random": blocks.with_stderr("difference"),
+        "labels needed": "{needed:g}",
+    },
+)
+"""The columns of the table of rules; the table of one run has no first column."""
 
 CAPTION = "Test RMSE against the number of labels: mean over repetitions, band: ± standard error"
 
@@ -77,20 +89,6 @@ def summarise_arms(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def arm_columns(**labels: str) -> tuple[blocks.Column, ...]:
-    """The columns of the table of rules."""
-    return blocks.columns(
-        {**labels, "Rule": "{arm}"},
-        {
-            "RMSE at first": blocks.with_stderr("start"),
-            "at last": blocks.with_stderr("end"),
-            "median": "{median:.4g}",
-            "difference to random": blocks.with_stderr("difference"),
-            "labels needed": "{needed:g}",
-        },
-    )
-
-
 def run_table(folder: RunFolder) -> blocks.TableBlock:
     """The results of each rule."""
     table = read_labels(folder)
@@ -101,7 +99,7 @@ def run_table(folder: RunFolder) -> blocks.TableBlock:
         "repetitions; original units"
     )
     title = short_name(read_record(folder).metadata)
-    return blocks.fill(arm_columns(), rows, title=title, caption=caption)
+    return blocks.fill(RULES[1:], rows, title=title, caption=caption)
 
 
 def run_notes(folder: RunFolder) -> list[str]:
@@ -119,16 +117,15 @@ def mean_curves(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(bands).reset_index()
 
 
-def curves_figure(tables: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw the RMSE of each rule against the number of labels, a panel per run."""
-    panels = {name: mean_curves(table) for name, table in tables.items()}
-    return bands_figure(panels, "labels", BY_KEY["rmse"].axis, RANDOM)
+def draw_curves(panels: Mapping[str, pd.DataFrame]) -> Callable[[], Figure]:
+    """Return a function that draws `mean_curves`, a panel per run."""
+    return partial(bands_figure, panels, "labels", BY_KEY["rmse"].axis, RANDOM)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
     """The figure of the run's curves."""
     name = short_name(read_record(folder).metadata)
-    return {"curves": partial(curves_figure, {name: read_labels(folder)})}
+    return {"curves": draw_curves({name: mean_curves(read_labels(folder))})}
 
 
 PAGES = (RunPage(KIND, run_table, run_notes, figures=run_figures, captions={"curves": CAPTION}),)
@@ -150,9 +147,9 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.Paragraph(STATEMENT)
     for dataset, own in summary.groupby("dataset", sort=False):
         yield blocks.Heading(str(dataset), 3)
-        yield blocks.fill(arm_columns(Method="{label}"), own)
-        panels = dict(iter(table[table["dataset"] == dataset].groupby("label", sort=False)))
-        yield blocks.FigureBlock(f"labels_{dataset}", CAPTION, partial(curves_figure, panels))
+        yield blocks.fill(RULES, own)
+        panels = dict(iter(curves[curves["dataset"] == dataset].groupby("label", sort=False)))
+        yield blocks.FigureBlock(f"labels_{dataset}", CAPTION, draw_curves(panels))
     yield blocks.Heading("Claims", 3)
     yield from claims_blocks(check_claims(claims, table), "active_learning_claims")
     yield blocks.DataFile("active_learning", summary, "Summaries of all rules at full precision:")

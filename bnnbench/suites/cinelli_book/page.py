@@ -17,7 +17,7 @@ from bnnbench.suites.cinelli_book.comparison import (
     book_runs,
     book_seconds,
 )
-from bnnbench.suites.cinelli_book.practice import practice_blocks
+from bnnbench.suites.cinelli_book.practice import PRACTICE_STATEMENT, RULES, practice_table
 from bnnbench.suites.cinelli_book.times import times_blocks
 
 LIKELIHOODS_STATEMENT = (
@@ -62,8 +62,6 @@ CLAIMS_STATEMENT = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the report section on the book's comparison, if there are runs of it."""
-    if runs.scored.empty:
-        return
     suite = book_runs(with_published(runs), runs.cached(all_pairs))
     if suite is None:
         return
@@ -72,7 +70,10 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     if suite.runs.empty:
         return
     yield from times_blocks(suite)
-    yield from practice_blocks(suite)
+    yield blocks.Heading("Practitioner's table (Table 4.4)", 3)
+    yield blocks.Paragraph(PRACTICE_STATEMENT)
+    yield blocks.ItemList(RULES)
+    yield practice_table(suite)
     yield blocks.Heading("Three log-likelihoods", 3)
     yield blocks.Paragraph(LIKELIHOODS_STATEMENT)
     yield blocks.ItemList(LIKELIHOODS)

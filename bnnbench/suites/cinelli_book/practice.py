@@ -50,16 +50,6 @@ TIMINGS = {1 / 10: "Very fast", 2 / 3: "Fast", 3 / 2: "OK", math.inf: "Slow"}
 """Rating by the largest multiple of the median configuration's time."""
 
 
-def practice_blocks(suite: BookRuns) -> tuple[blocks.Block, ...]:
-    """Return the blocks on effort, quality and timing."""
-    return (
-        blocks.Heading("Practitioner's table (Table 4.4)", 3),
-        blocks.Paragraph(PRACTICE_STATEMENT),
-        blocks.ItemList(RULES),
-        practice_table(suite),
-    )
-
-
 def timings(seconds: pd.DataFrame) -> pd.Series:
     """Return each configuration's time as a multiple of the median configuration's.
 

@@ -18,8 +18,16 @@ from bnnbench.identity import no_identity
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.shared.contract import Method
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.suites.exploration import tables
-from bnnbench.suites.exploration.tables import ARMS, EPSILON, GREEDY, KIND, THOMPSON, UNIFORM
+from bnnbench.suites.exploration import (
+    ARMS,
+    EPSILON,
+    GREEDY,
+    KIND,
+    REGRET,
+    STEPS,
+    THOMPSON,
+    UNIFORM,
+)
 from bnnbench.types import Split, Table
 
 ACTIONS = 5
@@ -121,17 +129,17 @@ def result_tables(
 ) -> Mapping[str, Rows]:
     """Return the rows of one repetition in both tables, given its game and the result of `play`."""
     each, rewards = np.arange(len(regret)), table.targets.reshape(regret.shape)
-    rows: dict[str, list[dict[str, Any]]] = {tables.STEPS: [], tables.REGRET: []}
+    rows: dict[str, list[dict[str, Any]]] = {STEPS: [], REGRET: []}
     for arm, actions in chosen.items():
         columns = np.stack([rewards[each, actions], regret[each, actions], regret.mean(1)], 1)
         key = {"repetition": repetition, "arm": arm}
         for step, (action, values) in enumerate(zip(actions, columns.tolist(), strict=True), 1):
             named = zip(("reward", "regret", "uniform_regret"), values, strict=True)
-            rows[tables.STEPS].append({**key, "step": step, "action": action, **dict(named)})
+            rows[STEPS].append({**key, "step": step, "action": action, **dict(named)})
         reward, missed, expected = columns.sum(0).tolist()
         _, late, late_expected = columns[len(actions) // 2 :].sum(0).tolist()
         shares = {"share": missed / expected, "second_half": late / late_expected}
-        rows[tables.REGRET].append({**key, "reward": reward, "regret": missed, **shares})
+        rows[REGRET].append({**key, "reward": reward, "regret": missed, **shares})
     return rows
 
 

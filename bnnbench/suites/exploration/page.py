@@ -28,7 +28,7 @@ from bnnbench.results.claims.saved_run import read_tables
 from bnnbench.results.compare.undecided import Undecided
 from bnnbench.results.read.labels import short_name
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.suites.exploration.tables import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
+from bnnbench.suites.exploration import GREEDY, KIND, REGRET, STEPS, THOMPSON, UNIFORM
 
 STATEMENT = (
     "A method predicts the reward of every action and is fitted again after each batch of choices. "

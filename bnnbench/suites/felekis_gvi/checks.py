@@ -3,23 +3,20 @@
 The thesis compares box plots of splits, so most rules use medians and spreads, on which few failed
 splits have no influence. No claim is decided by them alone: it also needs significant correlated
 t-tests, t-tests over data sets, or a count that chance does not explain. Only the toy, one data set
-without repetitions, has no test.
+without repetitions, has no test (`toy`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 import pandas as pd
 
 from bnnbench.report.sections.divergence_orders import losses_by_order
-from bnnbench.report.sections.interval_coverage import SMALL_HALF_WIDTH
 from bnnbench.results.claims.claims import (
     BY_SIGN_TEST,
     CORRECTED,
     MAJORITY,
-    OTHERWISE,
     CheckResult,
     NotTestable,
     Rule,
@@ -29,7 +26,6 @@ from bnnbench.results.claims.claims import (
     count_outcomes,
     decide_by_splits,
     describe_outcomes,
-    is_majority,
     is_significant_majority,
     more_better,
 )
@@ -44,15 +40,7 @@ Names = tuple[str, ...]
 
 NLL = ("log_likelihood",)
 
-TOY_DEPTHS = (1, 2, 3)
-
-WITHOUT_TEST = " (on one data set, without a test)"
-"""Ends a rule on the toy, which has one picture and no repetitions."""
-
 DATA_SETS = "data sets"
-
-WELL_CALIBRATED = 0.1
-"""The thesis's bound on the difference in coverage at one standard deviation."""
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -400,107 +388,4 @@ def best_order_is_between(low: float, high: float) -> Rule:
         f"families x data sets x RMSE and NLL{BY_SIGN_TEST}; chance is the share of orders between "
         "these; cases whose orders all agree within 1 % or 0.01 nats are left out",
         check,
-    )
-
-
-def toy_at_depth(table: pd.DataFrame, names: Sequence[str], depth: int) -> pd.DataFrame:
-    """Return the toy's rows of these names at one depth, indexed by name.
-
-    Raises:
-        NotTestable: unless all exist.
-    """
-    if table.empty:
-        raise missing_runs(names, depth)
-    rows = table[(table["depth"] == depth) & table["name"].isin(names)]
-    rows = rows.set_index("name")
-    if not (rows.index.is_unique and set(names) <= set(rows.index)):
-        raise missing_runs(names, depth)
-    return rows.loc[list(names)]
-
-
-def best_calibrated(names: Names, depth: int) -> Rule:
-    """These divergences are the best calibrated on the toy at one depth."""
-
-    def check(suite: ThesisRuns) -> CheckResult:
-        difference = toy_at_depth(suite.sigma, DIVERGENCES, depth)["difference"]
-        evidence = ", ".join(
-            f"{NAMES[str(name)]} {value:.2f}"
-            for name, value in difference.sort_values(kind="stable").items()
-        )
-        is_named = difference.index.isin(names)
-        limit = min(WELL_CALIBRATED, difference[~is_named].min())
-        return bool(difference[is_named].max() <= limit), f"difference of coverage: {evidence}"
-
-    return Rule(
-        f"of {len(DIVERGENCES)} divergences, these have the smallest differences between "
-        f"coverage at one standard deviation and 0.68, each at most {WELL_CALIBRATED}"
-        f"{WITHOUT_TEST}",
-        check,
-    )
-
-
-def coverage_rises(names: Names, *, falls: bool = False) -> Rule:
-    """Coverage at one standard deviation rises, or falls, from one hidden layer to three."""
-
-    def check(suite: ThesisRuns) -> CheckResult:
-        rows = [toy_at_depth(suite.sigma, names, depth)["inside_1"] for depth in TOY_DEPTHS]
-        table = pd.concat(rows, axis=1)
-        change = table.iloc[:, -1] - table.iloc[:, 0]
-        n_holds = int(((change < 0) if falls else (change > 0)).sum())
-        evidence = "; ".join(
-            f"{NAMES[str(name)]} {', '.join(f'{coverage:.2f}' for coverage in row)}"
-            for name, row in zip(table.index, table.to_numpy(), strict=True)
-        )
-        word = "lower" if falls else "higher"
-        return is_majority(n_holds, len(table)), f"{word} in {n_holds} of {len(table)}: {evidence}"
-
-    most = f" for three quarters of them{OTHERWISE}" if len(names) > 1 else ""
-    return Rule(
-        f"coverage at one standard deviation is {'lower' if falls else 'higher'} at depth "
-        f"{TOY_DEPTHS[-1]} than at depth {TOY_DEPTHS[0]}{most}{WITHOUT_TEST}",
-        check,
-    )
-
-
-def small_intervals_fail() -> Rule:
-    """Small intervals contain too few targets, which is overconfident."""
-
-    def check(suite: ThesisRuns) -> CheckResult:
-        low = {}
-        for depth in TOY_DEPTHS:
-            with suppress(NotTestable):
-                rows = toy_at_depth(suite.sigma, DIVERGENCES, depth)
-                if len(excess := rows["small_interval_excess"].dropna()):
-                    low[depth] = excess < 0
-        if not low:
-            raise missing_runs(DIVERGENCES, 1)
-        evidence = ", ".join(
-            f"too narrow in {sum(is_low)} of {len(is_low)} at depth {d}"
-            for d, is_low in low.items()
-        )
-        all_low = pd.concat(low)
-        return is_majority(int(all_low.sum()), len(all_low)), evidence
-
-    return Rule(
-        "coverage is below a Gaussian's on average over half-widths of 0.1 to "
-        f"{SMALL_HALF_WIDTH - 0.1:g} standard deviations, for three quarters of divergences x "
-        f"depths{OTHERWISE}{WITHOUT_TEST}",
-        check,
-    )
-
-
-def one_layer_is_best() -> Rule:
-    """Every criterion of every divergence is smallest with one hidden layer."""
-
-    def check(suite: ThesisRuns) -> CheckResult:
-        table = suite.criteria
-        table = table[table["name"].isin(DIVERGENCES)] if len(table) else table
-        if table.empty or table["depth"].nunique() < 2:
-            raise NotTestable("the toy was not run at two depths")
-        criteria = table.melt(["name", "depth"], ["bic", "aic", "hqc"])
-        best = criteria.loc[criteria.groupby(["name", "variable"])["value"].idxmin(), "depth"]
-        return bool((best == 1).all()), f"smallest at depth 1 in {(best == 1).sum()} of {len(best)}"
-
-    return Rule(
-        f"BIC, AIC and HQC of every divergence are smallest at depth 1{WITHOUT_TEST}", check
     )

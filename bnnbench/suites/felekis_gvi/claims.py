@@ -5,9 +5,7 @@ from __future__ import annotations
 from bnnbench.results.claims.claims import Claim, Rule, check_claims
 from bnnbench.suites.felekis_gvi.checks import (
     NLL,
-    best_calibrated,
     best_order_is_between,
-    coverage_rises,
     gets_closer,
     has_rank,
     improves,
@@ -16,11 +14,15 @@ from bnnbench.suites.felekis_gvi.checks import (
     is_not_worse,
     large_orders_are_better,
     most_are_better,
-    one_layer_is_best,
-    small_intervals_fail,
 )
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, OTHERS, VARIATIONAL, ThesisRuns
-from bnnbench.suites.felekis_gvi.thesis_tables import thesis_toy
+from bnnbench.suites.felekis_gvi.toy import (
+    best_calibrated,
+    coverage_rises,
+    one_layer_is_best,
+    small_intervals_fail,
+    thesis_toy,
+)
 
 FIELD = (*VARIATIONAL, *OTHERS)
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"

@@ -47,13 +47,13 @@ LOG_TARGET = "dataset.log_target"
 
 DISTANCES = (
     Metric("w1", "W1", "target"),
-    Metric("w1_sampled", "W1 of 1,000 draws", "target"),
+    Metric("w1_sampled", "W1, draws", "target"),
     Metric("w2", "W2", "target"),
-    Metric("w1_function", "W1 of the function", "target"),
-    Metric("energy_distance", "energy distance of the function", "target"),
-    Metric("epistemic_misfit", "epistemic ratio", "target"),
-    Metric("epistemic_correlation", "epistemic rank correlation", "target", "higher"),
-    Metric("mass_misfit", "mass in 90 %", "target"),
+    Metric("w1_function", "Function", "target"),
+    Metric("energy_distance", "Energy", "target"),
+    Metric("epistemic_misfit", "Ratio", "target"),
+    Metric("epistemic_correlation", "Correlation", "target", "higher"),
+    Metric("mass_misfit", "Mass", "target"),
 )
 """Criteria for ranking. A misfit is the absolute value of a log ratio or of a difference."""
 
@@ -224,7 +224,8 @@ def final_objectives(folder: RunFolder) -> dict[int, float]:
     if table is None:
         return {}
     last = table[table["epoch"] > 0.9 * table["epoch"].max()]
-    return last.groupby("split")["objective"].mean().to_dict()
+    means: dict[int, float] = last.groupby("split")["objective"].mean().to_dict()
+    return means
 
 
 def distances(

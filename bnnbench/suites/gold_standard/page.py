@@ -55,30 +55,17 @@ STATEMENT = (
 COLUMNS = blocks.columns(
     {"Method": "{name}"},
     {
-        "W1": blocks.score("w1"),
-        "W1, 1,000 draws": blocks.score("w1_sampled"),
-        "W2": blocks.score("w2"),
-        "W1, function": blocks.score("w1_function"),
-        "Energy distance": blocks.score("energy_distance"),
-        "Epistemic ratio": blocks.score("epistemic_ratio"),
-        "Correlation": blocks.score("epistemic_correlation"),
-        "Mass in 90 %": blocks.score("mass_inside"),
-        "Log-likelihood": blocks.score("log_likelihood"),
+        "W1": blocks.with_stderr("w1"),
+        "W1, 1,000 draws": blocks.with_stderr("w1_sampled"),
+        "W2": blocks.with_stderr("w2"),
+        "W1, function": blocks.with_stderr("w1_function"),
+        "Energy distance": blocks.with_stderr("energy_distance"),
+        "Epistemic ratio": blocks.with_stderr("epistemic_ratio"),
+        "Correlation": blocks.with_stderr("epistemic_correlation"),
+        "Mass in 90 %": blocks.with_stderr("mass_inside"),
+        "Log-likelihood": blocks.with_stderr("log_likelihood"),
     },
 )
-
-RANK_TITLES = (
-    "W1",
-    "W1, draws",
-    "W2",
-    "Function",
-    "Energy",
-    "Ratio",
-    "Correlation",
-    "Mass",
-    "Log-likelihood",
-)
-"""Titles of the columns of ranks by each of `RANKING_METRICS`."""
 
 RANKING_METRICS = (*DISTANCES, LOG_LIKELIHOOD)
 
@@ -168,10 +155,10 @@ def describe_other_settings(runs: Runs, comparison: Comparison) -> str:
 def distances_table(comparison: Comparison) -> blocks.TableBlock:
     """Distances between the halves of the reference, then of the runs, the closest first."""
     groups = comparison.table.drop(columns="split").groupby("run", sort=False)
-    table = groups.mean().add_suffix("_mean").join(groups.sem().add_suffix("_stderr"))
-    names = {run: comparison.names[run] for run in sorted_means(comparison, W1).index}
+    table = blocks.mean_and_stderr(groups)
     reference = f"between halves of {comparison.names[comparison.reference]}"
-    names = {comparison.reference: reference, **names}
+    names = {comparison.reference: reference}
+    names |= {run: comparison.names[run] for run in sorted_means(comparison, W1).index}
     return blocks.fill(COLUMNS, table.loc[list(names)].assign(name=list(names.values())))
 
 
@@ -179,12 +166,12 @@ def _rankings(comparisons: Sequence[Comparison]) -> Iterator[blocks.Block]:
     """Rankings by each distance and by log-likelihood, and the figures."""
     yield blocks.Heading("Rankings", 3)
     yield blocks.Paragraph(rankings_statement(comparisons))
-    heads = blocks.columns({"Method": "{name}"}, {title: f"{{{title}:g}}" for title in RANK_TITLES})
+    numbers = {metric.title: f"{{{metric.key}:g}}" for metric in RANKING_METRICS}
+    heads = blocks.columns({"Method": "{name}"}, numbers)
     for comparison in comparisons:
-        metrics = zip(RANK_TITLES, RANKING_METRICS, strict=True)
-        table = pd.DataFrame({title: ranks(comparison, metric) for title, metric in metrics})
-        table.insert(0, "name", table.index.map(comparison.names))
-        rows = table.sort_values(RANK_TITLES[0], kind="stable")
+        found = {metric.key: ranks(comparison, metric) for metric in RANKING_METRICS}
+        table = pd.DataFrame(found).sort_values(W1.key, kind="stable")
+        rows = table.assign(name=table.index.map(comparison.names))
         yield blocks.fill(heads, rows, title=comparison.dataset)
     distances = (
         "W1 to the posterior: mean ± standard error over splits. Solid line: distance between "

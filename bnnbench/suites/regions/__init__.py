@@ -7,6 +7,15 @@ only `discovery`.
 
 from bnnbench.discovery import Suite, Sweep
 
+KIND = "regions"
+"""The kind of its runs."""
+
+REGIONS = "regions"
+"""Table with a row per split: the feature and its region (`feature`, `distinct`, `tied_at_edges`,
+`is_true`, `low`, `high`, `region_rows`, `inside_rows`); scores in the region (`region.*`) and of
+the rows inside the training range (`inside.*`); and how well a number recognises the rows of the
+region (`auroc.*`)."""
+
 NO_SEARCH = "search=none method=gp,linear"
 """Methods that find their own hyper-parameters."""
 

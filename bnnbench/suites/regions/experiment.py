@@ -14,8 +14,8 @@ from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.experiment.store.split_files import MIXTURE, SPLITS
 from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
+from bnnbench.suites.regions import KIND, REGIONS
 from bnnbench.suites.regions.scores import split_distances, split_scores
-from bnnbench.suites.regions.tables import KIND, REGIONS
 from bnnbench.types import Split, Table
 
 

@@ -20,6 +20,7 @@ from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims.claims import check_claims
 from bnnbench.results.read.labels import short_name
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.suites.regions import KIND
 from bnnbench.suites.regions.claims import claims, true_regions
 from bnnbench.suites.regions.summary import (
     AREAS,
@@ -33,7 +34,6 @@ from bnnbench.suites.regions.summary import (
     read_regions,
     summarise_regions,
 )
-from bnnbench.suites.regions.tables import KIND
 
 STATEMENT = (
     "Each split tests a region of one feature: its middle third (gap), its middle tenth (gap10), "
@@ -58,6 +58,11 @@ PAIRED_STATEMENT = (
     f"PBP has no settings to tune, and its scores of single splits were published ({PBP_SOURCE}). "
     "Difference: ours - published, paired by feature, ± standard error, which omits the luck of "
     "the one seed that all splits share."
+)
+
+AUROC_CAPTION = (
+    "AUROC of the epistemic variance for rows of the region, best first: mean ± standard error "
+    "over features. Open circle: baseline without a model"
 )
 
 DISTANCE = "distance to training rows"
@@ -198,7 +203,8 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     published = published_rows(table, style.all_published)
     if not published.empty:
         yield blocks.Paragraph(PUBLISHED_STATEMENT)
-    yield from auroc_figures(table)
+    if panels := auroc_panels(table):
+        yield from points_blocks("region_auroc", AUROC_CAPTION, panels, "AUROC", falling=False)
     for (source, kind), own in table.groupby(["source", "kind"], sort=False):
         yield blocks.Heading(f"{source}, {kind}", 3)
         yield from group_tables(own)
@@ -216,16 +222,6 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         yield blocks.Heading("Claims", 3)
         yield from claims_blocks(check_claims(claims, tested), "region_claims")
     yield blocks.DataFile("regions", table, "Scores of every split at full precision:")
-
-
-def auroc_figures(table: pd.DataFrame) -> Iterator[blocks.Block]:
-    """Areas under ROC curves of the epistemic variance."""
-    if panels := auroc_panels(table):
-        caption = (
-            "AUROC of the epistemic variance for rows of the region, best first: mean ± standard "
-            "error over features. Open circle: baseline without a model"
-        )
-        yield from points_blocks("region_auroc", caption, panels, "AUROC", falling=False)
 
 
 def auroc_panels(table: pd.DataFrame) -> list[Panel]:

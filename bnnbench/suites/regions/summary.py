@@ -12,10 +12,11 @@ import pandas as pd
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.stored_files import read_table
 from bnnbench.results.claims.saved_run import read_tables
+from bnnbench.results.published.values import with_stderr
 from bnnbench.results.read.run_files import read_splits
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.score.chain_convergence import R_HAT
-from bnnbench.suites.regions.tables import KIND, REGIONS
+from bnnbench.suites.regions import KIND, REGIONS
 
 PARTS = ("region", "inside")
 
@@ -66,14 +67,11 @@ def summarise_regions(table: pd.DataFrame) -> pd.DataFrame:
         Index `COLUMNS`; the statistics over true gaps or tails have the prefix `true_`.
     """
     scores = table[list(COLUMNS)]
-    parts = {"": scores, "true_": scores[table["is_true"] == 1]}
-    return pd.DataFrame(
-        {
-            f"{prefix}{name}": getattr(part, function)()
-            for prefix, part in parts.items()
-            for name, function in (("mean", "mean"), ("stderr", "sem"), ("median", "median"))
-        }
+    every, true = (
+        part.agg(["mean", "sem", "median"]).T.rename(columns={"sem": "stderr"})
+        for part in (scores, scores[table["is_true"] == 1])
     )
+    return every.join(true.add_prefix("true_"))
 
 
 def all_regions(runs: Runs) -> pd.DataFrame:
@@ -108,12 +106,10 @@ def published_regions() -> pd.DataFrame:
         and, for `rmse` and `log_likelihood`, `<metric>` and its standard error `<metric>_stderr`,
         missing where the number of splits is unknown, and `<metric>_std` over splits.
     """
-    with files(__package__).joinpath("published.csv").open("rb") as file:
-        table = pd.read_csv(file).fillna({"family": ""})
-    root = np.sqrt(table["n_splits"])
-    is_std = table["error_kind"] == "std"
-    table["stderr"] = table["error"].where(~is_std, table["error"] / root)
-    table["std"] = table["error"].where(is_std, table["error"] * root)
+    table = pd.read_csv(str(files(__package__) / "published.csv")).fillna({"family": ""})
+    table = with_stderr(table)
+    std = table["stderr"] * np.sqrt(table["n_splits"])
+    table["std"] = table["error"].where(table["error_kind"] == "std", std)
     keys = ["source", "region", "dataset", "method", "family"]
     wide = table.pivot(index=keys, columns="metric", values=["mean", "stderr", "std"])
     wide.columns = pd.Index(
@@ -135,8 +131,8 @@ def paired_with_pbp(table: pd.DataFrame) -> pd.DataFrame:
         Rows by `label`, `source`, `kind` and `metric`: `splits`, the means `ours` and `theirs`,
         `difference` (ours - theirs) with its standard error `difference_stderr`, `correlation`.
     """
-    with files(__package__).joinpath("pbp_splits.csv").open("rb") as file:
-        theirs = pd.read_csv(file).rename(columns={"region": "kind", "dataset": "source"})
+    theirs = pd.read_csv(str(files(__package__) / "pbp_splits.csv"))
+    theirs = theirs.rename(columns={"region": "kind", "dataset": "source"})
     both = table[table["family"] == "pbp"].merge(theirs, on=["kind", "source", "split"])
     rows = []
     for (label, source, kind), own in both.groupby(["label", "source", "kind"], sort=False):

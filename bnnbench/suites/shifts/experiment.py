@@ -17,8 +17,7 @@ from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.portable_math import log_density
 from bnnbench.search.acquisition import nearest_distances
-from bnnbench.suites.shifts.made_rows import Shifts
-from bnnbench.suites.shifts.tables import (
+from bnnbench.suites.shifts import (
     DENSITY,
     DISTANCE,
     EPISTEMIC,
@@ -28,6 +27,7 @@ from bnnbench.suites.shifts.tables import (
     OUTLIERS,
     TARGETS,
 )
+from bnnbench.suites.shifts.made_rows import Shifts
 from bnnbench.types import Prediction, Split, Table
 
 PER_POINT = (PREDICTIONS, DIAGNOSIS, MIXTURE)

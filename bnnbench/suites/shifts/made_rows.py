@@ -11,7 +11,7 @@ import numpy as np
 from bnnbench.constraints import Between, Checked, ListOf, OneOf
 from bnnbench.data import Source
 from bnnbench.experiment.splits.fitting import training_scaler
-from bnnbench.suites.shifts.tables import KINDS, PERMUTED, SHIFTED
+from bnnbench.suites.shifts import KINDS, PERMUTED, SHIFTED
 from bnnbench.types import Split, Table
 
 

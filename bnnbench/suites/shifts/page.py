@@ -17,7 +17,7 @@ from bnnbench.report.run_page import RunPage
 from bnnbench.results.claims.saved_run import read_tables
 from bnnbench.results.read.labels import short_name
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.suites.shifts.tables import (
+from bnnbench.suites.shifts import (
     DENSITY,
     DISTANCE,
     EPISTEMIC,

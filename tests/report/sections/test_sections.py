@@ -12,10 +12,10 @@ from support.grids import make_grid
 from support.runs import RMSE, add_arrays, divergence_metadata, make_folder, make_run
 from support.synthetic_data import make_curve_run
 
-from bnnbench.discovery import plugins
 from bnnbench.experiment.store.split_files import OBJECTIVE
 from bnnbench.report.blocks import MISSING, Block, Paragraph, Style, TableBlock, even_chunks
-from bnnbench.report.report_writer import SECTIONS, results_table
+from bnnbench.report.report_writer import results_table, section_functions
+from bnnbench.report.section_names import ALL
 from bnnbench.report.sections import (
     calibration,
     curves,
@@ -47,8 +47,8 @@ def test_runs_of_other_kinds_have_no_sections(tmp_path: Path) -> None:
     names = {"experiment": "line", "dataset": "line", "method": "bbb"}
     make_folder(tmp_path, names, "v1", "toy")
     runs = read_runs(tmp_path)
-    suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
-    assert not [section for section in (*SECTIONS.values(), *suites) if blocks(section, runs)]
+    shown = section_functions(runs, Style(sections=(ALL,)))
+    assert not [section for section in shown if blocks(section, runs)]
 
 
 def test_results_are_shown_by_data_set_next_to_published_values(tmp_path: Path) -> None:

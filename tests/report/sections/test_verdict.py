@@ -30,7 +30,7 @@ def test_the_best_the_beaten_and_the_undecided_are_named(tmp_path: Path) -> None
     sentence, rule = said(tmp_path)
     assert sentence == (
         "boston, RMSE: vadam has the best mean (5.00 ± 0.43). It is significantly better than "
-        "pbp by 2. Undecided against: mine."
+        "pbp by 2.0. Undecided against: mine."
     )
     assert rule.startswith(rule_in_words())
     assert [line.text for line in verdict_lines(read_runs(tmp_path), RMSE_ONLY)] == [
@@ -86,7 +86,7 @@ def test_thirty_runs_are_counted(tmp_path: Path) -> None:
     for k in range(30):
         make_run(tmp_path, times=5, method=f"m{k:02d}", rmse=np.array(RMSE) + k // 15 * (1 + WAVE))
     sentence, _ = said(tmp_path)
-    assert "It is significantly better than 15 of 29 others by 1 to 1." in sentence
+    assert "It is significantly better than 15 of 29 others by 1.0 to 1.0." in sentence
     assert "Equivalent to it: m01, m02, m03 and 11 more runs." in sentence
 
 

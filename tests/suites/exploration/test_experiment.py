@@ -22,7 +22,7 @@ from bnnbench.experiment.splits.repetitions import Fits
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.report.run_output import write_page
 from bnnbench.results.claims.claims import NOT_JUDGED, check_claims
-from bnnbench.suites.exploration import experiment
+from bnnbench.suites.exploration import REGRET, STEPS, experiment
 from bnnbench.suites.exploration.experiment import (
     Bandit,
     draw_functions,
@@ -30,7 +30,6 @@ from bnnbench.suites.exploration.experiment import (
     result_tables,
 )
 from bnnbench.suites.exploration.page import claims, read_regret, run_table, section, summarise_arms
-from bnnbench.suites.exploration.tables import REGRET, STEPS
 from bnnbench.types import Prediction
 
 

@@ -15,7 +15,7 @@ from bnnbench.nn import MLP
 from bnnbench.report.renderers import markdown
 from bnnbench.settings import Network
 from bnnbench.suites.felekis_gvi.page import toy_section
-from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row, thesis_table
+from bnnbench.suites.felekis_gvi.toy import thesis_row, thesis_table
 
 TOY = {"experiment": "gp_toy", "dataset": "gp_sample", "method": "bbb"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from bnnbench.notes import decimals_of
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.rounding import column_decimals, format_cell
+from bnnbench.report.paper.column_shape import column_decimals, format_cell
 from bnnbench.report.paper.score_cells import ScoreCell
 
 
