@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bnnbench.constraints import check_folder
-from bnnbench.experiment.store.code_version import distinct_versions, mixed_code_note
+from bnnbench.experiment.store.provenance import distinct_versions, mixed_code_note
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.files import read_bytes
+from bnnbench.files import read_bytes, user_path
 from bnnbench.near_names import with_known
 from bnnbench.notes import note
-from bnnbench.paths import user_path
 from bnnbench.process_state import unchanged_process
 from bnnbench.results.read.run_files import (
     read_predictions,
@@ -173,7 +172,7 @@ def load_run(path: str | Path) -> FinishedRun:
     Raises:
         UserError: if there is none, or more than one, or it is damaged.
     """
-    from bnnbench.experiment.store.find_runs import find_run
+    from bnnbench.experiment.store.run_folder import find_run
 
     folder = find_run(user_path("path", path))
     read_verified(folder)

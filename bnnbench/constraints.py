@@ -29,9 +29,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
+from bnnbench.files import user_path
 from bnnbench.near_names import list_names
 from bnnbench.notes import shorten
-from bnnbench.paths import user_path
 from bnnbench.types import UserError
 
 MAX_INTEGER = 10**12

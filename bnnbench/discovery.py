@@ -36,10 +36,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bnnbench.files import read_text
+from bnnbench.files import expand, read_text, real_path, user_path
 from bnnbench.near_names import with_known
 from bnnbench.notes import note
-from bnnbench.paths import expand, real_path, user_path
 from bnnbench.types import UserError
 
 FILE = "bnnbench.toml"

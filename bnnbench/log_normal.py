@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class LogPrediction(Prediction):
     """A mixture of log-normals for each test point.
 
-    The attributes are those of the logarithm; the methods return moments of the target, infinite or
-    NaN where they exceed float64.
+    The attributes and `fitted_moments` are those of the logarithm; the other methods return moments
+    of the target, infinite or NaN where they exceed float64.
     """
 
     def mean(self) -> Tensor:
@@ -34,17 +34,14 @@ class LogPrediction(Prediction):
     def noise_variance(self) -> Tensor:
         return self._moment(2)
 
+    def fitted_moments(self) -> tuple[Tensor, Tensor]:
+        return Prediction(self.loc, self.epistemic, self.noise).fitted_moments()
+
     def _moment(self, which: int) -> Tensor:
         import torch
 
         parts = (part.double().cpu().numpy() for part in (self.loc, self.epistemic, self.noise))
         return torch.from_numpy(moments(*parts)[which]).to(self.loc.device)
-
-
-def fitted_moments(prediction: Prediction) -> tuple[Tensor, Tensor]:
-    """Return mean and variance `[R, M]` of what was fitted: the target or its logarithm."""
-    fitted = Prediction(prediction.loc, prediction.epistemic, prediction.noise)
-    return fitted.mean(), fitted.epistemic_variance() + fitted.noise_variance()
 
 
 def moments(loc: Array, epistemic: Array, noise: Array) -> tuple[Array, Array, Array]:

@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from bnnbench.environment import read_variable, set_variables
+from bnnbench.system import read_variable, set_variables
 
 PACKAGE = __name__.partition(".")[0]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bnnbench import log_normal, portable_math
-from bnnbench.log_normal import LogPrediction, fitted_moments
+from bnnbench.log_normal import LogPrediction
 from bnnbench.portable_math import log_density
 from bnnbench.types import Prediction
 
@@ -71,7 +71,7 @@ def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tenso
     The predictive distribution of PBP (Hernández-Lobato & Adams 2015); moment matching for others.
     If the logarithm of the target was fitted, these are its moments.
     """
-    mean, variance = fitted_moments(prediction)
+    mean, variance = prediction.fitted_moments()
     gaussian = type(prediction)(mean[None], variance[None], torch.tensor(0.0))
     return log_likelihood(gaussian, targets, real)
 

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TextIO
 
 MAX_NAME, MAX_WORD, MAX_MESSAGE = 60, 255, 2000
@@ -127,6 +128,12 @@ def print_folded(line: str, indent: int = 0, stream: TextIO | None = None) -> No
 def note(text: str) -> None:
     """Print a message to standard error."""
     print_folded(f"bnnbench: {message_text(text)}", stream=sys.stderr)
+
+
+@cache
+def note_once(text: str) -> None:
+    """Print a message unless this process has printed it."""
+    note(text)
 
 
 @contextmanager

@@ -4,17 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from bnnbench import portable_math
-from bnnbench.data.checks import deviation
 from bnnbench.log_normal import LogPrediction
 from bnnbench.types import Prediction, Table, TrainingSet
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
 Arrays = Sequence[np.ndarray]
+
+ROUNDING = 1e-12
+"""A column whose deviation is a smaller fraction of its largest number is constant, since
+rounding has this size. The fraction does not depend on the unit."""
+
+
+def deviation(values: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column, 0 if it is constant up to rounding.
+
+    Args:
+        values: `[N]` or `[N, D]`, NaN for missing values.
+    """
+    present = np.ma.masked_invalid(values) if np.isnan(values).any() else values
+    largest = np.ma.filled(np.ma.abs(present).max(0), 0.0)
+    # Powers of two change no bits, but the squares of very small numbers would be zero.
+    unit = np.exp2(np.frexp(largest)[1].clip(-1000, 1000))
+    found = np.ma.filled((present / unit).std(0), 0.0) * unit
+    return np.where(found > ROUNDING * largest, found, 0.0)
 
 
 def pad(arrays: Arrays) -> np.ndarray:
@@ -47,7 +67,8 @@ def _target_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _filled(values: np.ndarray) -> np.ndarray:
-    return np.nan_to_num(values, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    filled: np.ndarray = np.nan_to_num(values, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return filled
 
 
 @dataclass(frozen=True)
@@ -110,6 +131,8 @@ class Scaler:
 
     def target_units(self) -> tuple[Tensor, Tensor]:
         """Return `(shift, scale)`, `[R, 1]` each, from standardised to `target_loc`'s, float64."""
+        import torch
+
         return tuple(  # type: ignore[return-value]
             torch.from_numpy(a[:, None]).to(self.device)
             for a in (self.target_loc, self.target_scale)
@@ -122,6 +145,8 @@ class Scaler:
         return kind(*parts).rescaled(*self.target_units())
 
     def _tensor(self, array: np.ndarray) -> Tensor:
+        import torch
+
         # Always copied: the alignment of NumPy's memory varies, which changes the last bits.
         return torch.from_numpy(array).to(self.device, self.dtype, copy=True)
 

@@ -11,11 +11,25 @@ from bnnbench.experiment.run.execution import execute, shared_engine
 from bnnbench.experiment.run.progress import SweepProgress
 from bnnbench.experiment.run.run import Run
 from bnnbench.experiment.splits.split_plan import SplitPlan
+from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.split_files import KIND
+from bnnbench.files import write_text
 from bnnbench.forks import stop_joblib
 from bnnbench.identity import has_own_code
 from bnnbench.portable_math import numpy_defaults
+from bnnbench.results.read.run_files import (
+    CALIBRATION,
+    read_out_of_fold,
+    read_splits,
+    read_test_points,
+)
+from bnnbench.results.read.split_summary import summarise
+from bnnbench.results.score.calibration import calibration_table
 from bnnbench.types import UserError
+
+SUMMARY = "summary"
+"""Table with every metric averaged over the splits."""
 
 
 def _raise(error: UserError) -> NoReturn:
@@ -52,7 +66,7 @@ def run_all(
     with shared_engine(runs) as engine:
         for run in runs:
             try:
-                folder = execute(run, _derive, sweep, say, _load_pages, engine)
+                folder = execute(run, write_derived_tables, sweep, say, _load_pages, engine)
                 on_finished(folder)
                 finished.append(run)
             except UserError as error:
@@ -92,10 +106,18 @@ def _load_pages() -> None:
     import_module("bnnbench.report.run_output")
 
 
-def _derive(folder: RunFolder) -> Sequence[str]:
-    from bnnbench.results.score.derived_tables import write_derived_tables
-
-    return write_derived_tables(folder)
+def write_derived_tables(folder: RunFolder) -> list[str]:
+    """Write `summary.csv` and `calibration.csv` of a run on splits, and return their names."""
+    if read_record(folder).kind != KIND:
+        return []
+    splits = read_splits(folder)
+    tables = {SUMMARY: summarise(splits)}
+    points = read_test_points(folder, splits)
+    if points is not None:
+        tables[CALIBRATION] = calibration_table(points, read_out_of_fold(folder))
+    for name, table in tables.items():
+        write_text(folder.table(name), table.to_csv(index=False))
+    return [folder.table(name).name for name in tables]
 
 
 def _write_pages(runs: Sequence[Run], say: Callable[[str], object]) -> None:

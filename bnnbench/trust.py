@@ -12,8 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from bnnbench.files import READ_ERRORS, is_private, read_text, sha256, write_text
-from bnnbench.paths import real_path
+from bnnbench.files import READ_ERRORS, is_private, read_text, real_path, sha256, write_text
 from bnnbench.system import is_own
 from bnnbench.types import UserError
 

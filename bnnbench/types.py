@@ -169,6 +169,10 @@ class Prediction:
         """Return the mean noise variance `[R, M]`."""
         return _mean_over_samples(self.noise.expand(self.loc.shape))
 
+    def fitted_moments(self) -> tuple[Tensor, Tensor]:
+        """Return mean and variance `[R, M]` of what was fitted: the target or its logarithm."""
+        return self.mean(), self.epistemic_variance() + self.noise_variance()
+
 
 def _mean_over_samples(values: Tensor) -> Tensor:
     """Average over the first axis; on the CPU by numpy, with the same bits on every processor."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bnnbench import environment
-from bnnbench.environment import positive_number, read_variable, whole_number
+from bnnbench.notes import note_once
+from bnnbench.system import positive_number, read_variable, whole_number
 
 NAME = "BNNBENCH_OF_A_TEST"
 
@@ -38,7 +38,7 @@ def test_values(
     monkeypatch.delenv(NAME)
     assert read_variable(NAME, parse, "default") == "default"
     assert capsys.readouterr().err == ""
-    environment._note_once.cache_clear()
+    note_once.cache_clear()
     for text in others:
         monkeypatch.setenv(NAME, text)
         assert read_variable(NAME, parse, "default") == "default", text

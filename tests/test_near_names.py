@@ -9,7 +9,7 @@ import pytest
 from support.command import Command
 from support.runs import make_run
 
-from bnnbench.config.suggestions import unknown_option
+from bnnbench.config.configs import unknown_option
 from bnnbench.constraints import check_choice
 from bnnbench.data.own_table.column_roles import ColumnRoles
 from bnnbench.data.own_table.columns import Encoding

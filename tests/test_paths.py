@@ -8,7 +8,7 @@ import pytest
 from support.command import Command
 from support.user_errors import raises_user_error
 
-from bnnbench.paths import real_path, user_path
+from bnnbench.files import real_path, user_path
 
 IMPOSSIBLE = {
     "null byte": "a\0b",

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from bnnbench.cpp.library import library
-from bnnbench.experiment.store.find_runs import finished_runs
+from bnnbench.experiment.store.run_folder import finished_runs
 from bnnbench.experiment.store.split_files import MACHINE_COLUMNS, SEARCH, SPLITS
 
 AVX2 = {

@@ -16,8 +16,7 @@ from support.tiny_runs import Planner, with_experiment
 from bnnbench.config.assemble import build
 from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.run.execution import execute
-from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.run.run_status import run_status
+from bnnbench.experiment.run.run import Run, run_status
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.methods.vadam import Vadam
 from bnnbench.report.run_output import write_page

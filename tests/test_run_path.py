@@ -12,8 +12,8 @@ pytestmark = pytest.mark.ci
 
 COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1", "splits=1",
            "search.iterations=6", "training.epochs=2", "training.final_epochs=2")  # fmt: skip
-FIRST_FOLD = "experiment/splits/folds.py"
-MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 46, 92
+FIRST_SPLIT, LAST_TABLE = "experiment/splits/split_experiment.py", "results/score/calibration.py"
+MAX_BEFORE_FIRST_SPLIT, MAX_UNTIL_TABLES, MAX_MODULES = 40, 62, 82
 
 TRACE = """
 import sys
@@ -53,7 +53,9 @@ def test_a_run_enters_few_modules_and_no_suite(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "results: " in done.stdout, done.stderr
     modules = [line.split()[0] for line in (tmp_path / "trace.txt").read_text().splitlines()]
-    before = modules[: modules.index(FIRST_FOLD)]
-    assert len(before) <= MAX_BEFORE_FIRST_FOLD, before
+    before = modules[: modules.index(FIRST_SPLIT)]
+    assert len(before) <= MAX_BEFORE_FIRST_SPLIT, before
+    until_tables = modules[: modules.index(LAST_TABLE) + 1]
+    assert len(until_tables) <= MAX_UNTIL_TABLES, until_tables
     assert len(modules) <= MAX_MODULES, modules
     assert not [name for name in modules if name.startswith("suites/")]

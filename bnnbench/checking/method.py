@@ -9,11 +9,12 @@ from torch import Tensor
 
 from bnnbench import metrics
 from bnnbench.checking.checks import Check, bitwise_equal, difference
-from bnnbench.checking.learning import LEARNING
-from bnnbench.checking.replicas import REPLICAS, changed_replicas
-from bnnbench.checking.small_fits import TEST_ROWS, MethodUnderTest
+from bnnbench.checking.small_fits import SEEDS, TEST_ROWS, MethodUnderTest, network_of
 from bnnbench.checking.tensors import RUNS, wrong_initial_state
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
 from bnnbench.types import Prediction, TrainingSet
 
 OTHER_SEEDS = [21, 22]
@@ -102,6 +103,43 @@ def arguments_are_not_modified(subject: MethodUnderTest) -> str | None:
     for name, value in before.items():
         if not bitwise_equal(value, posterior.state[name]):
             return f"`predict` modifies state[{name!r}]"
+    return None
+
+
+def stack_equals_single_fits(subject: MethodUnderTest) -> str | None:
+    """A replica fitted alone equals the same replica in a stack."""
+    for r, group in enumerate(subject.data.groups):
+        data = replace(subject.data.select([r]), groups=(0,))
+        alone = subject.fit(data, [SEEDS[group]])
+        for name, value in alone.state.items():
+            by = difference(subject.posterior.state[name][r], value[0], 1e-9, 1e-11)
+            if by:
+                return f"state[{name!r}] of replica {r} differs {by} if the replica is fitted alone"
+        single = subject.predict(alone, data, [SEEDS[group]])
+        by = difference(subject.prediction.loc[:, r], single.loc[:, 0], 1e-9, 1e-11)
+        if by:
+            return f"predictions of replica {r} differ {by} if the replica is alone"
+    return None
+
+
+def replicas_are_independent(subject: MethodUnderTest) -> str | None:
+    """Different targets of one replica change this replica and no other."""
+    targets = subject.data.targets.clone()
+    targets[1, : subject.data.counts[1]] += 1
+    other = subject.fit(replace(subject.data, targets=targets))
+    changed = changed_replicas(subject.posterior, other)
+    if not changed[1]:
+        return "the fit does not depend on the targets"
+    affected = [r for r in (0, 2) if changed[r]]
+    return f"replica {affected[0]} changes with the targets of replica 1" if affected else None
+
+
+def padding_has_no_effect(subject: MethodUnderTest) -> str | None:
+    """Rows beyond `counts` have no effect: the fit differs if they are counted as data."""
+    rows = subject.data.inputs.shape[1]
+    counted = replace(subject.data, counts=(rows,) * subject.data.replicas)
+    if not changed_replicas(subject.posterior, subject.fit(counted))[1]:
+        return "padding is used as data: use `task.data.counts` or the weights of the minibatch"
     return None
 
 
@@ -198,6 +236,54 @@ def recording_changes_nothing(subject: MethodUnderTest) -> str | None:
     return None
 
 
+def training_reduces_the_error(subject: MethodUnderTest) -> str | None:
+    """Compare the squared error before and after training.
+
+    The number of rows suffices to distinguish mean and noise; methods that are not trained by
+    minibatches get fewer rows because they are slower. The prior is narrow enough to sample
+    networks from a posterior over all weights.
+    """
+    method = subject.method
+    if not method.trains_network:
+        return None
+    least = 0 if method.linear_only else 1  # one sweep over a linear model almost converges
+    rows, epochs = (400, 60) if isinstance(method, StochasticMethod) else (60, 20)
+    data = _many_rows(rows)
+    before, after = (_error_after(subject, data, passes) for passes in (least, epochs))
+    if after < 0.5 * before:
+        return None
+    return (
+        f"the squared error must fall by half, but it is {before:.3g} after {least} epochs and "
+        f"{after:.3g} after {epochs}"
+    )
+
+
+def _error_after(subject: MethodUnderTest, data: TrainingSet, epochs: int) -> float:
+    known = subject.task(data).hyper
+    hyper = {name: 10 * v if name == "prior_precision" else v for name, v in known.items()}
+    training = Training(batch_size=100, samples=3, dtype="float64")
+    streams = Streams(SEEDS[:1], (0,), dtype=torch.float64)
+    network = network_of(subject.method, 10)
+    task = FitTask(data, hyper, network, training, epochs, streams)
+    loc = subject.method.predict(subject.method.fit(task), data.inputs, 50, streams).mean()
+    return (loc - data.targets).square().mean().item()
+
+
+def _many_rows(rows: int) -> TrainingSet:
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn(1, rows, 2, generator=generator, dtype=torch.float64, device="cpu")
+    noise = 0.1 * torch.randn(1, rows, generator=generator, dtype=torch.float64, device="cpu")
+    return TrainingSet(inputs, inputs[..., 0].sin() + noise, (rows,), (0,))
+
+
+def changed_replicas(one: Posterior, other: Posterior) -> list[bool]:
+    """Return for each replica whether its states differ."""
+    return [
+        any(not bitwise_equal(value[r], other.state[name][r]) for name, value in one.state.items())
+        for r in range(len(one.diverged))
+    ]
+
+
 def copy_of(data: TrainingSet) -> TrainingSet:
     """Return a deep copy of the data."""
     return replace(data, inputs=data.inputs.clone(), targets=data.targets.clone())
@@ -231,7 +317,24 @@ METHOD: tuple[Check[MethodUnderTest], ...] = (
         "and `predict`, and with `task.streams.normal(...)` in `init` and `fit`",
         is_prerequisite=True,
     ),
-    *REPLICAS,
+    Check(
+        "a stack equals its replicas fitted alone",
+        stack_equals_single_fits,
+        "In `init`, `update` and `predict`, reduce over rows or samples, never over replicas: "
+        "`targets.mean(1, keepdim=True)` for [R, B], `gradient.mean(0)` for [S, R, P]",
+    ),
+    Check(
+        "replicas do not influence each other",
+        replicas_are_independent,
+        "In `update`, use `batch.targets` and reduce over rows or samples, never over replicas: "
+        "`gradient.mean(0)` for [S, R, P], `x.mean(1, keepdim=True)` for [R, B]",
+    ),
+    Check(
+        "padding has no effect",
+        padding_has_no_effect,
+        "In `update`, weight rows by `batch.weights`: `(batch.weights * error).sum(1)`; in `fit`, "
+        "use the first `task.data.counts[r]` rows of replica r",
+    ),
     Check(
         "other seeds change the results as declared",
         depends_on_seed_as_declared,
@@ -283,5 +386,11 @@ METHOD: tuple[Check[MethodUnderTest], ...] = (
         "`Posterior(trace=...)`; write `records_objective = False` if there is no trace",
     ),
     RUNS,
-    LEARNING,
+    Check(
+        "training reduces the error",
+        training_reduces_the_error,
+        "In `update`, step against the gradient of the batch's mean loss plus that of the prior "
+        "over the number of rows, `hyper['prior_precision'] / batch.counts * loc`: "
+        "`return adam_on('loc', state, gradient, batch.bias_correction, training)`",
+    ),
 )

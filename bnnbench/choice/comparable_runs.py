@@ -106,8 +106,7 @@ def _defaults(given: Collection[str]) -> list[str]:
 
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:
-    from bnnbench.config.configs import options
-    from bnnbench.config.suggestions import unknown_option
+    from bnnbench.config.configs import options, unknown_option
 
     for name in methods:
         for group, option in zip(("method", "likelihood"), name.split("/", 1), strict=False):

@@ -14,8 +14,8 @@ from bnnbench.cli.commands.list import LISTABLE, metrics
 from bnnbench.cli.exit_codes import Parser
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import built_in_suites
-from bnnbench.environment import read_variable, whole_number
 from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
+from bnnbench.system import read_variable, whole_number
 from bnnbench.types import UserError
 
 
@@ -27,8 +27,8 @@ def complete(parser: ArgumentParser) -> None:
     Args:
         parser: of all commands.
     """
-    from argcomplete import CompletionFinder
     from argcomplete.completers import DirectoriesCompleter
+    from argcomplete.finders import CompletionFinder
 
     suites = [suite.name for suite in built_in_suites()]
     try:
@@ -68,7 +68,7 @@ def settings(prefix: str, **_: Any) -> list[str]:
     """Return the settings of `run` that complete a word."""
     from argcomplete.completers import FilesCompleter
 
-    from bnnbench.config.completion import matching_settings
+    from bnnbench.config.compose import matching_settings
     from bnnbench.config.overrides import PATH_KEYS, quote_overrides
 
     key, equals, value = prefix.partition("=")

@@ -19,8 +19,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from bnnbench.cli.help_format import HelpFormatter
-from bnnbench.files import RefusedFile, is_out_of_memory
-from bnnbench.paths import expand
+from bnnbench.files import RefusedFile, expand, is_out_of_memory
 from bnnbench.system import address_space
 from bnnbench.types import UserError
 
@@ -42,7 +41,7 @@ class Parser(argparse.ArgumentParser):
         self.formatter_class = HelpFormatter
         return super().format_help()
 
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse positionals on both sides of options, where the command allows it."""
         whole = any(a.nargs in (argparse.PARSER, argparse.REMAINDER) for a in self._actions)
         if self._intermixed or whole:

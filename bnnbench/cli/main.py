@@ -109,7 +109,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     if not hasattr(parsed, "run"):
         parser.print_help()
         return 0
-    return parsed.run(parsed)
+    return int(parsed.run(parsed))
 
 
 def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserError:

@@ -17,7 +17,7 @@ from bnnbench.config.configs import find_options
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.store.code_version import describe_other_code
+from bnnbench.experiment.store.provenance import describe_other_code
 from bnnbench.results.metric_table import SCORE_KEYS
 from bnnbench.results.read.run_files import read_splits
 from bnnbench.results.reference.results import ReferenceResults

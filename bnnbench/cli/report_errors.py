@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.files import check_regular_files
+from bnnbench.files import check_regular_files, real_path
 from bnnbench.notes import note
-from bnnbench.paths import real_path
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
-from functools import cache
 from typing import Any
 
 from bnnbench.config.compose import Job
@@ -20,7 +19,8 @@ from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.kinds.base import Experiment
 from bnnbench.experiment.run.run import Run
-from bnnbench.notes import note
+from bnnbench.notes import note_once
+from bnnbench.system import available_cores
 from bnnbench.types import DuplicateConfiguration, UserError
 
 EXECUTION_KEYS = (
@@ -94,13 +94,8 @@ def settings_for_engine(config: Config, engine: EngineSettings) -> Config:
     }
     words = {"device": f"device={engine.device}", "training": "training.compile=never"}
     if automatic:
-        _note_once(f"engine={engine.name} uses {' and '.join(words[group] for group in automatic)}")
+        note_once(f"engine={engine.name} uses {' and '.join(words[group] for group in automatic)}")
     return {**config, **automatic}
-
-
-@cache  # the same for every run of a sweep
-def _note_once(text: str) -> None:
-    note(text)
 
 
 def count_workers(workers: Any) -> int:
@@ -109,8 +104,6 @@ def count_workers(workers: Any) -> int:
     Raises:
         UserError: if the number is not an integer, or exceeds the cores.
     """
-    from bnnbench.experiment.engines.local import available_cores
-
     most = available_cores()
     if workers == "auto":
         return most

@@ -22,6 +22,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
+from hydra.plugins.completion_plugin import DefaultCompletionPlugin
 from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -62,7 +63,8 @@ def _cached(kind: type[Any]) -> type[ConfigSource]:
         key = source.full_path(), config_path
         if key not in _files:
             _files[key] = pickle.dumps(kind.load_config(source, config_path))
-        return pickle.loads(_files[key])  # a copy that the caller may change
+        copied: ConfigResult = pickle.loads(_files[key])  # the caller may change it
+        return copied
 
     scheme = staticmethod(lambda: CACHED + kind.scheme())
     return type(f"Cached{kind.__name__}", (kind,), {"scheme": scheme, "load_config": load_config})
@@ -113,22 +115,6 @@ def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
         _config_dirs.reset(token)
 
 
-def to_dict(config: DictConfig) -> dict[str, Any]:
-    """Return the resolved configuration as plain containers.
-
-    Raises:
-        UserError: if a value is missing or cannot be resolved.
-    """
-    try:
-        with own_hydra():  # with our resolvers
-            for group in GROUPS:  # first, since other settings refer to their contents
-                if group in config and not isinstance(config[group], DictConfig):
-                    raise not_a_mapping(group, config[group])
-            return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
-    except CONFIG_ERRORS as error:
-        raise to_user_error(error) from None
-
-
 with own_hydra():
     for _source in Plugins.instance().discover(ConfigSource):
         Plugins.instance().register(_cached(_source))
@@ -156,7 +142,16 @@ class Job(NamedTuple):
         Raises:
             UserError: if a value is missing or cannot be resolved.
         """
-        return to_dict(self.config)
+        try:
+            with own_hydra():  # with our resolvers
+                for group in GROUPS:  # first, since other settings refer to their contents
+                    if group in self.config and not isinstance(self.config[group], DictConfig):
+                        raise not_a_mapping(group, self.config[group])
+                return OmegaConf.to_container(  # type: ignore[return-value]
+                    self.config, resolve=True, throw_on_missing=True
+                )
+        except CONFIG_ERRORS as error:
+            raise to_user_error(error) from None
 
     def chosen_name(self, group: str, key: str) -> str:
         """Return the name of the chosen option, even if the configuration is invalid."""
@@ -237,6 +232,24 @@ def group_options() -> dict[str, list[str]]:
     }
 
 
+def matching_settings(line: str, config_dir: str | None) -> list[str]:
+    """Return the settings that complete the last word of a line.
+
+    Args:
+        line: options and quoted overrides; the last may be incomplete.
+        config_dir: the folder of `--config-dir`.
+    """
+    with initialise_hydra(config_dir):
+        plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
+        try:
+            found = plugin._query(CONFIG_NAME, line or " ")
+            # Leave out base files of options, `_target_`, and settings of Hydra itself.
+            hidden = ("=_", "._", "hydra.", "hydra/")
+            return [word for word in found if not any(part in word for part in hidden)]
+        except CONFIG_ERRORS:  # the words before are wrong, which `run` will report
+            return []
+
+
 def sweep_jobs(
     overrides: Sequence[str], max_jobs: int | None = None, config_dir: str | None = None
 ) -> list[Job]:
@@ -275,17 +288,6 @@ def single_job(overrides: Sequence[str]) -> Job:
             "several_jobs",
         )
     return jobs[0]
-
-
-def compose_configs(
-    overrides: Sequence[str], max_jobs: int | None = None, config_dir: str | None = None
-) -> list[dict[str, Any]]:
-    """Return the resolved configuration of each of the `sweep_jobs`.
-
-    Raises:
-        UserError: if a job cannot be composed.
-    """
-    return [job.resolved() for job in sweep_jobs(overrides, max_jobs, config_dir)]
 
 
 def _parse(overrides: Sequence[str]) -> list[Override]:

@@ -1,4 +1,4 @@
-"""Finds the configuration folders and the options in them."""
+"""Finds the configuration folders and the options in them, and suggests options."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bnnbench.discovery import plugin_configs, project
+from bnnbench.discovery import FILE, plugin_configs, project
 from bnnbench.files import read_text, shipped_folder
+from bnnbench.near_names import closest_match, with_known
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
@@ -20,6 +21,9 @@ GROUPS = (
     *("protocol", "depth", "images", "device", "engine"),
 )
 """Config groups, in the order of lists."""
+
+CLOSED_GROUPS = ("depth", "device")
+"""Groups to which users cannot add options."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,27 @@ def is_option(name: str) -> bool:
 def options(group: str) -> dict[str, str]:
     """Return the summary of every option of a group."""
     return {name: option.summary for name, option in find_options(group).items()}
+
+
+def unknown_option(
+    group: str, value: str, names: Sequence[str], has_config_dir: bool = False
+) -> UserError:
+    """Return the error for an option that does not exist.
+
+    Args:
+        group: the config group.
+        value: the given option.
+        names: the options of the group.
+        has_config_dir: whether the command line names a folder of options.
+    """
+    word = value.strip("[]{}'\" ")
+    closed = has_config_dir or group in CLOSED_GROUPS or project() is not None
+    own = (
+        ""
+        if closed or closest_match(word, names)
+        else f"; options of your own need a {FILE} in this folder"
+    )
+    return UserError(f"unknown {group} {with_known(word, names)}{own}.", group, "unknown_option")
 
 
 @cache

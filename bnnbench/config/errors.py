@@ -13,8 +13,14 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
-from bnnbench.config.suggestions import unknown_option
+from bnnbench.config.configs import (
+    CONFIG_NAME,
+    GROUPS,
+    config_folder,
+    config_folders,
+    is_option,
+    unknown_option,
+)
 from bnnbench.files import read_text
 from bnnbench.near_names import closest_match
 from bnnbench.notes import one_line, shorten

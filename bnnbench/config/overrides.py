@@ -13,9 +13,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, IntervalSweep, RangeSweep
 from hydra.errors import HydraException
 
-from bnnbench.config.configs import GROUPS, options
+from bnnbench.config.configs import GROUPS, options, unknown_option
 from bnnbench.config.errors import hydra_setting_error
-from bnnbench.config.suggestions import unknown_option
 from bnnbench.constraints import check_folder, with_python_numbers
 from bnnbench.data.quoted_texts import is_quoted, quoted, split_parts, split_texts, unquoted
 from bnnbench.notes import shorten

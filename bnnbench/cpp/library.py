@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from bnnbench.environment import read_variable
 from bnnbench.files import cache_folders, is_private
 from bnnbench.notes import note, status_message
+from bnnbench.system import read_variable
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnnbench.preprocessing import deviation
 from bnnbench.types import UserError
 
 MAX_ABSOLUTE_VALUE = 1e100
@@ -15,25 +16,6 @@ MIN_DEVIATION = 1e-100
 MAX_RELATIVE_DISTANCE = 1e37
 """Largest distance from the median in units of a typical distance. Networks get standardised
 float32, and an outlier in a test part or fold does not contribute to the scale."""
-
-ROUNDING = 1e-12
-"""A column whose deviation is a smaller fraction of its largest number is constant, since
-rounding has this size. The fraction does not depend on the unit."""
-
-
-def deviation(values: np.ndarray) -> np.ndarray:
-    """Return the standard deviation of each column, 0 if it is constant up to rounding.
-
-    Args:
-        values: `[N]` or `[N, D]`, NaN for missing values.
-    """
-    present = np.ma.masked_invalid(values) if np.isnan(values).any() else values
-    largest = np.ma.filled(np.ma.abs(present).max(0), 0.0)
-    # Powers of two change no bits, but the squares of very small numbers would be zero.
-    unit = np.exp2(np.frexp(largest)[1].clip(-1000, 1000))
-    found = np.ma.filled((present / unit).std(0), 0.0) * unit
-    return np.where(found > ROUNDING * largest, found, 0.0)
-
 
 MAX_ROUNDING_STEPS = 16
 """Steps of float64 between the smallest and the largest of constant numbers. Of more, which

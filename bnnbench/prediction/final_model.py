@@ -19,7 +19,7 @@ from bnnbench.data.own_table.reading import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.experiment.kinds.base import Experiment
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
-from bnnbench.experiment.store.code_version import code_version_of, describe_other_code
+from bnnbench.experiment.store.provenance import code_version_of, describe_other_code
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.experiment.store.stored_files import damaged_file_error

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report import blocks
@@ -14,6 +13,7 @@ from bnnbench.report.renderers import html
 from bnnbench.report.run_output import run_details, run_page_for
 from bnnbench.report.run_page import RunDetails
 from bnnbench.results.read.run_tables import read_runs
+from bnnbench.system import available_cores
 
 NAME_AND_VALUE = (blocks.Column("Name", "label"), blocks.Column("Value", "text"))
 

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.store.code_version import distinct_versions, mixed_code_note
-from bnnbench.experiment.store.provenance import read_environment
+from bnnbench.experiment.store.provenance import (
+    distinct_versions,
+    mixed_code_note,
+    read_environment,
+)
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import FIGURE_FORMATS, RunFolder
 from bnnbench.files import read_bytes

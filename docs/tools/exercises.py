@@ -27,7 +27,7 @@ from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.compare.significance import mean_error
-from bnnbench.results.score.derived_tables import write_derived_tables
+from bnnbench.run_all import write_derived_tables
 
 CHAPTERS = RESULTS.parent / "book"
 DECLARED, STORED = RESULTS / "exercises.toml", RESULTS / "exercises.csv"

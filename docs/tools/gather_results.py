@@ -30,10 +30,9 @@ import sprinkler_runs
 from run_commands import COMMANDS, command_of
 from stored_results import RESULTS
 
-from bnnbench.experiment.store.find_runs import finished_runs
 from bnnbench.experiment.store.provenance import read_environment
 from bnnbench.experiment.store.record import read_record
-from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder, finished_runs
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
 from bnnbench.report.section_names import ALL

@@ -30,7 +30,7 @@ import torch
 
 from bnnbench.data.uci import read_table
 from bnnbench.experiment.splits.fitting import standardised_inputs, training_scaler
-from bnnbench.experiment.store.find_runs import find_run
+from bnnbench.experiment.store.run_folder import find_run
 from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.hmc.diagnostics import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse

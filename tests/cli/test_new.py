@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 from support.command import Command, result_folder
-from support.config import TINY
+from support.config import TINY, compose_configs
 from support.linear_model import fit
 
 from bnnbench import discovery
-from bnnbench.config.compose import compose_configs
 from bnnbench.config.instantiate import target_class
 from bnnbench.methods.mc_dropout import MCDropout
 

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 from support.command import Command, result_folder
-from support.config import TINY
+from support.config import TINY, compose_configs
 
 from bnnbench import discovery
 from bnnbench.checking.subjects import make_subject
 from bnnbench.cli.commands.list import summaries
-from bnnbench.config.compose import compose_configs
 from bnnbench.cpp.library import library
 from bnnbench.report.run_output import find_run_page
 

@@ -15,7 +15,7 @@ from support.runs import add_arrays, make_folder, make_run
 from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.report import run_output
 from bnnbench.results.read.run_files import CALIBRATION
-from bnnbench.results.score.derived_tables import write_derived_tables
+from bnnbench.run_all import write_derived_tables
 
 
 @pytest.mark.usefixtures("without_figures")

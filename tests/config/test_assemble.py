@@ -8,11 +8,12 @@ import pytest
 from support.config import compose
 from support.user_errors import raises_user_error
 
-from bnnbench.config.assemble import _note_once, build, pick_device
+from bnnbench.config.assemble import build, pick_device
 from bnnbench.config.configs import config_folder, read_option
 from bnnbench.config.group_checks import PROTOCOL_KEYS
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.engines.slurm import Slurm
+from bnnbench.notes import note_once
 
 
 def test_this_machine_is_the_default() -> None:
@@ -24,7 +25,7 @@ def test_a_remote_engine_chooses_device_and_compiler(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], gpus: int
 ) -> None:
     monkeypatch.setattr(Slurm, "check", lambda self: None)  # no sbatch here
-    _note_once.cache_clear()
+    note_once.cache_clear()
     config = compose("engine=slurm", f"engine.gpus={gpus}")
     runs = [build(config), build({**config, "seed": 1})]
     device = "cuda" if gpus else "cpu"

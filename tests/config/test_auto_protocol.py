@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command import Command
-from support.config import TINY
+from support.config import TINY, compose_configs
 from support.user_errors import raises_user_error
 
 from bnnbench.config.auto_protocol import auto_setting
-from bnnbench.config.compose import compose_configs
 
 
 def test_small_tables_have_the_books_protocol() -> None:

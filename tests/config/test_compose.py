@@ -11,16 +11,15 @@ from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from support.config import compose as compose_in_tests
-from support.config import compose_all
+from support.config import compose_all, compose_configs
 from support.user_errors import raises_user_error
 
 from bnnbench.config.compose import (
     MULTIRUN,
     SWEEP,
-    compose_configs,
+    Job,
     compose_jobs,
     initialise_hydra,
-    to_dict,
 )
 from bnnbench.config.configs import CONFIG_NAME, config_folder
 from bnnbench.config.overrides import quote_overrides
@@ -50,7 +49,7 @@ def test_a_setting_may_belong_to_the_options_of_the_jobs_only(tmp_path: Path, ch
 def test_jobs_are_composed_as_hydra_does() -> None:
     jobs = [[f"method={method}", f"seed={seed}"] for method in ("vadam", "map") for seed in (1, 2)]
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        expected = [to_dict(compose(CONFIG_NAME, job)) for job in jobs]
+        expected = [Job(job, compose(CONFIG_NAME, job)).resolved() for job in jobs]
     assert compose_configs(["method=vadam,map", "seed=1,2"]) == expected
 
 
@@ -148,6 +147,6 @@ def test_caches_change_no_configuration(line: str) -> None:
         cached = compose(CONFIG_NAME, words)
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         assert cached == compose(CONFIG_NAME, words)
-    composed = to_dict(cached)
+    composed = Job([], cached).resolved()
     in_tests = {key: value for key, value in composed.items() if key not in (SWEEP, MULTIRUN)}
     assert compose_in_tests(*line.split()) == in_tests

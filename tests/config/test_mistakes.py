@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.config import compose_configs
 from support.refusals import assert_line_refused, assert_refused
 from support.user_errors import raises_user_error
 
-from bnnbench.config.compose import compose_configs
-from bnnbench.config.suggestions import closest_match
 from bnnbench.discovery import make_importable
+from bnnbench.near_names import closest_match
 
 LINES: dict[tuple[str | None, str | None], str] = {
     ("method", "unknown_option"):

@@ -14,11 +14,11 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import QuotedString
 from support.command import Command, result_folder
-from support.config import TINY
+from support.config import TINY, compose_configs
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.config.compose import compose_configs, single_job
+from bnnbench.config.compose import single_job
 from bnnbench.config.configs import config_folder
 from bnnbench.config.overrides import as_override, quote_overrides
 from bnnbench.data.errors import override

@@ -39,8 +39,9 @@ from bnnbench.checking.method import (
     METHOD,
     arguments_are_not_modified,
     huge_steps_are_reported,
+    padding_has_no_effect,
+    replicas_are_independent,
 )
-from bnnbench.checking.replicas import padding_has_no_effect, replicas_are_independent
 from bnnbench.checking.small_fits import (
     COUNTS,
     HYPER,

@@ -18,8 +18,7 @@ from support.models import seal_model
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.store.find_runs import find_run
-from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder, find_run
 from bnnbench.prediction import model_file
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.prediction.model_file import JSON_FILE, TENSOR_FILE

@@ -31,7 +31,7 @@ from bnnbench.results.read.run_files import (
     read_test_points,
 )
 from bnnbench.results.score.calibration import RECALIBRATIONS
-from bnnbench.results.score.derived_tables import write_derived_tables
+from bnnbench.run_all import write_derived_tables
 
 
 def figures_of(folder: RunFolder) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.config import compose as product
-from bnnbench.config.compose import initialise_hydra
+from bnnbench.config.compose import initialise_hydra, sweep_jobs
 from bnnbench.config.configs import GROUPS, config_folders, read_option
 from bnnbench.config.hydra_state import own_hydra
 from bnnbench.config.overrides import quote_overrides
@@ -97,3 +97,10 @@ def compose_only(*overrides: str) -> dict[str, Any]:
         option = read_option(key, value) if key in GROUPS else value  # type: ignore[arg-type]
         OmegaConf.update(config, key, option, force_add=True)
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
+
+
+def compose_configs(
+    overrides: Sequence[str], max_jobs: int | None = None, config_dir: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the resolved configuration of each of the `sweep_jobs`."""
+    return [job.resolved() for job in sweep_jobs(overrides, max_jobs, config_dir)]

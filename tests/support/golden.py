@@ -18,14 +18,13 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.config.assemble import build
-from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
 from bnnbench.config.overrides import as_override
 from bnnbench.experiment.run.execution import execute
-from bnnbench.experiment.store.find_runs import finished_runs
+from bnnbench.experiment.store.run_folder import finished_runs
 from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
-from support.config import compose
+from support.config import compose, compose_configs
 from support.methods import FAST_SETTINGS, OF_LIBRARIES, depth_overrides
 from support.quick import without_fsync
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from bnnbench.config.assemble import build, build_run, reject_unused_overrides
-from bnnbench.config.compose import compose_jobs, initialise_hydra, to_dict
+from bnnbench.config.compose import Job, compose_jobs, initialise_hydra
 from bnnbench.config.overrides import prepare_overrides
 from bnnbench.types import UserError
 from support.config import unresolved
@@ -27,7 +27,7 @@ def assert_refused(
     """
     config = unresolved(*overrides)
     with pytest.raises(UserError) as refused:
-        run = build(to_dict(config))
+        run = build(Job([], config).resolved())
         keys = [word.partition("=")[0] for word in overrides]
         reject_unused_overrides(type(run.experiment), run.config["experiment"], keys)
     assert_user_error(refused, setting, code)

@@ -76,9 +76,10 @@ def run(arguments: Namespace) -> int:
     use_config_dir(arguments.config_dir)
     with status_message(f"composing {' '.join(arguments.settings)}"):
         from bnnbench.checking.subjects import make_subject
-        from bnnbench.config.compose import compose_configs
+        from bnnbench.config.compose import sweep_jobs
 
-        configs = compose_configs(arguments.settings, config_dir=arguments.config_dir)
+        jobs = sweep_jobs(arguments.settings, config_dir=arguments.config_dir)
+        configs = [job.resolved() for job in jobs]
     failed, checked = False, []
     for config in configs:
         for group in groups:

@@ -196,7 +196,7 @@ def _mine_and_others(arguments: Namespace, run_filter: RunFilter) -> tuple[Runs,
     """Return the runs of `--mine`, by default all, and the other ones."""
     import pandas as pd
 
-    from bnnbench.experiment.store.find_runs import finished_runs
+    from bnnbench.experiment.store.run_folder import finished_runs
     from bnnbench.results.read.configurations import without_duplicates
     from bnnbench.results.read.run_filter import with_tables
     from bnnbench.results.read.run_tables import is_folder

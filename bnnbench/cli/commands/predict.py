@@ -125,7 +125,7 @@ def run(arguments: Namespace) -> int:
         )
     from bnnbench.data.own_table.columns import CATEGORIES
     from bnnbench.data.own_table.reading import as_written, format_of, read_frame
-    from bnnbench.experiment.store.find_runs import find_run
+    from bnnbench.experiment.store.run_folder import find_run
     from bnnbench.prediction.final_model import load_or_fit, reading_settings
     from bnnbench.prediction.new_scores import describe_scores
     from bnnbench.prediction.next_rows import next_rows

@@ -11,6 +11,7 @@ from bnnbench.choice.comparable_runs import METHODS, comparable_runs, method_nam
 from bnnbench.cli.report_options import NAMES
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
+from bnnbench.system import available_cores
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run.run import Run
@@ -136,7 +137,6 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message, stdout
     from bnnbench.cli.report_errors import report_write_errors
-    from bnnbench.experiment.engines.local import available_cores
     from bnnbench.report.blocks import Style
     from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.report.report_writer import write_readable

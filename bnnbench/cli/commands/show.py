@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
         UserError: if there is no such run, it is damaged, or its page cannot be written.
     """
     from bnnbench.cli.console import open_in_browser, show_run
-    from bnnbench.experiment.store.find_runs import find_run
+    from bnnbench.experiment.store.run_folder import find_run
     from bnnbench.results.read.run_files import read_verified
 
     folder = find_run(arguments.folder)

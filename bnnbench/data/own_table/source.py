@@ -49,9 +49,8 @@ from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.own_table.time_order import chronological_columns
 from bnnbench.data.own_table.units import unit_notes
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
-from bnnbench.files import check_size
+from bnnbench.files import check_size, user_path
 from bnnbench.identity import no_identity, optional_identity
-from bnnbench.paths import user_path
 from bnnbench.types import Split, Table, UserError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ To add an engine, write a frozen dataclass that derives from `EngineSettings`, a
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,20 @@ class EngineSettings(Checked, ABC):
             workers: processes on this machine.
             outputs: the folder of all runs.
         """
+
+
+FILE_SYSTEM_DELAY = 90.0
+"""Seconds until a shared folder shows the files written by another machine (NFS caches)."""
+
+FILE_INTERVAL = 0.5  # seconds between looks for these files
+
+
+def appears_on_disk(task: Task) -> bool:
+    """Wait for the files of a task that another machine has finished; return whether they came."""
+    until = time.monotonic() + FILE_SYSTEM_DELAY
+    while not task.finished() and time.monotonic() < until:
+        time.sleep(FILE_INTERVAL)
+    return task.finished()
 
 
 MAX_LOSSES_IN_A_ROW = 3

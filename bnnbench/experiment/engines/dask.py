@@ -9,10 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bnnbench.constraints import Count
-from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter
+from bnnbench.experiment.engines.base import (
+    Engine,
+    EngineSettings,
+    LostTaskCounter,
+    appears_on_disk,
+)
 from bnnbench.experiment.engines.payload import Files, PayloadCache, compute, pack, unpack
 from bnnbench.experiment.kinds.base import Task
 from bnnbench.notes import note
@@ -22,8 +27,6 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 POLL_INTERVAL = 0.5  # seconds
-FILE_SYSTEM_DELAY = 90.0
-"""Seconds until a shared folder shows the files written by another machine (NFS caches)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +70,13 @@ class DaskEngine(Engine):
     def __init__(self, settings: Dask) -> None:
         """Connect at once, so that a wrong address fails before anything is written."""
         self._settings = settings
-        self._futures: dict[str, Future] = {}
+        self._futures: dict[str, Future[Any]] = {}
         self._tasks: dict[str, Task] = {}
         self._errors: dict[str, BaseException] = {}
         self._lost_tasks = LostTaskCounter()
         self._cache = PayloadCache()
-        self._sent: dict[str, Future] = {}
-        self._ended: queue.SimpleQueue[tuple[str, Future]] = queue.SimpleQueue()
+        self._sent: dict[str, Future[Any]] = {}
+        self._ended: queue.SimpleQueue[tuple[str, Future[Any]]] = queue.SimpleQueue()
         self._client = _client(settings, connect_timeout=10)
 
     def start(self, tasks: Sequence[Task]) -> None:
@@ -127,7 +130,7 @@ class DaskEngine(Engine):
         self._futures[task.key], self._tasks[task.key] = future, task
         future.add_done_callback(lambda ended, key=task.key: self._ended.put((key, ended)))
 
-    def _table(self, name: str) -> Future:
+    def _table(self, name: str) -> Future[Any]:
         """Send a table once; workers then fetch it from each other."""
         if name not in self._sent or self._sent[name].status in ("lost", "cancelled", "error"):
             # Submitted, not scattered: scattered data would be lost with the worker that holds it.
@@ -135,7 +138,7 @@ class DaskEngine(Engine):
             self._sent[name] = self._client.submit(bytes, pickled, pure=False)
         return self._sent[name]
 
-    def _process(self, task: Task, future: Future) -> None:
+    def _process(self, task: Task, future: Future[Any]) -> None:
         """Store the files of a task, resubmit it if it was lost, or keep its error."""
         try:
             files = self._result(future)
@@ -150,7 +153,7 @@ class DaskEngine(Engine):
         else:
             unpack(task, files) if files else self._check_shared(task)
 
-    def _result(self, future: Future) -> Files:
+    def _result(self, future: Future[Any]) -> Files:
         """Return the files in a future that has ended; none if the folder is shared.
 
         Raises:
@@ -166,17 +169,13 @@ class DaskEngine(Engine):
 
     def _check_shared(self, task: Task) -> None:
         """Wait for the files of a finished task, and keep an error if they do not appear."""
-        until = time.monotonic() + FILE_SYSTEM_DELAY
-        while not task.finished():
-            if time.monotonic() > until:
-                self._errors[task.key] = UserError(
-                    f"a worker finished {', '.join(task.units)}, but its files are not in "
-                    f"{task.store.folder.root}; if the workers do not see this folder, use "
-                    "engine.shared=false.",
-                    "engine.shared",
-                )
-                return
-            time.sleep(POLL_INTERVAL)
+        if not appears_on_disk(task):
+            self._errors[task.key] = UserError(
+                f"a worker finished {', '.join(task.units)}, but its files are not in "
+                f"{task.store.folder.root}; if the workers do not see this folder, use "
+                "engine.shared=false.",
+                "engine.shared",
+            )
 
     def _reconnect(self) -> None:
         """Wait for the scheduler to return and resubmit all unfinished tasks."""
@@ -229,7 +228,7 @@ def _client(settings: Dask, connect_timeout: float) -> Client:
 def _is_lost(error: Exception) -> bool:
     """Whether the cluster lost the task, as opposed to an error of the task itself."""
     from distributed import CancelledError, KilledWorker
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     lost_errors = CancelledError, KilledWorker, CommClosedError, TimeoutError
     raised_by_dask = isinstance(error, OSError) and error.errno is None  # raised by Dask

@@ -18,13 +18,9 @@ from typing import Any
 
 import torch
 
-from bnnbench.environment import read_variable, whole_number
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 from bnnbench.experiment.kinds.base import HasGroups, Task, is_lockstep
 from bnnbench.system import START_METHOD
-
-JOBLIB_CORES = "LOKY_MAX_CPU_COUNT"
-"""The environment variable that limits the processes of joblib."""
 
 CRASHES = tuple(
     signal.Signals[name]
@@ -38,19 +34,6 @@ _started: list[BaseProcess] = []
 
 SHARED: Mapping[str, Any] = {}
 """In a worker: the objects it was started with."""
-
-
-def available_cores() -> int:
-    """Count the cores that this process may use.
-
-    The affinity mask, the container and the allocation of a batch system can reduce them.
-    """
-    from joblib import cpu_count
-
-    if not read_variable(JOBLIB_CORES, whole_number, 0):
-        os.environ.pop(JOBLIB_CORES, None)  # joblib would raise an error
-    cores = cpu_count()
-    return min(cores, read_variable("SLURM_CPUS_PER_TASK", whole_number, cores))
 
 
 class WorkerCrash(Exception):

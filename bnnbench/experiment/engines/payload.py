@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.experiment.kinds.base import Task
-from bnnbench.experiment.store.code_version import code_version_of, describe_other_code
+from bnnbench.experiment.store.provenance import code_version_of, describe_other_code
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.files import checksum, write_bytes

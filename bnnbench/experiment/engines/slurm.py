@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bnnbench.constraints import Count, Whole
-from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter
-from bnnbench.experiment.engines.local import available_cores
+from bnnbench.experiment.engines.base import (
+    Engine,
+    EngineSettings,
+    LostTaskCounter,
+    appears_on_disk,
+)
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
 from bnnbench.experiment.kinds.base import Task
 from bnnbench.files import (
@@ -30,6 +34,7 @@ from bnnbench.files import (
     write_text,
 )
 from bnnbench.notes import note
+from bnnbench.system import available_cores
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -126,7 +131,6 @@ def create_private_folder(folder: Path) -> Path:
 
 POLL_INTERVAL = 2.0  # seconds between looks at the folder
 QUEUE_INTERVAL = 10.0  # seconds between calls of squeue, which loads the scheduler
-FILE_SYSTEM_DELAY = 90.0  # seconds until a shared folder shows the files of a job (NFS caches)
 SIGNAL_SECONDS = 90  # seconds between the signal to a job and its end
 MAX_ARRAY_SIZE = 1000  # Slurm's default limit
 MAX_TIMEOUTS = 1000  # of one job, which is requeued after each
@@ -326,10 +330,7 @@ class SlurmEngine(Engine):
             raise RuntimeError(f"job {job} ended with an error:\n{outcome['traceback']}")
         if "message" in outcome:
             raise UserError(outcome["message"])
-        until = time.monotonic() + FILE_SYSTEM_DELAY
-        while not task.finished() and time.monotonic() < until:
-            time.sleep(POLL_INTERVAL)
-        return task.finished()
+        return appears_on_disk(task)
 
 
 def _last_line(text: str) -> str:

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Self
 import torch
 
 from bnnbench.cpp.library import library
-from bnnbench.experiment.store.code_version import code_version_of
 from bnnbench.experiment.store.lock import lock_group
+from bnnbench.experiment.store.provenance import code_version_of
 from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.identity import identity_of
 
@@ -92,6 +92,15 @@ class Experiment(ABC):
         """Group the units that one process computes together; by default each alone."""
         return tuple((unit,) for unit in units)
 
+    def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+        """Return the finished and the total number of steps of a unit; by default it is one."""
+        return int(store.finished(unit)), 1
+
+    def progress(self, unit: str, store: UnitStore) -> float:
+        """Return the finished fraction of a unit; override it where steps differ in cost."""
+        done, total = self.count_steps(unit, store)
+        return done / total
+
 
 class HasSteps(Experiment):
     """An experiment that knows how far a unit is, for progress bars and the time left.
@@ -105,11 +114,6 @@ class HasSteps(Experiment):
     @abstractmethod
     def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the finished and the total number of steps of a unit."""
-
-    def progress(self, unit: str, store: UnitStore) -> float:
-        """Return the finished fraction of a unit; override it where steps differ in cost."""
-        done, total = self.count_steps(unit, store)
-        return done / total
 
     @abstractmethod
     def cost(self, workers: int) -> float:
@@ -168,20 +172,6 @@ def is_lockstep(experiment: Experiment) -> bool:
     return isinstance(experiment, HasGroups) and experiment.lockstep
 
 
-def unit_steps(experiment: Experiment, unit: str, store: UnitStore) -> tuple[int, int]:
-    """Return the finished and the total number of steps of a unit."""
-    if isinstance(experiment, HasSteps):
-        return experiment.count_steps(unit, store)
-    return int(store.finished(unit)), 1
-
-
-def unit_progress(experiment: Experiment, unit: str, store: UnitStore) -> float:
-    """Return the finished fraction of a unit."""
-    if isinstance(experiment, HasSteps):
-        return experiment.progress(unit, store)
-    return float(store.finished(unit))
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """A group of units of a run that are computed together.
@@ -203,7 +193,7 @@ class Task:
 
     def progress(self) -> float:
         """Return the sum of the finished fractions of its units."""
-        return sum(unit_progress(self.experiment, unit, self.store) for unit in self.units)
+        return sum(self.experiment.progress(unit, self.store) for unit in self.units)
 
     def finished(self) -> bool:
         """Whether every unit is saved."""

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from bnnbench.experiment.engines.base import Engine
 from bnnbench.experiment.kinds.base import Task, is_lockstep
 from bnnbench.experiment.run.progress import SweepProgress, watch
-from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.run.run_status import (
+from bnnbench.experiment.run.run import (
+    Run,
     RunStatus,
     Work,
     check_can_add_units,

@@ -1,25 +1,81 @@
-"""Fits, their predictions, and the scores and arrays that are saved for a split."""
+"""Fits with fixed and given hyper-parameters, and the scores and arrays that a split saves."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bnnbench.constraints import check_between
 from bnnbench.experiment.store.split_files import LOG_MEAN, LOG_VARIANCE
-from bnnbench.log_normal import LogPrediction, fitted_moments
+from bnnbench.log_normal import LogPrediction
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import SCORE_FUNCTIONS
+from bnnbench.near_names import with_known
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams
-from bnnbench.settings import BATCH_SIZE, Network, Training
-from bnnbench.types import Prediction, Split, Table, TrainingSet
+from bnnbench.settings import BATCH_SIZE, PRECISIONS, Network, Training
+from bnnbench.types import Prediction, Split, Table, TrainingSet, UserError
 
 Values = Mapping[str, float]
+
+NOISE_STD = "noise_std"
+"""Alternative to `noise_precision`, which is `noise_std ** -2`."""
+
+
+def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fixed values, in standardised units, of the method's unset hyper-parameters.
+
+    Raises:
+        UserError: if a value is not positive.
+    """
+    if not isinstance(fixed, Mapping):
+        raise UserError(
+            f"the fixed hyper-parameters must be given by name, as in {{dropout: 0.05}}, not "
+            f"{fixed!r}.",
+            "fixed",
+            "not_a_mapping",
+        )
+    return _checked("dataset.protocol.fixed", _only_unset(method, fixed))
+
+
+def fixed_original_units(method: Method, fixed: Mapping[str, Any]) -> dict[str, float]:
+    """Return the fixed precisions, in original units, of the method's unset hyper-parameters.
+
+    Args:
+        method: with all values that are set in standardised units.
+        fixed: values by name, of `PRECISIONS` or `NOISE_STD`; None means not fixed.
+
+    Raises:
+        UserError: if a name has no such units or a value is not positive.
+    """
+    key = "protocol.fixed_original_units"
+    for name in fixed:
+        if name not in (*PRECISIONS, NOISE_STD):
+            known = with_known(name, (*PRECISIONS, NOISE_STD))
+            raise UserError(f"{key}: unknown name {known}.", key)
+    values = _checked(key, fixed)
+    if NOISE_STD in values:
+        values = {"noise_precision": values.pop(NOISE_STD) ** -2, **values}
+    return _only_unset(method, values)
+
+
+def _only_unset(method: Method, values: Mapping[str, Any]) -> dict[str, Any]:
+    unset = set(method.hyper_names) - method.fixed_hyper().keys()
+    return {name: value for name, value in values.items() if name in unset}
+
+
+def _checked(key: str, values: Mapping[str, Any]) -> dict[str, float]:
+    specified = {name: value for name, value in values.items() if value is not None}
+    for name, value in specified.items():
+        check_between(f"{key}.{name}", value, 0)
+    return {name: float(value) for name, value in specified.items()}
 
 
 @dataclass(frozen=True)
@@ -48,7 +104,8 @@ class FitSettings:
 
     @property
     def dtype(self) -> torch.dtype:
-        return getattr(torch, self.training.dtype)
+        dtype: torch.dtype = getattr(torch, self.training.dtype)
+        return dtype
 
     def standardised(self, values: Values, scale: float) -> dict[str, float]:
         """Return the hyper-parameters of a fit in standardised units.
@@ -97,6 +154,21 @@ def fit_task(
         for name in fitting.method.hyper_names
     }
     return FitTask(data, hyper, fitting.network, fitting.training, epochs, streams, compiled)
+
+
+def least_bytes(table: Table, network: Network, training: int, test: int) -> float:
+    """Return the bytes of one step of one network, or of its predictions, whichever is more.
+
+    Args:
+        table: the data set.
+        network: the architecture.
+        training: weight samples in a step.
+        test: weight samples of a prediction.
+    """
+    sizes: tuple[int, ...] = (table.inputs.shape[1], *network.widths, 1)
+    weights = sum((inputs + 1) * units for inputs, units in pairwise(sizes))
+    tested = max(len(split.test) for split in table.splits)
+    return 4.0 * max(training * weights, test * tested)
 
 
 def predict(
@@ -242,5 +314,5 @@ def moments(prediction: Prediction) -> dict[str, np.ndarray]:
         "noise_variance": prediction.noise_variance(),
     }
     if isinstance(prediction, LogPrediction):
-        tensors[LOG_MEAN], tensors[LOG_VARIANCE] = fitted_moments(prediction)
+        tensors[LOG_MEAN], tensors[LOG_VARIANCE] = prediction.fitted_moments()
     return {name: tensor[0].cpu().numpy() for name, tensor in tensors.items()}

@@ -13,7 +13,10 @@ from bnnbench.experiment.splits.fitting import FitSettings
 from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search
-from bnnbench.types import Split, Table, TrainingSet
+from bnnbench.types import Split, Table, TrainingSet, UserError
+
+MIN_FITTED_ROWS = 2
+"""Fewest rows to which a search fits: a single row has no standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,41 @@ def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], coun
 def rows_before(fraction: float, rows: int) -> int:
     """Return how many rows precede the last fraction of them."""
     return int(round((1 - fraction) * rows, 6))  # (1 - 0.8) * 10 is 1.9999999999999996
+
+
+def check_folds(table: Table, count: int) -> None:
+    """Raise `UserError` if a training part cannot be divided into so many folds."""
+    groups = table.groups
+    parts = [
+        split.train if groups is None else np.unique(groups[split.train]) for split in table.splits
+    ]
+    least = min(len(part) for part in parts)
+    if count > least:
+        raise UserError(
+            f"search.folds must be at most {least}, the number of training "
+            f"{'rows' if groups is None else 'groups'} of {table.name}, not {count}.",
+            "search.folds",
+        )
+
+
+def check_held_out(table: Table, fraction: float) -> None:
+    """Raise `UserError` if the last fraction of a training part cannot be held out."""
+    key = "search.held_out_fraction"
+    if table.groups is not None:
+        raise UserError(
+            f"{key} would divide groups of {table.name}; set it to null to validate on "
+            "folds, which keep groups together.",
+            key,
+            "groups",
+        )
+    least = min(len(split.train) for split in table.splits)
+    if rows_before(fraction, least) < MIN_FITTED_ROWS:
+        raise UserError(
+            f"{key}={fraction:g} leaves fewer than {MIN_FITTED_ROWS} of the {least} training "
+            f"rows of {table.name} to fit; choose a smaller fraction.",
+            key,
+            "too_large",
+        )
 
 
 def validation_parts(

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
-from statistics import median
-
-import numpy as np
 
 from bnnbench.notes import quantity
 from bnnbench.search.base import Search
@@ -117,26 +112,11 @@ def group_bytes(table: Table, splits: int, folds: int, samples: int) -> float:
         folds: folds that are fitted in one stack.
         samples: Monte Carlo weight samples at test time.
     """
-    rows, columns = table.inputs.shape
+    rows, columns = map(int, table.inputs.shape)
     tested = max(len(split.test) for split in table.splits)
     data = 3 * 4.0 * splits * folds * rows * (columns + 1)  # as read, standardised and shuffled
     predicted = 3 * 8.0 * splits * tested * samples
     return data + predicted
-
-
-def least_bytes(table: Table, network: Network, training: int, test: int) -> float:
-    """Return the bytes of one step of one network, or of its predictions, whichever is more.
-
-    Args:
-        table: the data set.
-        network: the architecture.
-        training: weight samples in a step.
-        test: weight samples of a prediction.
-    """
-    sizes = (table.inputs.shape[1], *network.widths, 1)
-    weights = sum((inputs + 1) * units for inputs, units in pairwise(sizes))
-    tested = max(len(split.test) for split in table.splits)
-    return 4.0 * max(training * weights, test * tested)
 
 
 def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
@@ -183,45 +163,3 @@ def describe_training(
         f"learning rate {training.learning_rate:g}, "
         f"{quantity(training.samples, 'weight sample')}",
     }
-
-
-REFERENCE_FIT = (16, 32, 8, 50, 150)
-"""Networks, rows, inputs, hidden units and steps of `reference_seconds`."""
-
-
-def reference_seconds() -> float:
-    """Return the CPU seconds of a fixed fit; times of different machines compare as ratios to it.
-
-    Gradient descent of networks with one hidden layer of ReLU units, in numpy.
-    """
-    networks, rows, features, units, steps = REFERENCE_FIT
-    random = np.random.default_rng(0)
-    inputs = random.standard_normal((networks, rows, features), dtype=np.float32)
-    targets = inputs.sum(-1, keepdims=True)
-    first = random.standard_normal((networks, features, units), dtype=np.float32)
-    last = random.standard_normal((networks, units, 1), dtype=np.float32)
-    started = time.process_time()
-    for _ in range(steps):
-        hidden = np.maximum(inputs @ first, 0)
-        error = (hidden @ last - targets) / rows
-        back = (error @ last.transpose(0, 2, 1)) * (hidden > 0)
-        last -= 1e-3 * (hidden.transpose(0, 2, 1) @ error)
-        first -= 1e-3 * (inputs.transpose(0, 2, 1) @ back)
-    return time.process_time() - started
-
-
-@cache
-def _reference_seconds_here() -> float:
-    """Return the median of three measurements, of which the first also fills caches."""
-    return median(reference_seconds() for _ in range(3))
-
-
-def scaled_seconds(cpu_seconds: float, reference: float) -> float:
-    """Return how many CPU seconds the same computation takes on this machine.
-
-    Args:
-        cpu_seconds: where it was measured.
-        reference: `reference_seconds` there, in the same process. It is larger on a slower machine;
-            0 if the clock was too coarse, and then nothing is scaled.
-    """
-    return cpu_seconds * _reference_seconds_here() / reference if reference > 0 else cpu_seconds

@@ -15,11 +15,14 @@ from bnnbench.experiment.kinds.base import HasGroups
 from bnnbench.experiment.splits.fitting import FitSettings
 from bnnbench.experiment.splits.folds import make_folds, validation_parts
 from bnnbench.experiment.splits.protocol import SplitResult, final_fit, out_of_fold
-from bnnbench.experiment.splits.split_cost import reference_seconds
 from bnnbench.experiment.splits.split_plan import SplitPlan
 from bnnbench.experiment.splits.split_search import TRIALS, SplitSearch, run_search
-from bnnbench.experiment.store.code_version import code_label, code_version_of
-from bnnbench.experiment.store.provenance import hardware
+from bnnbench.experiment.store.provenance import (
+    code_label,
+    code_version_of,
+    hardware,
+    reference_seconds,
+)
 from bnnbench.experiment.store.split_files import (
     AT_BOUND,
     DIAGNOSTIC,

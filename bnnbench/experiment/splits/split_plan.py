@@ -9,15 +9,17 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Annotated, Any, ClassVar, Self
 
-import numpy as np
-
 from bnnbench.constraints import Whole, check_settings
 from bnnbench.data import Source
 from bnnbench.data.splits import data_fingerprint, fingerprint, select_splits
 from bnnbench.experiment.kinds.base import HasPlan, HasSteps
-from bnnbench.experiment.splits.fitting import FitSettings
-from bnnbench.experiment.splits.fixed_values import fixed_original_units, fixed_values
-from bnnbench.experiment.splits.folds import rows_before
+from bnnbench.experiment.splits.fitting import (
+    FitSettings,
+    fixed_original_units,
+    fixed_values,
+    least_bytes,
+)
+from bnnbench.experiment.splits.folds import check_folds, check_held_out
 from bnnbench.experiment.splits.split_cost import (
     COMPILATION_SECONDS,
     describe_data,
@@ -25,11 +27,10 @@ from bnnbench.experiment.splits.split_cost import (
     describe_training,
     group_bytes,
     group_seconds,
-    least_bytes,
     max_stacked_replicas,
-    scaled_seconds,
 )
 from bnnbench.experiment.splits.split_search import TRIALS, TrialLog
+from bnnbench.experiment.store.provenance import scaled_seconds
 from bnnbench.experiment.store.split_files import KIND, SEARCH, SPLITS
 from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.identity import no_identity
@@ -40,9 +41,6 @@ from bnnbench.search.base import Search
 from bnnbench.settings import BATCH_SIZE, Dimension, Evaluation, Network, Training
 from bnnbench.system import memory
 from bnnbench.types import Split, Table, UserError
-
-MIN_FITTED_ROWS = 2
-"""Fewest rows to which a search fits: a single row has no standard deviation."""
 
 COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""
@@ -133,9 +131,9 @@ class SplitPlan(HasSteps, HasPlan):
         self.method.check_network(self.table.inputs.shape[1], self.network)
         self._check_memory()
         if self.fits_folds:
-            self._check_folds()
-        if self.iterations:
-            self._check_held_out()
+            check_folds(self.table, self.search.folds)
+        if self.iterations and self.search.held_out_fraction is not None:
+            check_held_out(self.table, self.search.held_out_fraction)
         self._check_grid()
         largest = max(len(split.train) for split in self.table.splits)
         if self.method.max_rows is not None and largest > self.method.max_rows:
@@ -166,41 +164,6 @@ class SplitPlan(HasSteps, HasPlan):
                 f"evaluation.samples: {samples[1]:,}) need more than {needed / 1e9:,.0f} GB, but "
                 f"this machine has {present / 1e9:,.0f} GB of memory.",
                 "network.width",
-                "too_large",
-            )
-
-    def _check_folds(self) -> None:
-        groups = self.table.groups
-        parts = [
-            split.train if groups is None else np.unique(groups[split.train])
-            for split in self.table.splits
-        ]
-        least = min(len(part) for part in parts)
-        if self.search.folds > least:
-            raise UserError(
-                f"search.folds must be at most {least}, the number of training "
-                f"{'rows' if groups is None else 'groups'} of {self.table.name}, not "
-                f"{self.search.folds}.",
-                "search.folds",
-            )
-
-    def _check_held_out(self) -> None:
-        key, fraction = "search.held_out_fraction", self.search.held_out_fraction
-        if fraction is None:
-            return
-        if self.table.groups is not None:
-            raise UserError(
-                f"{key} would divide groups of {self.table.name}; set it to null to validate on "
-                "folds, which keep groups together.",
-                key,
-                "groups",
-            )
-        least = min(len(split.train) for split in self.table.splits)
-        if rows_before(fraction, least) < MIN_FITTED_ROWS:
-            raise UserError(
-                f"{key}={fraction:g} leaves fewer than {MIN_FITTED_ROWS} of the {least} training "
-                f"rows of {self.table.name} to fit; choose a smaller fraction.",
-                key,
                 "too_large",
             )
 

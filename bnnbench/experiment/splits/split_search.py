@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bnnbench.environment import set_variables
 from bnnbench.experiment.splits.fitting import FitSettings
 from bnnbench.experiment.splits.folds import Folds
 from bnnbench.experiment.splits.protocol import cross_validate, make_trial
@@ -16,6 +15,7 @@ from bnnbench.files import checksum, read_bytes, write_text
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
+from bnnbench.system import set_variables
 from bnnbench.types import Split
 
 TRIALS = "trials.jsonl"
@@ -134,4 +134,4 @@ def _suggest(
     # With splits in lockstep on a GPU, the cores of the CPU are free for Gaussian processes.
     # New processes must import nothing from the current folder, which may be received.
     with set_variables(PYTHONSAFEPATH="1"):
-        return Parallel(n_jobs=min(task.workers, len(jobs)))(jobs)
+        return list(Parallel(n_jobs=min(task.workers, len(jobs)))(jobs))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bnnbench.experiment.store.code_version import distinct_versions
+from bnnbench.experiment.store.provenance import distinct_versions
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.stored_files import UNREADABLE, is_plain, read_json, reading
 from bnnbench.experiment.store.unit_store import NAME, UnitStore

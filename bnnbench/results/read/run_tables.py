@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.store.code_version import distinct_versions
-from bnnbench.experiment.store.find_runs import finished_runs
+from bnnbench.experiment.store.provenance import distinct_versions
 from bnnbench.experiment.store.record import Record, read_record
-from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder, finished_runs
 from bnnbench.experiment.store.split_files import KIND
 from bnnbench.experiment.store.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS

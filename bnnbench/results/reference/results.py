@@ -21,8 +21,8 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.store.split_files import AT_BOUND, KIND, PHASES, SIZES, SPLIT_KEY
+from bnnbench.files import user_path
 from bnnbench.near_names import with_known
-from bnnbench.paths import user_path
 from bnnbench.results.metric_table import SCORE_KEYS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.read.completeness import never_ranked

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.store.code_version import describe_other_code
+from bnnbench.experiment.store.provenance import describe_other_code
 from bnnbench.experiment.store.split_files import HYPER, SPLIT_KEY
 from bnnbench.results.reference.archive import (
     ARCHIVE,

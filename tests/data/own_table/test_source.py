@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.config import compose_configs
 from support.tables import assert_valid_splits, configured_source
 from support.user_errors import raises_user_error
 
-from bnnbench.config.compose import compose_configs
 from bnnbench.config.instantiate import instantiate
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.identity import identity_of

@@ -15,8 +15,7 @@ from support.tiny_runs import SCORES, Planner, finished
 from bnnbench.experiment.engines.local import LocalEngine
 from bnnbench.experiment.kinds.base import Task
 from bnnbench.experiment.run.execution import execute, shared_engine
-from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.run.run_status import run_status
+from bnnbench.experiment.run.run import Run, run_status
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.experiment.store.lock import lock_group
 from bnnbench.experiment.store.record import read_record

@@ -33,7 +33,7 @@ from support.killing import (
 from support.tiny_runs import Planner, finished, tiny_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.engines import slurm
+from bnnbench.experiment.engines import base, slurm
 from bnnbench.experiment.engines.base import LostTaskCounter
 from bnnbench.experiment.engines.payload import PayloadCache, pack
 from bnnbench.experiment.engines.slurm import Slurm, SlurmJob
@@ -203,7 +203,7 @@ def engine(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     """An engine whose jobs run at once in this process."""
     monkeypatch.setattr(Slurm, "check", lambda settings: None)
     monkeypatch.setattr(slurm, "POLL_INTERVAL", 0.0)
-    monkeypatch.setattr(slurm, "FILE_SYSTEM_DELAY", 0.0)
+    monkeypatch.setattr(base, "FILE_SYSTEM_DELAY", 0.0)
     run = tiny("splits=1")
     run.folder.create()
     return FakeEngine(run, Slurm(name="slurm"), run.outputs)

@@ -12,7 +12,7 @@ from support.damage import clear, flip_bit, truncate
 from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment.run.execution import execute
-from bnnbench.experiment.run.run_status import run_status
+from bnnbench.experiment.run.run import run_status
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.files import read_bytes

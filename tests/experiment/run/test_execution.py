@@ -22,9 +22,9 @@ from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.kinds.base import Task
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.splits.split_cost import reference_seconds
 from bnnbench.experiment.splits.split_experiment import code_columns
 from bnnbench.experiment.store.lock import lock_units
+from bnnbench.experiment.store.provenance import reference_seconds
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP

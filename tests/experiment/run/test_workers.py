@@ -17,11 +17,10 @@ from joblib import cpu_count
 from bnnbench.cli.exit_codes import describe_failure
 from bnnbench.experiment.engines.local import (
     WorkerCrash,
-    available_cores,
     wait_for_all,
     worker_processes,
 )
-from bnnbench.system import START_METHOD
+from bnnbench.system import START_METHOD, available_cores
 
 LOADED: list[str] = []
 """Filled by a test before its workers start."""

@@ -12,7 +12,7 @@ from support.tiny_runs import Planner, finished
 from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import assemble_experiment, build
-from bnnbench.experiment.splits.fixed_values import fixed_original_units, fixed_values
+from bnnbench.experiment.splits.fitting import fixed_original_units, fixed_values
 from bnnbench.experiment.splits.folds import make_folds
 from bnnbench.experiment.splits.protocol import cross_validate
 from bnnbench.experiment.splits.split_experiment import SplitExperiment

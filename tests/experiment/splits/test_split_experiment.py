@@ -16,9 +16,10 @@ from bnnbench.config.assemble import build
 from bnnbench.cpp.library import library
 from bnnbench.data.splits import select_splits
 from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.splits import split_cost, split_experiment
+from bnnbench.experiment.splits import split_experiment
 from bnnbench.experiment.splits.split_cost import MAX_REPLICAS, max_stacked_replicas
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
+from bnnbench.experiment.store import provenance
 from bnnbench.methods.pbp import PBP
 
 FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
@@ -255,7 +256,7 @@ evaluations, changes of their code version; and the estimate for a split where t
 def test_estimates_use_the_seconds_of_splits_of_this_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(split_cost, "_reference_seconds_here", lambda: 0.02)
+    monkeypatch.setattr(provenance, "_reference_seconds_here", lambda: 0.02)
     splits, each = MEASURED[name]
     run = build(compose(*TINY, "splits=4", f"outputs_dir={tmp_path}"))
     assert run.cost() == run.experiment.cost(run.workers)

@@ -13,8 +13,8 @@ import pytest
 
 import bnnbench
 from bnnbench.config.configs import config_folder
-from bnnbench.experiment.store import code_version
-from bnnbench.experiment.store.code_version import (
+from bnnbench.experiment.store import provenance
+from bnnbench.experiment.store.provenance import (
     NO_NUMBERS,
     SUFFIXES,
     code_version_of,
@@ -138,18 +138,18 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package, whose digest is computed again each time."""
     root = tmp_path / "bnnbench"
     shutil.copytree(PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code_version, "PACKAGE", root)
-    monkeypatch.setattr(code_version, "_package_digest", code_version._package_digest.__wrapped__)
+    monkeypatch.setattr(provenance, "PACKAGE", root)
+    monkeypatch.setattr(provenance, "_package_digest", provenance._package_digest.__wrapped__)
     return root
 
 
 def edits_noticed(root: Path, names: Iterable[str], suites: Iterable[str]) -> dict[str, bool]:
     """Edit files one after the other; return whether the digest changed, by name."""
-    noticed, before = {}, code_version._package_digest(frozenset(suites))
+    noticed, before = {}, provenance._package_digest(frozenset(suites))
     for name in names:
         with (root / name).open("ab") as file:
             file.write(b"\n")
-        now = code_version._package_digest(frozenset(suites))
+        now = provenance._package_digest(frozenset(suites))
         noticed[name], before = now != before, now
     return noticed
 

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from support.tiny_runs import Planner, finished
 
-from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.run.run_status import run_status
+from bnnbench.experiment.run.run import Run, run_status
 from bnnbench.experiment.splits.split_search import TRIALS
-from bnnbench.experiment.store import code_version
-from bnnbench.experiment.store.code_version import describe_other_code
+from bnnbench.experiment.store import provenance
+from bnnbench.experiment.store.provenance import describe_other_code
 from bnnbench.experiment.store.record import read_record, updated_record, write_record
 from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.experiment.store.unit_store import CODE
@@ -75,7 +74,7 @@ def test_another_commit_of_the_same_code_is_not_reported(
 ) -> None:
     folder, _ = finished(tiny("splits=1"))
     (before,) = read_record(folder).code_versions
-    monkeypatch.setattr(code_version, "source_commit", lambda: "0123")
+    monkeypatch.setattr(provenance, "source_commit", lambda: "0123")
     assert tiny("splits=2").record.code_versions[0]["commit"] == "0123"
     assert run_status(tiny("splits=2")).other_code == ()
     finished(tiny("splits=2"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bnnbench.experiment.store import own_modules
-from bnnbench.experiment.store.code_version import code_version_of, describe_other_code
+from bnnbench.experiment.store.provenance import code_version_of, describe_other_code
 
 METHOD = """
 from dataclasses import dataclass

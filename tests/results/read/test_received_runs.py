@@ -26,8 +26,7 @@ from support.runs import add_arrays, add_checksums, make_points, make_run
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import assert_user_error
 
-from bnnbench.experiment.store.find_runs import find_run
-from bnnbench.experiment.store.run_folder import RunFolder
+from bnnbench.experiment.store.run_folder import RunFolder, find_run
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.prediction.model_file import TENSOR_FILE
 from bnnbench.results.read.run_files import read_predictions

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support.config import job_overrides
+from support.config import compose_configs, job_overrides
 
 from bnnbench.config.assemble import build
-from bnnbench.config.compose import compose_configs
 from bnnbench.results.settings import flatten
 from bnnbench.suites.gold_standard import SUITE, WITH_OBJECTIVE
 
