@@ -32,7 +32,7 @@ class Weights:
     def __init__(self, chains: Sequence[Chain], flat: Tensor) -> None:
         self.flat, self._sizes = flat, chains
         sizes = [[(inp + 1, out) for inp, out in pairwise(chain)] for chain in chains]
-        pieces = iter(flat.split([rows * out for own in sizes for rows, out in own], 1))
+        pieces = iter(torch.split(flat, [rows * out for own in sizes for rows, out in own], 1))
         self.chains = [[next(pieces).view(len(flat), *size) for size in own] for own in sizes]
 
     def zeros_like(self) -> Weights:

@@ -65,7 +65,8 @@ def moments(loc: Array, epistemic: Array, noise: Array) -> tuple[Array, Array, A
 
 
 def _mean(values: Array) -> Array:
-    return np.add.reduce(values, axis=0) / len(values)
+    total: Array = np.add.reduce(values, axis=0)
+    return total / len(values)
 
 
 def crps(loc: Array, variance: Array, logs: Array) -> Array:

@@ -33,8 +33,13 @@ class MLP:
         return cls((inputs, *network.widths, outputs))
 
     @property
+    def layer_weights(self) -> list[int]:
+        """The number of weights of each layer, biases included."""
+        return [(fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes)]
+
+    @property
     def n_weights(self) -> int:
-        return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
+        return sum(self.layer_weights)
 
     def layers(self, weights: Tensor) -> tuple[list[Layer], Layer]:
         """Return views of flat weights `[n, P]`: the hidden layers and the transposed output layer.
@@ -45,26 +50,25 @@ class MLP:
         views, start = [], 0
         for fan_in, fan_out in pairwise(self.sizes[:-1]):
             middle, end = start + fan_in * fan_out, start + (fan_in + 1) * fan_out
-            matrix = weights[:, start:middle].unflatten(1, (fan_in, fan_out))
+            matrix = torch.unflatten(weights[:, start:middle], 1, (fan_in, fan_out))
             views.append((matrix, weights[:, middle:end].unsqueeze(1)))
             start = end
         fan_in, outputs = self.sizes[-2:]
         middle = start + fan_in * outputs
         flat, bias = weights[:, start:middle], weights[:, middle:].unsqueeze(2)
-        one = outputs == 1
-        rows = flat.unflatten(1, (1, fan_in)) if one else flat.unflatten(1, (fan_in, outputs)).mT
-        return views, (rows, bias)
+        if outputs == 1:
+            return views, (torch.unflatten(flat, 1, (1, fan_in)), bias)
+        return views, (torch.unflatten(flat, 1, (fan_in, outputs)).mT, bias)
+
+    def by_layer(self, values: Sequence[float], dtype: torch.dtype) -> Tensor:
+        """Return the value of each weight's layer, `[P]`, on the CPU."""
+        counts = torch.tensor(self.layer_weights, device="cpu")
+        return torch.tensor(values, dtype=dtype, device="cpu").repeat_interleave(counts)
 
     def initial(self, streams: Streams) -> Tensor:
         """Draw weights `[R or 1, P]`, uniform on ±1/sqrt(fan_in), the default of torch."""
-        bound = torch.cat(
-            [
-                torch.full(
-                    ((fan_in + 1) * fan_out,), fan_in**-0.5, dtype=torch.float32, device="cpu"
-                )
-                for fan_in, fan_out in pairwise(self.sizes)
-            ]
-        ).to(streams.device, streams.dtype)
+        bounds = [fan_in**-0.5 for fan_in in self.sizes[:-1]]
+        bound = self.by_layer(bounds, torch.float32).to(streams.device, streams.dtype)
         return bound * (2 * streams.uniform(1, self.n_weights)[0] - 1)
 
     def glorot(self, streams: Streams) -> Tensor:
@@ -200,7 +204,7 @@ def input_gradient(tape: Tape, d_outputs: Tensor) -> Tensor:
     """
     first = _deltas(tape, d_outputs)[-1]
     matrix = tape.hidden[0][0].mT if tape.hidden else tape.output[0]
-    return torch.bmm(first, matrix).unflatten(0, d_outputs.shape[:2])
+    return torch.unflatten(torch.bmm(first, matrix), 0, d_outputs.shape[:2])
 
 
 def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
@@ -236,4 +240,4 @@ def _outer_sums(layer_inputs: list[Tensor], deltas: list[Tensor], like: Tensor) 
 
 def _masked(h: Tensor, mask: Tensor, samples: int) -> Tensor:
     """Multiply `h` `[S R, B, units]` by a mask broadcastable to `[S, R, B, units]`."""
-    return (h.unflatten(0, (samples, -1)) * mask).flatten(0, 1)
+    return (torch.unflatten(h, 0, (samples, -1)) * mask).flatten(0, 1)

@@ -75,6 +75,12 @@ def adam_state(name: str, value: Tensor) -> dict[str, Tensor]:
     return {name: value, f"{name}_first": zeros, f"{name}_second": zeros}
 
 
+def adam_entries(*names: str) -> tuple[str, ...]:
+    """Return the names of entries and then of their moments, as native updates list them."""
+    moments = [f"{name}_{moment}" for name in names for moment in ("first", "second")]
+    return (*names, *moments)
+
+
 def adam_on(
     name: str,
     state: dict[str, Tensor],

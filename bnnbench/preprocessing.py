@@ -66,11 +66,6 @@ def _target_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return loc, np.asarray(deviation(values) or np.abs(loc) or 1.0)
 
 
-def _filled(values: np.ndarray) -> np.ndarray:
-    filled: np.ndarray = np.nan_to_num(values, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return filled
-
-
 @dataclass(frozen=True)
 class Scaler:
     """Means and standard deviations of R training parts.
@@ -116,7 +111,7 @@ class Scaler:
         `StandardScaler` before a `SimpleImputer`.
         """
         scaled = [
-            _filled((x - loc) / scale)
+            np.nan_to_num((x - loc) / scale, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
             for x, loc, scale in zip(arrays, self.input_loc, self.input_scale, strict=True)
         ]
         return self._tensor(pad(scaled))

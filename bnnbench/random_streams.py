@@ -161,4 +161,5 @@ class GeneratorSource:
         self, distribution: str, generator: torch.Generator, shape: tuple[int, ...]
     ) -> Tensor:
         out = torch.empty((self._chunk, *shape), device=self._device, dtype=torch.float32)
-        return getattr(out, f"{distribution}_")(generator=generator)
+        fill = out.normal_ if distribution == "normal" else out.uniform_
+        return fill(generator=generator)

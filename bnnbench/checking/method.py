@@ -49,13 +49,12 @@ def has_correct_shapes(subject: MethodUnderTest) -> str | None:
     if prediction.loc.ndim != 3 or prediction.loc.shape[1:] != rows:
         return f"`loc` must be [S, {rows[0]}, {rows[1]}], not {list(prediction.loc.shape)}"
     for name in ("epistemic", "noise"):
-        shape = getattr(prediction, name).shape
+        variance: Tensor = getattr(prediction, name)
         try:
-            fits = torch.broadcast_shapes(shape, prediction.loc.shape) == prediction.loc.shape
+            variance.expand(prediction.loc.shape)
         except RuntimeError:
-            fits = False
-        if not fits:
-            return f"`{name}` {list(shape)} does not broadcast to {list(prediction.loc.shape)}"
+            of_loc = list(prediction.loc.shape)
+            return f"`{name}` {list(variance.shape)} does not broadcast to {of_loc}"
     if not (bool((prediction.noise > 0).all()) and bool((prediction.epistemic >= 0).all())):
         return "`noise` must be positive and `epistemic` non-negative"
     return None

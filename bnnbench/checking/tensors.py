@@ -8,7 +8,7 @@ import torch
 
 from bnnbench.checking.checks import Check, difference
 from bnnbench.checking.small_fits import MethodUnderTest, with_dtype
-from bnnbench.methods.shared.contract import MinibatchMethod
+from bnnbench.methods.shared.minibatches import MinibatchMethod
 from bnnbench.methods.shared.trainer import describe_misshaped
 from bnnbench.types import TrainingSet
 

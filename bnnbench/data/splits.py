@@ -57,13 +57,9 @@ def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -
             f"{test_fraction:g} of {n_rows} rows leaves {n_train} training "
             f"rows; choose a fraction that leaves at least {MIN_TRAINING_ROWS}.",
         )
-    return tuple(_split(k, n_rows, n_train, seed) for k in range(n_splits))
-
-
-def _split(index: int, n_rows: int, n_train: int, seed: int) -> Split:
     # RandomState, because NumPy freezes its stream: `default_rng` may change between versions.
-    order = np.random.RandomState([seed, index]).permutation(n_rows)
-    return Split(index, order[:n_train], order[n_train:])
+    orders = [np.random.RandomState([seed, k]).permutation(n_rows) for k in range(n_splits)]
+    return tuple(Split(k, order[:n_train], order[n_train:]) for k, order in enumerate(orders))
 
 
 def select_splits(table: Table, requested: Any) -> tuple[int, ...]:

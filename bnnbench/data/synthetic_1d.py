@@ -131,7 +131,9 @@ class GaussianProcessSample(NoisyFunction):
         heights = np.random.RandomState([self.data_seed, 1]).standard_normal(len(places))
         bumps = np.exp(-((x[:, None] / self.length_scale - places) ** 2))
         # Not a matrix product, whose rounding depends on its size and on the machine.
-        return np.sqrt(BUMP_SPACING * np.sqrt(2 / np.pi)) * (bumps * heights).sum(1)
+        scale = np.sqrt(BUMP_SPACING * np.sqrt(2 / np.pi))
+        values: np.ndarray = scale * (bumps * heights).sum(1)
+        return values
 
     def noise_scale(self, x: np.ndarray) -> np.ndarray:
         return self.noise * np.abs(x - self.noise_free_input)

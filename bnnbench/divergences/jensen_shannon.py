@@ -127,7 +127,7 @@ def _moments(integrand: Integrand, terms: Tensor, rule: tuple[int, float], alpha
     powers = torch.stack([torch.ones_like(nodes), nodes, nodes.square()])
     weighted_powers = weights * powers[: integrand.powers]
     in_one_chunk = terms.device.type != "cpu" or torch.compiler.is_compiling()
-    chunks = (terms,) if in_one_chunk else terms.split(CPU_CHUNK, 1)
+    chunks = (terms,) if in_one_chunk else torch.split(terms, CPU_CHUNK, 1)
     ratios = ((powers.T @ chunk).clamp(*bounds) for chunk in chunks)
     return torch.cat([weighted_powers @ integrand.function(ratio, alpha) for ratio in ratios], 1)
 

@@ -11,6 +11,7 @@ upper one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ def _crossings(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -
 def tv(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
     """Total variation distance `integral |q - p| / 2`, between 0 and 1 (thesis, section 4.1)."""
     at = _crossings(q_loc, q_scale, p_loc, p_scale)
-    mass = torch.special.ndtr
+    mass: Callable[[Tensor], Tensor] = torch.special.ndtr
     high = mass(at.narrow_high) - mass(at.wide_high)
     return (high + (mass(at.wide_low) - mass(at.narrow_low))).clamp(0, 1)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bnnbench.constraints import Finite, OneOf
 from bnnbench.methods.mc_dropout import MCDropout
-from bnnbench.methods.shared.contract import Batch
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.optim import NativeUpdate
 from bnnbench.types import Hyper
 

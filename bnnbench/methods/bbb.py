@@ -18,9 +18,10 @@ from bnnbench.constraints import OneOf, Positive
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.identity import optional_identity
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.records import TRACE_SAMPLES
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

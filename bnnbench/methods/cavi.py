@@ -7,7 +7,6 @@ lecture 9, problems 1 to 3, Aalto University 2021.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,8 +15,8 @@ from torch import Tensor
 
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
-from bnnbench.methods.shared.contract import FitTask, Posterior, State
-from bnnbench.methods.shared.gaussian import GaussianPosterior
+from bnnbench.methods.shared.contract import COVARIANCE, FitTask, Posterior, State
+from bnnbench.methods.shared.gaussian import GaussianPosterior, symmetric
 from bnnbench.methods.shared.trainer import finite, select
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -54,6 +53,7 @@ class CAVI(GaussianPosterior):
     records_objective = True
     linear_only = True
     is_stochastic: ClassVar[bool] = False
+    joint: ClassVar[str] = COVARIANCE
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
@@ -86,7 +86,8 @@ class CAVI(GaussianPosterior):
             if task.trace_streams is not None:
                 curves.append(objective(model, state))
         fitted = Posterior(state, task.hyper, task.mlp, model.counts, ~alive)
-        return replace(fitted, trace=_stacked(curves)) if curves else fitted
+        names = curves[0] if curves else ()
+        return replace(fitted, trace={n: torch.stack([one[n] for one in curves]) for n in names})
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -97,6 +98,11 @@ class CAVI(GaussianPosterior):
         mean, variance = rows @ loc[..., None], rows.square() @ scale.square()[..., None]
         noise = 1 / posterior.hyper["noise_precision"].double()
         return Prediction(mean[None, ..., 0], variance[None, ..., 0], noise)
+
+    def joint_covariance(self, posterior: Posterior, inputs: Tensor) -> Tensor:
+        """Return `x' S x'`, with independent weights."""
+        rows, (_, scale) = with_ones(inputs.double()), self.moments(posterior)
+        return symmetric((rows * scale.square()[:, None]) @ rows.mT)
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         return posterior.state["loc"], posterior.state["scale"]
@@ -167,7 +173,3 @@ def objective(model: StackedLinearModels, state: State) -> State:
     divergence = kl(loc, state["scale"], torch.zeros_like(model.prior), model.prior.rsqrt())
     complexity = divergence.sum(1, keepdim=True) / model.counts
     return {"loss": loss[:, 0], "complexity": complexity[:, 0]}
-
-
-def _stacked(points: Sequence[State]) -> State:
-    return {name: torch.stack([point[name] for point in points]) for name in points[0]}

@@ -15,7 +15,8 @@ from torch import Tensor
 from bnnbench.constraints import Count, OneOf, Positive, Whole
 from bnnbench.identity import optional_identity
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import Batch, FitTask, State
+from bnnbench.methods.shared.contract import FitTask, State
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.nn import MLP, backward, forward, input_gradient
 from bnnbench.optim import NativeUpdate
 from bnnbench.types import Hyper

@@ -17,15 +17,9 @@ from bnnbench.constraints import Positive
 from bnnbench.cpp.library import has_native_code
 from bnnbench.divergences.kl import kl
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.contract import (
-    LEARNED,
-    Batch,
-    LearnablePrecision,
-    Noise,
-    Posterior,
-    State,
-)
+from bnnbench.methods.shared.contract import LEARNED, LearnablePrecision, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.moment_propagation import (
     Inputs,
     Moments,
@@ -119,8 +113,8 @@ class DVI(SoftplusMethod):
         """Return the prior precision of every weight, `[R, 1]` or `[R, P]`."""
         if self.prior_precision != LEARNED:
             return hyper["prior_precision"]
-        sizes = [(a + 1) * b for a, b in zip(mlp.sizes[:-1], mlp.sizes[1:], strict=True)]
-        squares = (loc.square() + scale.square()).split(sizes, 1)
+        sizes = mlp.layer_weights
+        squares = torch.split(loc.square() + scale.square(), sizes, 1)
         return torch.cat(
             [
                 (n + 2 * self.shape + 2) / (square.sum(1, True) + 2 * self.scale).expand_as(square)
@@ -156,7 +150,7 @@ class DVI(SoftplusMethod):
         if has_native_code(loc):
             return propagate_moments(posterior.mlp, loc, scale, inputs)
         layers = layers_of(posterior.mlp, (loc, scale.square()))
-        return output_moments(posterior.mlp, layers, inputs)
+        return output_moments(posterior.mlp, inputs, lambda rows: forward(layers, rows)[0])
 
 
 def backpropagate(

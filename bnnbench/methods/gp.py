@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bnnbench.constraints import Whole
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.contract import COVARIANCE, Posterior
 from bnnbench.methods.shared.estimators import EstimatorMethod
+from bnnbench.methods.shared.gaussian import symmetric
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction
 
@@ -43,6 +44,7 @@ class GP(EstimatorMethod):
     uses_evidence = True
     kernel_rows: Annotated[int, Whole(10)] = 500
     max_rows = 2000
+    joint: ClassVar[str] = COVARIANCE
 
     def fit_seconds(self, rows: int) -> float:
         """Return the duration of fitting the kernel and inverting the covariance of all rows."""
@@ -89,15 +91,30 @@ class GP(EstimatorMethod):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one Gaussian per point."""
-        state, x = posterior.state, inputs.double()
+        state, cross = posterior.state, _cross_covariance(posterior, inputs.double())
         signal, noise = state["kernel"][:, :1], state["kernel"][:, 1:2]
-        scales = state["kernel"][:, None, 2:]
-        cross = signal[..., None] * _matern(torch.cdist(x / scales, state["inputs"] / scales))
-        real = torch.arange(cross.shape[2], device=x.device) < posterior.counts
-        cross = cross * real[:, None]
         mean = (cross @ state["dual"][..., None])[..., 0]
         explained = (cross @ state["inverse_root"].mT).square().sum(-1)
         return Prediction(mean[None], (signal - explained).clamp_min(0)[None], noise)
+
+    def joint_covariance(self, posterior: Posterior, inputs: Tensor) -> Tensor:
+        """Return `k(x, x') - k(x, X) (K + noise)^-1 k(X, x')` (eq. 2.24)."""
+        x = inputs.double()
+        explained = _cross_covariance(posterior, x) @ posterior.state["inverse_root"].mT
+        return symmetric(_kernel(posterior, x, x) - explained @ explained.mT)
+
+
+def _cross_covariance(posterior: Posterior, x: Tensor) -> Tensor:
+    """Return `k(x, X)`, `[R, M, N]`, of inputs and the training rows X; zero on padding."""
+    cross = _kernel(posterior, x, posterior.state["inputs"])
+    real = torch.arange(cross.shape[2], device=x.device) < posterior.counts
+    return cross * real[:, None]
+
+
+def _kernel(posterior: Posterior, x: Tensor, other: Tensor) -> Tensor:
+    kernel = posterior.state["kernel"]
+    signal, scales = kernel[:, :1, None], kernel[:, None, 2:]
+    return signal * _matern(torch.cdist(x / scales, other / scales))
 
 
 def _matern(distances: Tensor) -> Tensor:

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Positive
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.settings import Training

@@ -23,14 +23,14 @@ from bnnbench.losses.base import LOG_2PI
 from bnnbench.losses.nll import NLL
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
-from bnnbench.methods.shared.contract import FitTask, Posterior, State
+from bnnbench.methods.shared.contract import COVARIANCE, DRAWS, FitTask, Posterior, State
 from bnnbench.methods.shared.evidence import (
     log_evidence,
     optimal_precisions,
     optimal_prior_precision,
 )
 from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, CurvatureRows, scaled
-from bnnbench.methods.shared.gaussian import GaussianMethod
+from bnnbench.methods.shared.gaussian import GaussianMethod, linearised_covariance, mean_gradients
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
 from bnnbench.random_streams import Streams
@@ -152,6 +152,10 @@ class Laplace(GaussianMethod, MAP):
         return self.predictive == "sampled"
 
     @property
+    def joint(self) -> str:
+        return DRAWS if self.is_stochastic else COVARIANCE
+
+    @property
     def point_estimate(self) -> bool:
         return False
 
@@ -211,7 +215,8 @@ class Laplace(GaussianMethod, MAP):
             and the chosen precisions, `[R]` each.
         """
         hyper, rows = dict(_double(mode.hyper)), mode.counts.double()
-        square = self._uncertain_weights(mode).square().sum(1, keepdim=True)
+        weights = mode.state["loc"][:, -self._n_uncertain(mode.mlp) :].double()
+        square = weights.square().sum(1, keepdim=True)
         eigenvalues = self._structure.eigenvalues(collected)
         if NOISE in self._by_evidence:
             per_noise, unit = eigenvalues / hyper[NOISE], {NOISE: torch.ones_like(square)}
@@ -252,10 +257,15 @@ class Laplace(GaussianMethod, MAP):
             return self.likelihood.prediction(outputs, posterior.hyper)
         at_mode = super().predict(posterior, inputs, samples, streams)
         variance = [
-            self._structure.variance(posterior.state, self._gradients(posterior, chunk))
-            for chunk in inputs.split(_rows_per_chunk(posterior), 1)
+            self._structure.variance(
+                posterior.state, self._uncertain_layers(mean_gradients(posterior, chunk))
+            )
+            for chunk in torch.split(inputs, _rows_per_chunk(posterior), 1)
         ]
         return replace(at_mode, epistemic=torch.cat(variance, 1)[None])
+
+    def joint_covariance(self, posterior: Posterior, inputs: Tensor) -> Tensor:
+        return linearised_covariance(posterior, self.covariance(posterior), inputs)
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         loc = posterior.state["loc"]
@@ -276,26 +286,16 @@ class Laplace(GaussianMethod, MAP):
         """Return the number of uncertain weights, which are last in the flat vector."""
         return (mlp.sizes[-2] + 1) * mlp.sizes[-1] if self.last_layer else mlp.n_weights
 
-    def _uncertain_weights(self, posterior: Posterior) -> Tensor:
-        """Return the uncertain weights at the mode, `[R, P]`."""
-        return posterior.state["loc"][:, -self._n_uncertain(posterior.mlp) :].double()
-
     def _rows(self, posterior: Posterior, data: TrainingSet) -> Iterator[CurvatureRows]:
         """Yield the contributions of the training rows to H, in chunks."""
-        hyper = _double(posterior.hyper)
-        for inputs, real in _chunks(posterior, data):
+        hyper, size = _double(posterior.hyper), _rows_per_chunk(posterior)
+        chunks = (torch.split(rows, size, 1) for rows in (data.inputs, data.real.double()))
+        for inputs, real in zip(*chunks, strict=True):
             outputs, tape = forward(posterior.mlp, _mode(posterior), inputs.double())
             roots = self.likelihood.curvature_roots(outputs, real, hyper)
             yield CurvatureRows(
                 real, [self._uncertain_layers(outer_factors(tape, root)) for root in roots]
             )
-
-    def _gradients(self, posterior: Posterior, inputs: Tensor) -> list[Layer]:
-        """Return the gradients of the first output (the mean) at inputs `[R, B, D]`."""
-        outputs, tape = forward(posterior.mlp, _mode(posterior), inputs.double())
-        d_outputs = torch.zeros_like(outputs)
-        d_outputs[..., 0] = 1
-        return self._uncertain_layers(outer_factors(tape, d_outputs))
 
     def _uncertain_layers(self, layers: list[Layer]) -> list[Layer]:
         return layers[-1:] if self.last_layer else layers
@@ -338,12 +338,6 @@ def _double(hyper: Hyper) -> Hyper:
 def _rows_per_chunk(posterior: Posterior) -> int:
     """Return how many rows' Jacobians fit into memory at once."""
     return max(1, MAX_ACTIVATIONS // posterior.state["loc"].numel())
-
-
-def _chunks(posterior: Posterior, data: TrainingSet) -> Iterator[tuple[Tensor, Tensor]]:
-    """Split inputs and the mask of real rows (float64) into chunks of rows."""
-    size = _rows_per_chunk(posterior)
-    return zip(data.inputs.split(size, 1), data.real.double().split(size, 1), strict=True)
 
 
 def _zero_where_not_finite(state: Mapping[str, Tensor]) -> Tensor:

@@ -15,14 +15,15 @@ from torch.nn.functional import pad
 
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import (
+    COVARIANCE,
     LEARNED,
-    Batch,
     FitTask,
     LearnablePrecision,
     Posterior,
     State,
 )
-from bnnbench.methods.shared.gaussian import GaussianMethod
+from bnnbench.methods.shared.gaussian import GaussianMethod, linearised_covariance
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on, adam_state
@@ -61,6 +62,7 @@ class LastLayer(GaussianMethod):
     noise_precision: LearnablePrecision = None
     likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
     is_stochastic: ClassVar[bool] = False
+    joint: ClassVar[str] = COVARIANCE
     variants = ({"noise_precision": LEARNED},)
 
     @property
@@ -105,7 +107,7 @@ class LastLayer(GaussianMethod):
         errors = torch.cat([outputs[..., :1] - batch.targets[..., None], outputs[..., 1:]], 3)
         gradient = backward(tape, (batch.weights * precision)[..., None] * errors)[0]
         fixed, size = mlp.n_weights - root.shape[1], root.shape[1]
-        last = gradient[:, fixed:].unflatten(1, (size, size + 1))
+        last = torch.unflatten(gradient[:, fixed:], 1, (size, size + 1))
         d_loc = torch.cat([gradient[:, :fixed], last[:, :, 0]], 1) + decay * state["loc"]
         d_root = last[:, :, 1:].tril() + decay[..., None] * root
         diagonal = root.diagonal(dim1=1, dim2=2)
@@ -163,11 +165,14 @@ class LastLayer(GaussianMethod):
         variance = outputs[..., 1:].square().sum(3)
         return Prediction(outputs[..., 0], variance, 1 / posterior.hyper[NOISE])
 
+    def joint_covariance(self, posterior: Posterior, inputs: Tensor) -> Tensor:
+        return linearised_covariance(posterior, self.covariance(posterior), inputs)
+
 
 def _triangular(state: Mapping[str, Tensor]) -> Tensor:
     """Return L, `[R, K, K]`; the state has the logarithm of its diagonal."""
     size = round(state["root"].shape[1] ** 0.5)
-    raw = state["root"].unflatten(1, (size, size))
+    raw = torch.unflatten(state["root"], 1, (size, size))
     return raw.tril(-1) + torch.diag_embed(raw.diagonal(dim1=1, dim2=2).exp())
 
 

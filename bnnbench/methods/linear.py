@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.contract import COVARIANCE, Posterior
 from bnnbench.methods.shared.estimators import EstimatorMethod
+from bnnbench.methods.shared.gaussian import symmetric
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction
 
@@ -30,6 +31,7 @@ class Linear(EstimatorMethod):
     identity_name = "bnnbench.methods.linear.Linear"
     family = "linear"
     uses_evidence = True
+    joint: ClassVar[str] = COVARIANCE
 
     def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> Mapping[str, Any]:
         from sklearn.linear_model import BayesianRidge
@@ -52,3 +54,8 @@ class Linear(EstimatorMethod):
         centred = x - state["centre"][:, None]
         variance = ((centred @ state["covariance"]) * centred).sum(-1)
         return Prediction(mean[None], variance[None], 1 / state["noise_precision"])
+
+    def joint_covariance(self, posterior: Posterior, inputs: Tensor) -> Tensor:
+        """Return `x' S x'`, x centred; the intercept counts as known."""
+        centred = inputs.double() - posterior.state["centre"][:, None]
+        return symmetric(centred @ posterior.state["covariance"] @ centred.mT)

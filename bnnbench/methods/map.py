@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, forward
-from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_entries, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -71,11 +72,11 @@ class MAP(StochasticMethod):
         return gradients(mlp, self.likelihood, self.by_network(state["loc"]), hyper, batch)
 
     def native_update(self) -> NativeUpdate | None:
-        return NativeUpdate("map", ("loc", "loc_first", "loc_second"), members=self.n_networks)
+        return NativeUpdate("map", adam_entries("loc"), members=self.n_networks)
 
     def by_network(self, flat: Tensor) -> Tensor:
         """Reshape `[R, M P]` into `[M, R, P]`."""
-        return flat.unflatten(1, (self.n_networks, -1)).transpose(0, 1)
+        return torch.unflatten(flat, 1, (self.n_networks, -1)).transpose(0, 1)
 
     def networks(self, posterior: Posterior) -> Tensor:
         """Return the weights of the networks, `[M, R, P]`."""

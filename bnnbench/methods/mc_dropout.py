@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, OneOf
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_entries, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -99,7 +100,7 @@ class MCDropout(StochasticMethod):
         if self.noise == "dropconnect":
             return None
         constants = float(self.bias_prior), float(self.noise == "gaussian")
-        return NativeUpdate("mc_dropout", ("loc", "loc_first", "loc_second"), constants)
+        return NativeUpdate("mc_dropout", adam_entries("loc"), constants)
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """Return `prior_precision / 2 E||W||^2`."""

@@ -209,7 +209,7 @@ class Chain:
 
 def unit(vectors: Tensor) -> Tensor:
     """Return vectors `[..., P]` divided by their lengths."""
-    return vectors / vectors.norm(dim=-1, keepdim=True)
+    return torch.div(vectors, vectors.norm(dim=-1, keepdim=True))
 
 
 def turn(direction: Tensor, gradient: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import torch
@@ -19,6 +18,7 @@ from torch.nn.functional import pad
 from bnnbench.constraints import Count, OneOf
 from bnnbench.cpp.library import has_native_code
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
+from bnnbench.methods.shared.minibatches import in_order, row_order
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
     Inputs,
@@ -35,7 +35,7 @@ from bnnbench.methods.shared.moment_propagation import (
     pack,
     rectify_back,
 )
-from bnnbench.methods.shared.trainer import finite, select, shuffled
+from bnnbench.methods.shared.trainer import finite, select
 from bnnbench.native import propagation
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -118,8 +118,7 @@ class PBP(Method):
         )
         for _ in range(task.epochs):
             before = {name: value.clone() for name, value in state.items()}
-            keys = task.streams.uniform(1, data.inputs.shape[1])[0]
-            native.run_pass(torch.argsort(keys, dim=1, stable=True))
+            native.run_pass(row_order(data, task.streams))
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
         return state, alive
@@ -135,7 +134,9 @@ class PBP(Method):
             )
         else:
             weights = unpack(posterior.mlp, state)
-            loc, variance = output_moments(posterior.mlp, weights, inputs, scaled_linear)
+            loc, variance = output_moments(
+                posterior.mlp, inputs, lambda rows: forward(weights, rows, scaled_linear)[0]
+            )
         noise = state["noise_beta"] / (state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
 
@@ -146,14 +147,8 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
     The means are random, `Normal(0, 1 / (fan_in + 1))`: with zero means, all units of a layer would
     be identical and derivatives would vanish.
     """
-    scale = torch.cat(
-        [
-            torch.full(
-                ((fan_in + 1) * fan_out,), (fan_in + 1) ** -0.5, dtype=torch.float64, device="cpu"
-            )
-            for fan_in, fan_out in pairwise(mlp.sizes)
-        ]
-    ).to(streams.device)
+    scales = [(fan_in + 1) ** -0.5 for fan_in in mlp.sizes[:-1]]
+    scale = mlp.by_layer(scales, torch.float64).to(streams.device)
     loc = (scale * streams.normal(1, mlp.n_weights)[0].double()).expand(replicas, -1).clone()
     alpha, beta = (loc.new_full((replicas, 1), value) for value in GAMMA_PRIOR)
     return {
@@ -178,7 +173,7 @@ def batches(
     data: TrainingSet, streams: Streams, size: int
 ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
     """Shuffle the data into batches: inputs `[R, B, D]`, targets and mask of real rows `[R, B]`."""
-    inputs, targets = shuffled(data, streams)
+    inputs, targets = in_order(data, row_order(data, streams))
     tensors = (inputs, targets, data.real)
     return list(zip(*(_split_rows(tensor, size) for tensor in tensors), strict=True))
 
@@ -187,7 +182,7 @@ def _split_rows(rows: Tensor, size: int) -> Sequence[Tensor]:
     """Split `[R, N, ...]` into contiguous `[R, size, ...]`; the last is padded with zeros."""
     padding = -rows.shape[1] % size
     rows = pad(rows, (0, 0) * (rows.dim() - 2) + (0, padding))
-    return rows.unflatten(1, (-1, size)).transpose(0, 1).contiguous().unbind(0)
+    return torch.unflatten(rows, 1, (-1, size)).transpose(0, 1).contiguous().unbind(0)
 
 
 def _pass(mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]]) -> State:

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import OneOf, Positive
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.nn import MLP, backward, forward, squared_backward
-from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_entries, adam_on, adam_state
 from bnnbench.portable_math import tensor_exp
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -90,11 +91,8 @@ class PracticalVI(VariationalMethod):
         }
 
     def native_update(self) -> NativeUpdate:
-        tensors = "loc", "log_variance", "loc_first", "loc_second"
         own = float(self.curvature == "gauss_newton")
-        return NativeUpdate(
-            "practical_vi", (*tensors, "log_variance_first", "log_variance_second"), (own,)
-        )
+        return NativeUpdate("practical_vi", adam_entries("loc", "log_variance"), (own,))
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         return posterior.state["loc"], tensor_exp(0.5 * posterior.state["log_variance"])

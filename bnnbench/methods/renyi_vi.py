@@ -15,18 +15,11 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, OneOf, Positive
-from bnnbench.methods.shared.contract import (
-    LEARNED,
-    Batch,
-    FitTask,
-    LearnablePrecision,
-    Noise,
-    Posterior,
-    State,
-)
+from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior, State
 from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_entries, adam_on, adam_state
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -148,9 +141,8 @@ class RenyiVI(VariationalMethod):
         return new
 
     def native_update(self) -> NativeUpdate:
-        names = ("loc", "log_variance", "loc_first", "loc_second", "log_variance_first",
-                 "log_variance_second")  # fmt: skip
-        noise = ("log_noise", "log_noise_first", "log_noise_second") if self.learns_noise else ()
+        names = adam_entries("loc", "log_variance")
+        noise = adam_entries("log_noise") if self.learns_noise else ()
         return NativeUpdate("renyi_vi", names, constants=(1 - self.alpha,), scalars=noise)
 
     def fit(self, task: FitTask) -> Posterior:

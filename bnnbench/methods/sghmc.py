@@ -14,8 +14,9 @@ import torch
 
 from bnnbench.constraints import Between, Positive, Whole
 from bnnbench.identity import no_identity
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

@@ -13,8 +13,9 @@ from typing import Annotated
 import torch
 
 from bnnbench.constraints import Between, Positive
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, State
+from bnnbench.methods.shared.contract import FitTask, State
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

@@ -314,7 +314,8 @@ def _squared(method: Sklearn, deviations: Any, rows: np.ndarray) -> np.ndarray:
     numbers = _numbers(method, deviations, rows)
     if (numbers < 0).any():
         raise _wrong_result(method, "negative standard deviations")
-    return np.square(numbers)
+    squares: np.ndarray = np.square(numbers)
+    return squares
 
 
 def _numbers(method: Sklearn, values: Any, rows: np.ndarray, columns: int = 1) -> np.ndarray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -19,20 +19,20 @@ from torch import Tensor
 from bnnbench.constraints import Count, OneOf
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import (
+    DRAWS,
     LEARNED,
-    Batch,
     FitTask,
     LearnablePrecision,
-    Noise,
     Posterior,
     ShapeAndRate,
     State,
 )
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
 from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import NativeUpdate, adam_on, adam_state
+from bnnbench.optim import NativeUpdate, adam_entries, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
@@ -115,6 +115,7 @@ class SVGD(MAP):
     noise_gamma: ShapeAndRate = (1.0, 0.1)
     records_objective = False
     native_cost = 2.0
+    joint: ClassVar[str] = DRAWS
     variants = (
         {"drift": "sge_wgd", "particles": 3},
         {"drift": FUNCTION, "particles": 3},
@@ -137,7 +138,7 @@ class SVGD(MAP):
         own = (g if learned else none for learned, (_, g) in zip(are_learned, priors, strict=True))
         return NativeUpdate(
             "svgd" if is_adam else "svgd_adagrad",
-            ("loc", "loc_first", "loc_second") if is_adam else ("loc", "loc_second"),
+            adam_entries("loc") if is_adam else ("loc", "loc_second"),
             (float(NATIVE_DRIFTS.index(self.drift)), *chain(*own)),
             members=self.particles,
             coordinates=sum(are_learned),
@@ -230,7 +231,7 @@ class SVGD(MAP):
         scores = torch.cat([weight_scores, *log_scores], 2).transpose(0, 1)
         if self.drift == FUNCTION:
             return scores.flatten(1)
-        particles = loc.unflatten(1, (self.particles, -1))
+        particles = torch.unflatten(loc, 1, (self.particles, -1))
         return DRIFTS[self.drift](particles, scores, 1 / batch.counts[:, :, None]).flatten(1)
 
     def _noise_score(self, outputs: Tensor, precision: Tensor, batch: Batch) -> Tensor:
@@ -243,7 +244,7 @@ class SVGD(MAP):
     def _unpack(self, mlp: MLP, loc: Tensor, hyper: Hyper) -> tuple[Tensor, Hyper]:
         """Return weights `[M, R, P]` and hyper-parameters, learned ones `[M, R, 1]`."""
         particles = self.by_network(loc)
-        learned = particles[..., mlp.n_weights :].exp().split(1, 2)
+        learned = torch.split(particles[..., mlp.n_weights :].exp(), 1, 2)
         precisions = dict(zip(self.learned, learned, strict=True)) if self.learned else {}
         return particles[..., : mlp.n_weights], {**hyper, **precisions}
 

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from bnnbench.constraints import Between, Count, Positive
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.trainer import StochasticMethod, train
 from bnnbench.nn import MLP
-from bnnbench.optim import NativeUpdate, adam_on
+from bnnbench.optim import NativeUpdate, adam_entries, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -129,9 +130,8 @@ class SWAG(MAP):
         return {**adam, **new, "adam_steps": state["adam_steps"]}
 
     def native_update(self) -> NativeUpdate:
-        names = ("loc", "loc_first", "loc_second")
         constants = (self.step_size, self.momentum, TYPICAL_PRECISION)
-        return NativeUpdate("swag", names, constants, self.members, ("adam_steps",))
+        return NativeUpdate("swag", adam_entries("loc"), constants, self.members, ("adam_steps",))
 
     def fit(self, task: FitTask) -> Posterior:
         batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
@@ -148,7 +148,7 @@ class SWAG(MAP):
         means = self.by_network(state["loc"])[owner]
         if self.scale == 0:
             return means
-        columns = state["factor"].unflatten(2, (self.members, -1))  # [R, K, M, P]
+        columns = torch.unflatten(state["factor"], 2, (self.members, -1))  # [R, K, M, P]
         low_rank = streams.normal(samples, columns.shape[1]).expand(-1, len(columns), -1)
         diagonal = streams.normal(samples, posterior.mlp.n_weights)
         networks = means.new_empty(means.shape)

@@ -21,8 +21,8 @@ from torch import Tensor
 from bnnbench.constraints import Between, Positive
 from bnnbench.cpp.library import has_native_code
 from bnnbench.identity import optional_identity
-from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
+from bnnbench.methods.shared.minibatches import in_order, row_order
 from bnnbench.methods.shared.moment_propagation import (
     Inputs,
     Layer,
@@ -30,9 +30,10 @@ from bnnbench.methods.shared.moment_propagation import (
     Weights,
     layers_of,
     linear,
+    output_moments,
     pack,
 )
-from bnnbench.methods.shared.trainer import finite, select, shuffled
+from bnnbench.methods.shared.trainer import finite, select
 from bnnbench.native import conditioning
 from bnnbench.nn import MLP
 from bnnbench.portable_math import tensor_exp
@@ -124,11 +125,11 @@ class TAGI(Method):
 
     def _torch_passes(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
         """Run all passes; return the final state and which replicas are finite, `[R]`."""
-        limit, real = max_change(task.batch_size), task.data.real.split(task.batch_size, 1)
+        limit, real = max_change(task.batch_size), torch.split(task.data.real, task.batch_size, 1)
         for _ in range(task.epochs):
             before, layers = state, layers_of(task.mlp, (state["loc"], state["var"]))
-            visited = drawn if self.with_replacement else shuffled
-            rows = (part.split(task.batch_size, 1) for part in visited(task.data, task.streams))
+            visited = in_order(task.data, self._visited_rows(task))
+            rows = (torch.split(part, task.batch_size, 1) for part in visited)
             for inputs, targets, mask in zip(*rows, real, strict=True):
                 output, tape = forward(layers, inputs)
                 change = self._condition(output, targets, task.hyper)
@@ -153,15 +154,15 @@ class TAGI(Method):
         )
         for _ in range(task.epochs):
             before = {name: value.clone() for name, value in state.items()}
-            if self.with_replacement:
-                order = drawn_rows(task.data, task.streams)
-            else:
-                keys = task.streams.uniform(1, task.data.inputs.shape[1])[0]
-                order = torch.argsort(keys, dim=1, stable=True)
-            native.run_pass(order)
+            native.run_pass(self._visited_rows(task))
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
         return state, alive
+
+    def _visited_rows(self, task: FitTask) -> Tensor:
+        """Draw the rows that an epoch visits, in order, `[R, N]`."""
+        draw = drawn_rows if self.with_replacement else row_order
+        return draw(task.data, task.streams)
 
     def _initial_state(self, task: FitTask) -> State:
         """Return means drawn with variance `1 / fan_in`, and that variance times the gains."""
@@ -222,40 +223,21 @@ class TAGI(Method):
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling."""
         native = has_native_code(inputs, inputs.dtype)
-        moments = conditioning.output_moments if native else output_moments
-        state = posterior.state
-        output = loc, var = moments(posterior.mlp, state["loc"], state["var"], inputs)
+        mlp, moments = posterior.mlp, (posterior.state["loc"], posterior.state["var"])
+        if native:
+            output = conditioning.output_moments(mlp, *moments, inputs)
+        else:
+            layers = layers_of(mlp, moments)
+            output = output_moments(mlp, inputs, lambda rows: forward(layers, rows)[0])
+        loc, var = output
         noise = self._noise(output, posterior.hyper, tensor_exp if native else torch.exp)
         return Prediction(loc[None, ..., 0], var[None, ..., 0], noise)
-
-
-def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> Moments:
-    """Return means and variances of the outputs, `[R, M, O]` each; `forward` in chunks of rows.
-
-    Args:
-        mlp: the network shape.
-        loc: means of the weights, `[R, P]`.
-        var: their variances, `[R, P]`.
-        inputs: `[R, M, D]`.
-    """
-    layers = layers_of(mlp, (loc, var))
-    chunks = inputs.split(rows_per_chunk(mlp, len(inputs)), 1)
-    moments = zip(*(forward(layers, chunk)[0] for chunk in chunks), strict=True)
-    means, variances = (torch.cat(moment, 1) for moment in moments)
-    return means, variances
 
 
 def drawn_rows(data: TrainingSet, streams: Streams) -> Tensor:
     """Return N rows of every replica, drawn with replacement, `[R, N]`."""
     keys = streams.uniform(1, data.inputs.shape[1])[0].expand(data.replicas, -1).double()
     return (keys * torch.tensor(data.counts, device=keys.device)[:, None]).long()
-
-
-def drawn(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
-    """Return inputs and targets of `drawn_rows`."""
-    rows = drawn_rows(data, streams)
-    inputs = data.inputs.gather(1, rows[:, :, None].expand_as(data.inputs))
-    return inputs, data.targets.gather(1, rows)
 
 
 def max_change(batch_size: int) -> float:

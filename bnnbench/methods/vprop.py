@@ -14,7 +14,8 @@ import torch
 
 from bnnbench.constraints import OneOf
 from bnnbench.identity import optional_identity
-from bnnbench.methods.shared.contract import Batch, FitTask, Method, Noise, State
+from bnnbench.methods.shared.contract import FitTask, Method, State
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

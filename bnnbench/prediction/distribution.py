@@ -40,7 +40,7 @@ class PredictiveDistribution:
     @property
     def std(self) -> np.ndarray:
         """Predictive standard deviations, `[M]`: epistemic uncertainty and noise."""
-        return np.hypot(self.epistemic_std, self.noise_std)
+        return np.asarray(np.hypot(self.epistemic_std, self.noise_std))
 
     @property
     def epistemic_std(self) -> np.ndarray:
@@ -50,7 +50,7 @@ class PredictiveDistribution:
     @property
     def noise_std(self) -> np.ndarray:
         """Standard deviations of the noise, `[M]`."""
-        return np.sqrt(self.mixture.moments()[2])
+        return np.asarray(np.sqrt(self.mixture.moments()[2]))
 
     @numpy_defaults()
     def log_pdf(self, values: np.ndarray | float) -> np.ndarray:
@@ -65,7 +65,7 @@ class PredictiveDistribution:
 
     def pdf(self, values: np.ndarray | float) -> np.ndarray:
         """Return densities at some targets."""
-        return np.exp(self.log_pdf(values))
+        return np.asarray(np.exp(self.log_pdf(values)))
 
     @numpy_defaults()
     def cdf(self, values: np.ndarray | float) -> np.ndarray:

@@ -287,4 +287,4 @@ def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:
 
 def _distances(model: Model, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return the absolute standard scores of targets under their predictions."""
-    return np.abs(standard_scores(model.predict(inputs), targets))
+    return np.asarray(np.abs(standard_scores(model.predict(inputs), targets)))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bnnbench.constraints import check_int
 from bnnbench.data.own_table.new_rows import encode_rows
-from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
+from bnnbench.methods.shared.contract import COVARIANCE, DRAWS, MARGINALS
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.final_model import FinalModel
 from bnnbench.prediction.intervals import check_all_finite
@@ -76,7 +76,7 @@ def next_rows(
     else:
         fitted_scale = replace(model, scaler=replace(model.scaler, log=False))
         chosen, scores = _most_uncertain(fitted_scale, inputs, name, count)
-        alone = joint(method) == MARGINALS
+        alone = method.joint == MARGINALS
         statement = MARGINALS_STATEMENT if alone else VARIANCE_STATEMENT
         unit = "of the logarithm of the target" if model.scaler.log else "in units of the target"
         statement = statement.format(unit=unit, method=method.label)
@@ -105,13 +105,13 @@ def epistemic_covariance(model: Model, inputs: np.ndarray) -> np.ndarray:
         model: of a method with epistemic variance.
         inputs: `[M, D]`, original units, at most `CHUNK_ROWS` rows.
     """
-    kind = joint(model.fitting.method)
-    if kind == COVARIANCE:
+    method = model.fitting.method
+    if method.joint == COVARIANCE:
         rows = model.scaler.inputs([inputs])
-        covariance = joint_covariance(model.fitting.method, model.posterior, rows)[0]
+        covariance = method.joint_covariance(model.posterior, rows)[0]
         return np.asarray(model.scaler.target_scale[0] ** 2 * covariance.cpu().numpy())
     (prediction,) = model.predictive(inputs)
-    if kind == DRAWS:
+    if method.joint == DRAWS:
         draws = prediction.loc[:, 0].double().cpu().numpy()
         within = prediction.epistemic.expand(prediction.loc.shape)[:, 0].mean(0)
         return np.cov(draws.T, bias=True).reshape(2 * [len(inputs)]) + np.diag(within.cpu().numpy())

@@ -67,7 +67,7 @@ def _expected_improvement(
     found = candidates[np.argmax(gaussian_ei(candidates, process, min(losses)))]
     if (np.abs(points - found).sum(1) <= DUPLICATE).any():
         found = _draw(random, 1, len(space))[0]
-    return found.tolist()
+    return [float(position) for position in found]
 
 
 def _draw(random: np.random.RandomState, points: int, dimensions: int) -> Array:
@@ -87,7 +87,8 @@ def _normalise(space: Sequence[Dimension], history: Sequence[Trial]) -> Array:
     """Return the points of the trials in the unit cube, `[N, D]`."""
     low, high = log(np.array([[d.low, d.high] for d in space])).T
     here = log(np.array([[t.values[d.name] for d in space] for t in history]))
-    return np.clip((here - low) / (high - low), 0.0, 1.0)
+    points: Array = np.clip((here - low) / (high - low), 0.0, 1.0)
+    return points
 
 
 def _denormalise(dimension: Dimension, position: float) -> float:

@@ -88,7 +88,8 @@ def _updated(inverse: Array, step: Array, change: Array) -> Array:
 
 
 def _product(matrix: Array, vector: Array) -> Array:
-    return (matrix * vector).sum(1)
+    product: Array = (matrix * vector).sum(1)
+    return product
 
 
 AMPLITUDES = (1e-2, 1e3)
@@ -114,7 +115,7 @@ class Matern:
     def between(self, inputs: Array, others: Array) -> Array:
         """Return the covariances `[N, M]` of two sets of points, `[N, D]` and `[M, D]`."""
         steps = inputs[:, None] / self.length_scales - others / self.length_scales
-        root = ROOT5 * np.sqrt((steps * steps).sum(-1))
+        root: Array = ROOT5 * np.sqrt((steps * steps).sum(-1))
         return self.amplitude * (1 + root + root**2 / 3) * exp(-root)
 
 

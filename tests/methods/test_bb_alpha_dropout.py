@@ -8,7 +8,7 @@ from support.linear_model import linear_task, make_hyper
 
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.mc_dropout import MCDropout
-from bnnbench.methods.shared.trainer import minibatches_by_epoch
+from bnnbench.methods.shared.minibatches import minibatches_by_epoch
 from bnnbench.nn import forward
 
 

@@ -12,7 +12,8 @@ from torch import Tensor
 from bnnbench.checking.small_fits import HYPER, small_task, training_set
 from bnnbench.divergences.kl import KL, kl
 from bnnbench.methods.bbb import BBB, FLAT_PRECISION
-from bnnbench.methods.shared.contract import Batch, Posterior
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.methods.shared.records import TRACE_SAMPLES
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams

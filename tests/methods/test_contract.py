@@ -55,7 +55,8 @@ from bnnbench.config.configs import options
 from bnnbench.constraints import Text, constraints_of
 from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import Method, Posterior
-from bnnbench.methods.shared.trainer import StochasticMethod, minibatches_by_epoch
+from bnnbench.methods.shared.minibatches import minibatches_by_epoch
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet, UserError
 

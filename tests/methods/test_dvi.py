@@ -89,7 +89,7 @@ def test_moments_match_sampled_networks(sizes: tuple[int, ...], tolerance: float
     mlp = MLP(sizes)
     loc, variance = weights_of(mlp)
     layers = layers_of(mlp, (loc, variance))
-    mean, spread = moment_propagation.output_moments(mlp, layers, inputs_of(mlp))
+    mean, spread = moment_propagation.forward(layers, inputs_of(mlp))[0]
     generator = torch.Generator().manual_seed(2)
     noise = torch.randn(40_000, 2, mlp.n_weights, generator=generator)
     drawn = torch.addcmul(loc.float(), variance.float().sqrt(), noise)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bnnbench.checking.small_fits import small_task, training_set
 from bnnbench.methods.renyi_vi import RenyiVI, bound_weights
-from bnnbench.methods.shared.contract import Batch
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
 

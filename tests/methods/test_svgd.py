@@ -12,7 +12,7 @@ from support.linear_model import LAMBDA, TAU, linear_data, linear_task, make_hyp
 from torch import Tensor
 
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import Batch
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.methods.shared.particles import kde_wgd
 from bnnbench.methods.svgd import SVGD
 from bnnbench.nn import MLP

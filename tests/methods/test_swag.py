@@ -10,7 +10,8 @@ from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, N, linear_data, linear_task, make_hyper
 
 from bnnbench.methods.shared.contract import Posterior
-from bnnbench.methods.shared.trainer import minibatches_by_epoch, train
+from bnnbench.methods.shared.minibatches import minibatches_by_epoch
+from bnnbench.methods.shared.trainer import train
 from bnnbench.methods.swag import SWAG, fit_gaussian
 from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams

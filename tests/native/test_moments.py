@@ -12,7 +12,7 @@ from torch import Tensor
 from bnnbench.cpp.library import library
 from bnnbench.methods.dvi import DVI
 from bnnbench.methods.shared.contract import FitTask, Posterior, State
-from bnnbench.methods.shared.moment_propagation import layers_of, output_moments, rectify
+from bnnbench.methods.shared.moment_propagation import forward, layers_of, rectify
 from bnnbench.native import networks
 from bnnbench.native.networks import propagate_moments
 from bnnbench.nn import MLP
@@ -42,7 +42,7 @@ class Problem:
     def exact_moments(self) -> tuple[Tensor, Tensor]:
         loc, scale = self.loc.double(), self.scale.double()
         layers = layers_of(self.mlp, (loc, scale.square()))
-        return output_moments(self.mlp, layers, self.inputs.double())
+        return forward(layers, self.inputs.double())[0]
 
     def fit(self, dtype: torch.dtype = torch.float32, **settings: object) -> Posterior:
         """Train with all rows from these moments."""

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from bnnbench.methods.shared.contract import Batch, FitTask, Posterior
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training

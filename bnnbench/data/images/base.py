@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
+from bnnbench.files import READ_ERRORS, open_unpacked
+from bnnbench.types import UserError
 
 BINARISATIONS = ("threshold", "stochastic", "none")
 
@@ -110,6 +114,29 @@ class ImageSource(Checked, ABC):
         if self.binarisation == "stochastic":
             return (random.random(values.shape, np.float32) * white < values).astype(np.float32)
         return (values / np.float32(white)).astype(np.float32)
+
+
+def damaged_file(name: str, path: Path, problem: str) -> UserError:
+    """Return the error that a file of the set `name` has a problem."""
+    return UserError(
+        f"images={name}: {path} {problem}; replace it, or delete it to use another copy.",
+        "images",
+        "corrupt_file",
+    )
+
+
+def content_and_digest(name: str, path: Path) -> tuple[bytes, str]:
+    """Return the decompressed content of a file of the set `name`, and its SHA-256.
+
+    Raises:
+        UserError: if it cannot be unpacked.
+    """
+    try:
+        with open_unpacked(path) as file:
+            content = file.read()
+    except READ_ERRORS as error:
+        raise damaged_file(name, path, f"cannot be unpacked ({error})") from None
+    return content, hashlib.sha256(content).hexdigest()
 
 
 @cache

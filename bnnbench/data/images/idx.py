@@ -6,7 +6,6 @@ same content differ in their gzip headers. The digest covers the IDX header, whi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,9 +18,12 @@ import pandas as pd
 
 from bnnbench.constraints import OneOf, check_folder
 from bnnbench.data.download import download_files
-from bnnbench.data.images.base import GreyImages, ImageSource
-from bnnbench.data.images.errors import damaged_file
-from bnnbench.files import READ_ERRORS, open_unpacked
+from bnnbench.data.images.base import (
+    GreyImages,
+    ImageSource,
+    content_and_digest,
+    damaged_file,
+)
 from bnnbench.identity import no_identity
 
 MIRRORS = {
@@ -115,12 +117,7 @@ class IdxImages(ImageSource):
         """
         path = _find(folder, name)
         assert path is not None
-        try:
-            with open_unpacked(path) as file:
-                content = file.read()
-        except READ_ERRORS as error:
-            raise damaged_file(self.name, path, f"cannot be unpacked ({error})") from None
-        digest = hashlib.sha256(content).hexdigest()
+        content, digest = content_and_digest(self.name, path)
         if digest == published_files()[self.name][name].sha256:
             return content
         other = next((f"{file} of {kind}" for kind, file, sha in _digests() if sha == digest), "")

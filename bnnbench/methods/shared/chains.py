@@ -13,7 +13,7 @@ from bnnbench.constraints import Count
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
-from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import DRAWS, Diagnosis, FitTask, Method, Posterior
 from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
 from bnnbench.methods.shared.hmc.network import map_estimate, posterior_target
 from bnnbench.random_streams import Streams
@@ -40,6 +40,7 @@ class ChainsMethod(Method):
     chains: Count = 4
     map_steps: Count = 1000
     is_stochastic: ClassVar[bool] = False
+    joint: ClassVar[str] = DRAWS
 
     def initial_networks(self, task: FitTask) -> Tensor:
         """Return a network with the usual initial weights for every chain, `[C, R, P]`."""
@@ -70,12 +71,14 @@ class ChainsMethod(Method):
         """Diagnose the predicted means, and compute R-hat of sampled precisions."""
         networks = posterior.state["chain"].transpose(0, 1)
         means = network_outputs(posterior.mlp, networks, inputs)[..., 0]
-        diagnosis = diagnose_predictions(means.unflatten(0, (self.chains, -1)), rows)
+        diagnosis = diagnose_predictions(self._by_chain(means), rows)
         precisions = {
-            f"r_hat_{name}": convergence_diagnostics(value.T.unflatten(0, (self.chains, -1)))[
-                "r_hat"
-            ]
+            f"r_hat_{name}": convergence_diagnostics(self._by_chain(value.T))["r_hat"]
             for name, value in posterior.state.items()
             if name in (NOISE, WEIGHTS)
         }
         return replace(diagnosis, summary={**diagnosis.summary, **precisions})
+
+    def _by_chain(self, draws: Tensor) -> Tensor:
+        """Return draws `[C K, ...]` of all chains as `[C, K, ...]`."""
+        return torch.unflatten(draws, 0, (self.chains, -1))

@@ -23,7 +23,8 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
         return outputs
     replicas, rows, _ = inputs.shape
     chunk = max(1, MAX_ACTIVATIONS // (replicas * rows * max(mlp.sizes)))
-    for part, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
+    parts = zip(torch.split(outputs, chunk), torch.split(networks, chunk), strict=True)
+    for part, weights in parts:
         part.copy_(forward(mlp, weights, inputs)[0])
     return outputs
 

@@ -1,4 +1,4 @@
-"""The interface of a method, and of the methods that the stacked minibatch trainer trains.
+"""The interface of a method.
 
 To add a method, put a frozen dataclass that derives from `Method` (or from `StochasticMethod` in
 `trainer.py`, which uses the stacked trainer) into a file in `bnnbench/methods`, and add a YAML
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from torch import Tensor
 
@@ -19,10 +19,8 @@ from bnnbench.cpp.library import library
 from bnnbench.identity import is_of_package, no_identity
 from bnnbench.inheritance import Replacement, ends_stand_in, first_replaced
 from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.native.networks import are_supported, replaced_part
+from bnnbench.native.networks import replaced_part
 from bnnbench.nn import MLP
-from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
@@ -39,6 +37,12 @@ FIT_AND_PREDICTION = (
 """Names of the functions that compute a run's results, in addition to the training step."""
 ALL = "all"
 """Value of `compared_settings` in a record if all settings are compared."""
+
+State = dict[str, Tensor]
+"""Tensors of a fit by name, the replica axis first."""
+
+DRAWS, COVARIANCE, MARGINALS = "draws", "covariance", "marginals"
+"""Values of `Method.joint`."""
 
 ShapeAndRate = Annotated[tuple[float, float], ListOf(Between(0), length=2)]
 """Parameters of a Gamma distribution over a precision."""
@@ -285,6 +289,16 @@ class Method(Checked, ABC):
         return True
 
     @property
+    def joint(self) -> str:
+        """How it represents the joint distribution of the predictions of several inputs.
+
+        - `draws`: component s of a prediction is the same network for every row.
+        - `covariance`: one Gaussian per row, whose joint covariance `joint_covariance` returns.
+        - `marginals`: one Gaussian per row, and nothing about their dependence.
+        """
+        return MARGINALS
+
+    @property
     def point_estimate(self) -> bool:
         """Whether it predicts with a single network, without epistemic variance."""
         return False
@@ -334,6 +348,18 @@ class Method(Checked, ABC):
             streams: random numbers.
         """
 
+    def joint_covariance(self, posterior: Posterior, inputs: Tensor) -> Tensor:
+        """Return the epistemic covariance of predictions, `[R, M, M]`, standardised units, float64.
+
+        Only for a method whose `joint` is `covariance`. The diagonal is the epistemic variance of
+        `predict`.
+
+        Args:
+            posterior: from `fit`.
+            inputs: `[R, M, D]`.
+        """
+        raise NotImplementedError(self.label)
+
     def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
         """Return quality measures of the predictions; empty unless overridden.
 
@@ -343,32 +369,6 @@ class Method(Checked, ABC):
             rows: number of rows of each replica, without padding.
         """
         return Diagnosis()
-
-
-State = dict[str, Tensor]
-Noise = tuple[Tensor, ...]
-
-
-class Batch(NamedTuple):
-    """One minibatch of every replica.
-
-    Attributes:
-        inputs: `[R, B, D]`.
-        targets: `[R, B]`.
-        weights: `[R, B]`, 1/(real rows of the batch), 0 on padding: sums to a batch mean.
-        counts: training rows of each replica, `[R, 1]`.
-        steps_taken: number of previous steps of each replica, `[R, 1]`.
-        bias_correction: Adam's `1 / (1 - beta^t)` for both betas, t including this step, `[R, 1]`.
-        kl_weight: weight of the complexity term, `[R, 1]`; 1 on average.
-    """
-
-    inputs: Tensor
-    targets: Tensor
-    weights: Tensor
-    counts: Tensor
-    steps_taken: Tensor
-    bias_correction: tuple[Tensor, Tensor]
-    kl_weight: Tensor
 
 
 def check_noise_precision(likelihood: Likelihood, value: float | str | None) -> None:
@@ -381,88 +381,3 @@ def check_noise_precision(likelihood: Likelihood, value: float | str | None) -> 
             setting="method.noise_precision",
             code="likelihood",
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MinibatchMethod(Method):
-    """A method that trains flat weights `[R, P]` by minibatch steps.
-
-    Attributes:
-        likelihood: the distribution of targets given the outputs, and its loss. Docstrings of
-            methods say "negative log-likelihood" for whichever loss is configured.
-        noise_precision: of the observations, standardised units; None is searched. Only valid for a
-            likelihood that has it. Methods that learn it accept a string instead.
-        prior_precision: of the weights, biases included, standardised units; None is searched.
-    """
-
-    likelihood: Likelihood = field(default_factory=Gaussian)
-    noise_precision: Annotated[float | str | None, Between(0)] = None
-    prior_precision: Annotated[float | str | None, Between(0)] = None
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-    records_objective: ClassVar[bool] = True
-    native_code = ("native_update", ("update", "sample_noise", "effective_hyper"))
-
-    def check(self) -> None:
-        check_noise_precision(self.likelihood, self.noise_precision)
-
-    @property
-    def hyper_names(self) -> tuple[str, ...]:
-        names = (*self.likelihood.hyper_names, *self.own_hyper_names)
-        return tuple(name for name in names if getattr(self, name) != LEARNED)
-
-    def kl_weight(self, index: int, batches: int) -> float:
-        """Return the weight of the complexity term in minibatch `index` of `batches`; mean 1."""
-        return 1.0
-
-    @abstractmethod
-    def init(self, task: FitTask) -> State:
-        """Return the initial state; the replica axis `R` comes first in every tensor."""
-
-    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper:
-        """Return the hyper-parameters in effect for a state: the given ones, or learned values."""
-        return hyper
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        """Draw all random numbers of one step; none by default."""
-        return ()
-
-    @abstractmethod
-    def update(
-        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
-    ) -> State:
-        """Update all replicas once, without host synchronisation.
-
-        Returns:
-            The entries of the state that change; the others keep their values.
-        """
-
-    def native_update(self) -> NativeUpdate | None:
-        """Describe `update` for the native trainer, or return None to train with `update`.
-
-        The native trainer replays the random numbers requested by `sample_noise`, which must
-        therefore have no other effect.
-
-        A subclass inherits it unless it replaces something that the step depends on
-        (`native_code`). A subclass that overrides this method without calling that of its base
-        class decides for itself.
-        """
-        return None
-
-    @property
-    def native_parts(self) -> tuple[object, ...]:
-        of_density = (self.likelihood, self.likelihood.loss)
-        is_native = are_supported(*of_density) and self.native_update() is not None
-        return (self, *of_density) if is_native else ()
-
-    @abstractmethod
-    def training_outputs(
-        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Tensor:
-        """Return the outputs of networks `[S, R, M, O]` during a fit, to record the objective."""
-
-    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """Return the objective's complexity term for the whole training part, nats, `[R]`.
-
-        Zero by default. Only used for recording the objective.
-        """
-        return posterior.counts.new_zeros(len(posterior.counts))

@@ -91,9 +91,9 @@ class Diagonal(Curvature):
 
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         shapes = [(h.shape[2], d.shape[2]) for h, d in gradients]
-        pieces = state["variance"].split([i * o for i, o in shapes], 1)
+        pieces = torch.split(state["variance"], [i * o for i, o in shapes], 1)
         return _sum(
-            _weighted_squares(h, piece.unflatten(1, shape), d)
+            _weighted_squares(h, torch.unflatten(piece, 1, shape), d)
             for (h, d), piece, shape in zip(gradients, pieces, shapes, strict=True)
         )
 
@@ -146,11 +146,11 @@ class Kronecker(Curvature):
     def correlate(self, state: State, noise: Tensor) -> Tensor:
         eigen = list(_eigen(state))
         scales = [(values + state["prior"][:, :, None]).rsqrt() for values, _, _ in eigen]
-        pieces = noise.split([scale[0].numel() for scale in scales], 2)
+        pieces = torch.split(noise, [scale[0].numel() for scale in scales], 2)
         correlated = []
         for (_, left, right), scale, piece in zip(eigen, scales, pieces, strict=True):
             # The symmetric root does not depend on the choice of eigenvectors.
-            matrix = piece.unflatten(2, scale.shape[1:])
+            matrix = torch.unflatten(piece, 2, scale.shape[1:])
             turned = torch.einsum("rki,srkl,rlj->srij", left, matrix, right)
             back = torch.einsum("rki,srij,rlj->srkl", left, scale * turned, right)
             correlated.append(back.flatten(2))
@@ -164,7 +164,7 @@ class Full(Curvature):
         total: Tensor | None = None
         for piece in rows:
             for gradients in piece.roots:
-                jacobian = _flat(gradients)
+                jacobian = jacobian_rows(gradients)
                 if total is None:
                     total = jacobian.new_zeros(len(jacobian), *[jacobian.shape[2]] * 2)
                 total.baddbmm_(jacobian.mT, jacobian)
@@ -187,7 +187,7 @@ class Full(Curvature):
         return {"root": matrix}
 
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
-        return torch.bmm(_flat(gradients), state["root"]).square().sum(2)
+        return torch.bmm(jacobian_rows(gradients), state["root"]).square().sum(2)
 
     def correlate(self, state: State, noise: Tensor) -> Tensor:
         return torch.bmm(state["root"], noise.permute(1, 2, 0)).permute(2, 0, 1)
@@ -216,8 +216,8 @@ def _sum(tensors: Iterable[Tensor]) -> Tensor:
     return first
 
 
-def _flat(gradients: Sequence[Layer]) -> Tensor:
-    """Return the rows of the Jacobian, `[R, B, P]`."""
+def jacobian_rows(gradients: Sequence[Layer]) -> Tensor:
+    """Return each row's gradient (`nn.outer_factors`) as a flat vector, `[R, B, P]`."""
     return torch.cat([(h.unsqueeze(3) * d.unsqueeze(2)).flatten(2) for h, d in gradients], 2)
 
 
@@ -236,4 +236,4 @@ def _eigen(state: State) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
 
 def _chunks(matrices: Tensor) -> Sequence[Tensor]:
     """Split the matrices `[R, P, P]` into chunks, as views."""
-    return matrices.split(max(1, MAX_MATRIX_ELEMENTS // matrices[0].numel()))
+    return torch.split(matrices, max(1, MAX_MATRIX_ELEMENTS // matrices[0].numel()))

@@ -13,10 +13,12 @@ from torch import Tensor
 from bnnbench import portable_math
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
-from bnnbench.methods.shared.contract import Batch, FitTask, Method, Noise, Posterior, State
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
+from bnnbench.methods.shared.gauss_newton import jacobian_rows
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.trainer import StochasticMethod
-from bnnbench.nn import MLP
-from bnnbench.optim import adam_on, adam_state
+from bnnbench.nn import MLP, Layer, forward, outer_factors
+from bnnbench.optim import adam_entries, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 
@@ -72,9 +74,7 @@ class SoftplusMethod(VariationalMethod):
     """
 
     initial_precision: Positive
-    tensors: ClassVar[tuple[str, ...]] = (
-        "loc", "rho", "loc_first", "loc_second", "rho_first", "rho_second",
-    )  # fmt: skip
+    tensors: ClassVar[tuple[str, ...]] = adam_entries("loc", "rho")
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
@@ -93,3 +93,39 @@ class SoftplusMethod(VariationalMethod):
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         return posterior.state["loc"], portable_math.softplus(posterior.state["rho"])
+
+
+def mean_gradients(posterior: Posterior, inputs: Tensor) -> list[Layer]:
+    """Return the gradients of the first output (the mean) of the network `loc`, float64.
+
+    Args:
+        posterior: its state has `loc`, `[R, P]`.
+        inputs: `[R, B, D]`.
+
+    Returns:
+        For every row, one outer product per layer, as `outer_factors`.
+    """
+    outputs, tape = forward(posterior.mlp, posterior.state["loc"][None].double(), inputs.double())
+    d_outputs = torch.zeros_like(outputs)
+    d_outputs[..., 0] = 1
+    return outer_factors(tape, d_outputs)
+
+
+def linearised_covariance(posterior: Posterior, covariance: Tensor, inputs: Tensor) -> Tensor:
+    """Return `J S J'`, J the gradients of the mean output at `loc` and S the weights' covariance.
+
+    Args:
+        posterior: its state has `loc`, `[R, P]`.
+        covariance: of the weights, `[R, P, P]`.
+        inputs: `[R, M, D]`.
+
+    Returns:
+        The covariance of the mean outputs, `[R, M, M]`.
+    """
+    jacobian = jacobian_rows(mean_gradients(posterior, inputs))
+    return symmetric(jacobian @ covariance.double() @ jacobian.mT)
+
+
+def symmetric(matrix: Tensor) -> Tensor:
+    """Return a matrix without the asymmetry of rounding."""
+    return (matrix + matrix.mT) / 2

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
-from bnnbench.methods.shared.contract import Batch
+from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.native import networks as native
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper

@@ -85,7 +85,7 @@ def layers_of(mlp: MLP, moments: Moments) -> Weights:
     """Split flat moments of the weights, `[R, P]` each, into layers, in the order of `MLP`."""
     sizes = list(pairwise(mlp.sizes))
     lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
-    pieces = list(zip(*(moment.split(lengths, 1) for moment in moments), strict=True))
+    pieces = list(zip(*(torch.split(moment, lengths, 1) for moment in moments), strict=True))
     shaped = [
         tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
         for k, piece in enumerate(pieces)
@@ -146,13 +146,11 @@ def forward(
     return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
 
 
-def output_moments(
-    mlp: MLP, weights: Weights, inputs: Tensor, linear: LinearMoments = linear
-) -> Moments:
-    """Return the moments of the output, `[R, M]` each; `forward` in chunks of rows."""
-    chunks = inputs.split(rows_per_chunk(mlp, len(inputs)), 1)
-    moments = [forward(weights, chunk, linear)[0] for chunk in chunks]
-    loc, variance = (torch.cat(moment, 1) for moment in zip(*moments, strict=True))
+def output_moments(mlp: MLP, inputs: Tensor, propagate: Callable[[Tensor], Moments]) -> Moments:
+    """Return the moments of the outputs for inputs `[R, M, D]`, propagated in chunks of rows."""
+    chunks = torch.split(inputs, rows_per_chunk(mlp, len(inputs)), 1)
+    moments = zip(*map(propagate, chunks), strict=True)
+    loc, variance = (torch.cat(moment, 1) for moment in moments)
     return loc, variance
 
 

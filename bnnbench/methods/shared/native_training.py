@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.counter_rng import counters_used
-from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, State
+from bnnbench.methods.shared.contract import FitTask, State
+from bnnbench.methods.shared.minibatches import MinibatchMethod
 from bnnbench.methods.shared.records import Snapshots
 from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate

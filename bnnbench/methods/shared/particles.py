@@ -81,7 +81,8 @@ def sge_wgd(particles: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
     """Like `kde_wgd`, with Stein's estimate of the score of the particles' density."""
     values, repulsion = kernel(particles)
     ridge = ETA * torch.eye(particles.shape[1], dtype=values.dtype, device=values.device)
-    return scores + weight * torch.linalg.solve_ex(values + ridge, repulsion).result
+    estimate: Tensor = torch.linalg.solve_ex(values + ridge, repulsion).result
+    return scores + weight * estimate
 
 
 DRIFTS: Mapping[str, Drift] = {"svgd": svgd, "kde_wgd": kde_wgd, "sge_wgd": sge_wgd}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, Posterior
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.minibatches import MinibatchMethod
 
 TRACE_SAMPLES = 3
 """Weight samples per epoch. Costs at most a tenth of the training time; the noise is small because

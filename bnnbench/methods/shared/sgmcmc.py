@@ -11,12 +11,11 @@ from torch import Tensor
 
 from bnnbench.constraints import Between, Count
 from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
-from bnnbench.methods.shared.contract import FitTask, Noise, Posterior
-from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.minibatches import Noise
 from bnnbench.methods.shared.trainer import StochasticMethod, train
 from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams
-from bnnbench.types import Prediction
 
 MAX_DIAGNOSTIC_ROWS = 100  # training rows used to estimate the effective sample size
 
@@ -67,13 +66,12 @@ class SGMCMC(StochasticMethod):
         """Return at most `samples` of the kept networks, evenly spaced."""
         return evenly_spaced(samples, posterior.state["chain"].transpose(0, 1))
 
-    def predict(
+    def outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Prediction:
-        """Predict one mixture component per network."""
+    ) -> Tensor:
+        """Return one sample per network."""
         networks = self.sample_weights(posterior, samples, streams)
-        outputs = network_outputs(posterior.mlp, networks, inputs)
-        return self.likelihood.prediction(outputs, posterior.hyper)
+        return network_outputs(posterior.mlp, networks, inputs)
 
     @torch.no_grad()
     def _diagnostics(self, posterior: Posterior, task: FitTask) -> dict[str, Tensor]:
@@ -95,3 +93,32 @@ class SGMCMC(StochasticMethod):
             "kept_samples": n_kept.masked_fill(diverged, torch.nan),
             "effective_samples": median.masked_fill(diverged, torch.nan),
         }
+
+
+def effective_sample_size(series: Tensor) -> Tensor:
+    """Return the effective sample size of K samples of a chain.
+
+    K divided by the integrated autocorrelation time `1 + 2 (rho_1 + rho_2 + ...)`. The sum ends
+    before the first pair of neighbouring lags whose autocorrelations add up to zero or less: the
+    initial positive sequence of Geyer, "Practical Markov Chain Monte Carlo", Statistical Science
+    1992, section 3.3. The result is capped at K, also for chains that alternate around their mean.
+
+    Args:
+        series: `[K, ...]`, one number per sample, in the order of the chain.
+
+    Returns:
+        `[...]`, at most K; NaN for a series that never moves, which has no autocorrelation.
+    """
+    length = len(series)
+    centred = (series - series.mean(0)).double()
+    # Zero padding avoids circular correlation.
+    spectrum = torch.fft.rfft(centred, 2 * length, dim=0)
+    covariance = torch.fft.irfft(spectrum.abs().square(), 2 * length, dim=0)[:length]
+    variance = covariance[0]
+    even, odd = covariance[0::2], covariance[1::2]
+    pairs = even.clone()
+    pairs[: len(odd)] += odd
+    leading = (pairs > 0).cumprod(0)
+    time = 2 * (pairs * leading).sum(0) / variance - 1
+    moved = (series != series[:1]).any(0)
+    return torch.where(moved, length / time.clamp(min=1), torch.nan)

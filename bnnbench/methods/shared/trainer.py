@@ -17,7 +17,8 @@ from torch import Tensor
 
 from bnnbench.methods.shared.chunking import predict_outputs
 from bnnbench.methods.shared.compilation import compiled
-from bnnbench.methods.shared.contract import Batch, FitTask, MinibatchMethod, Posterior, State
+from bnnbench.methods.shared.contract import DRAWS, MARGINALS, FitTask, Posterior, State
+from bnnbench.methods.shared.minibatches import MinibatchMethod, minibatches_by_epoch
 from bnnbench.methods.shared.native_training import train_natively
 from bnnbench.methods.shared.records import Snapshots, Trace
 from bnnbench.native.networks import fits_state, has_native_gradients
@@ -25,63 +26,9 @@ from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.types import Prediction, TrainingSet, UserError
+from bnnbench.types import Prediction, UserError
 
 NO_STEPS = range(0)
-
-
-def minibatches_by_epoch(
-    task: FitTask, method: MinibatchMethod
-) -> Iterator[list[tuple[Batch, bool]]]:
-    """Yield the shuffled minibatches of each epoch, and whether all replicas have rows in each.
-
-    Folds differ in size by a row, so a replica can run out one batch before its neighbours. The
-    number of batches follows the padded length, so that a replica gets the same noise when it is
-    trained alone. Everything but the order of the rows is prepared once: a step takes 0.2 ms.
-    """
-    data, size = task.data, task.batch_size
-    device, dtype = data.inputs.device, data.inputs.dtype
-    rows = data.inputs.shape[1]
-    starts = range(0, rows, size)
-    counts = torch.tensor(data.counts, device=device, dtype=dtype)[:, None]
-    real = (torch.arange(rows, device=device) < counts).to(dtype).split(size, 1)
-    weights = [mask / mask.sum(1, keepdim=True).clamp(min=1) for mask in real]
-    batches = len(starts)
-    kl_weights = [counts.new_full((1, 1), method.kl_weight(b, batches)) for b in range(batches)]
-    full = [min(data.counts) > start for start in starts]
-    active = torch.stack([mask[:, :1] for mask in real]).double()  # [batches, R, 1]
-    done = torch.arange(task.epochs, device=device)[:, None, None, None] * active.sum(0)
-    steps = (done + active.cumsum(0)).clamp(min=1)  # [epochs, batches, R, 1]
-    first, second = ((1 / (1 - beta**steps)).to(dtype) for beta in task.training.betas)
-    taken = (steps - 1).to(dtype)
-    for epoch in range(task.epochs):
-        inputs, targets = shuffled(data, task.streams)
-        parts = zip(
-            inputs.split(size, 1),
-            targets.split(size, 1),
-            weights,
-            taken[epoch].unbind(),
-            zip(first[epoch].unbind(), second[epoch].unbind(), strict=True),
-            kl_weights,
-            full,
-            strict=True,
-        )
-        yield [
-            (Batch(x, y, w, counts, steps, bias_correction, kl_weight), all_active)
-            for x, y, w, steps, bias_correction, kl_weight, all_active in parts
-        ]
-
-
-def shuffled(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
-    """Shuffle the rows of every replica; padding stays at the end."""
-    keys = streams.uniform(1, data.inputs.shape[1])[0].expand(data.replicas, -1)
-    counts = torch.tensor(data.counts, device=keys.device)[:, None]
-    padding = torch.arange(keys.shape[1], device=keys.device) >= counts
-    order = torch.argsort(keys.masked_fill(padding, 2.0), dim=1, stable=True)
-    starts = keys.shape[1] * torch.arange(data.replicas, device=keys.device)
-    rows = (starts[:, None] + order).flatten()
-    inputs = data.inputs.flatten(0, 1).index_select(0, rows).view_as(data.inputs)
-    return inputs, data.targets.view(-1).index_select(0, rows).view_as(data.targets)
 
 
 def select(keep: Tensor, new: State, old: State) -> State:
@@ -209,6 +156,11 @@ class StochasticMethod(MinibatchMethod):
 
     portable_prediction: ClassVar[bool] = True
 
+    @property
+    def joint(self) -> str:
+        """Draws, unless a class replaces `predict`; such a class declares its own."""
+        return DRAWS if type(self).predict is StochasticMethod.predict else MARGINALS
+
     @abstractmethod
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """Draw weights `[S, R, P]` from the fitted posterior."""
@@ -229,7 +181,7 @@ class StochasticMethod(MinibatchMethod):
         replicas, rows, _ = inputs.shape
         outputs = inputs.new_empty(samples, replicas, rows, self.likelihood.outputs)
         # The limit is per replica: a replica's samples must not depend on the size of its stack.
-        for part in outputs.split(max(1, MAX_DRAWN_WEIGHTS // posterior.mlp.n_weights)):
+        for part in torch.split(outputs, max(1, MAX_DRAWN_WEIGHTS // posterior.mlp.n_weights)):
             weights = self.sample_weights(posterior, len(part), streams)
             predict_outputs(posterior.mlp, weights, inputs, part)
         return outputs

@@ -11,12 +11,11 @@ import torch
 
 from bnnbench.constraints import Between, Count, ListOf, OneOf, Positive, Whole, check_settings
 from bnnbench.data.in_memory import InMemory
-from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.experiment.splits.repetitions import Fits, RepeatedArms, refit
 from bnnbench.experiment.store.unit_store import Rows
 from bnnbench.identity import no_identity
 from bnnbench.methods.linear import Linear
-from bnnbench.methods.shared.contract import Method
+from bnnbench.methods.shared.contract import COVARIANCE, DRAWS, MARGINALS, Method
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.suites.exploration import (
     ARMS,
@@ -120,7 +119,7 @@ def play(plan: Bandit, table: Table, repetition: int) -> dict[str, list[int]]:
     for step in range(first, plan.steps, plan.batch):
         for arm, actions in _choose(plan, table, chosen, repetition, step).items():
             chosen[arm] += actions
-    alone = {THOMPSON: f"{THOMPSON}, {MARGINALS}"} if joint(plan.method) == MARGINALS else {}
+    alone = {THOMPSON: f"{THOMPSON}, {MARGINALS}"} if plan.method.joint == MARGINALS else {}
     return {alone.get(arm, arm): actions for arm, actions in chosen.items()}
 
 
@@ -178,12 +177,12 @@ def draw_functions(method: Method, fits: Fits, normals: np.ndarray) -> np.ndarra
         normals: standard normal numbers, `[B, M]`.
     """
     prediction, count = fits.prediction, len(normals)
-    if joint(method) == DRAWS:
+    if method.joint == DRAWS:
         # Evenly spaced, because successive states of a chain are alike.
         which = torch.arange(count, device="cpu") * len(prediction.loc) // count
         return prediction.loc[which].transpose(0, 1).cpu().numpy()
-    if joint(method) == COVARIANCE:
-        covariance = joint_covariance(method, fits.posterior, fits.asked).cpu()
+    if method.joint == COVARIANCE:
+        covariance = method.joint_covariance(fits.posterior, fits.asked).cpu()
         values, vectors = torch.linalg.eigh(covariance.nan_to_num())  # NaN: the fit diverged
         roots = (vectors * values.clamp(min=0).sqrt()[:, None]) @ vectors.mT
         deviations = normals @ (fits.target_scale.cpu()[..., None] * roots).numpy()

@@ -36,7 +36,7 @@ def convergence_diagnostics(series: Tensor) -> dict[str, Tensor]:
         `r_hat`, `bulk_ess` and `tail_ess`, `[...]` each, float64; NaN for constant series, too few
         draws or a single chain.
     """
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     chains, draws, *shape = series.shape
     if chains < 2 or draws < MIN_DRAWS:

@@ -54,9 +54,11 @@ class EuclideanMetric:
         """Multiply vectors `[C, R, P]` by B, which is symmetric."""
         ins = [root.shape[-1] for root in self.roots]
         lengths = [rows * (following - 1) for rows, following in pairwise(ins)]
-        pieces = vectors.split([*lengths, vectors.shape[-1] - sum(lengths)], -1)
-        layers = zip(self.roots, pieces, strict=True)
-        products = [root @ piece.unflatten(-1, (root.shape[-1], -1)) for root, piece in layers]
+        pieces = torch.split(vectors, [*lengths, vectors.shape[-1] - sum(lengths)], -1)
+        products = [
+            root @ torch.unflatten(piece, -1, (root.shape[-1], -1))
+            for root, piece in zip(self.roots, pieces, strict=True)
+        ]
         return torch.cat([product.flatten(-2) for product in products], -1)
 
     def flat(self) -> Tensor:
@@ -151,4 +153,4 @@ def zero_if_not_finite(matrices: Tensor) -> Tensor:
 
 def _inverse_root(matrices: Tensor) -> Tensor:
     values, vectors = torch.linalg.eigh(matrices)
-    return (vectors * values.rsqrt()[:, None]) @ vectors.mT
+    return torch.matmul(vectors * values.rsqrt()[:, None], vectors.mT)

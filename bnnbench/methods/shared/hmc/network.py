@@ -21,7 +21,6 @@ from bnnbench.methods.shared.hmc.leapfrog import (
     Target,
     leapfrog_integrator,
 )
-from bnnbench.methods.shared.hmc.metric import EuclideanMetric
 from bnnbench.native.networks import has_native_gradients, replaced_part
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
@@ -56,13 +55,10 @@ def posterior_integrator(
 
     return lambda position, momentum, factors, size, steps, metric: LeapfrogResult(
         *leapfrog_trajectories(
-            mlp, likelihood, data, position, momentum, factors, size, steps, _roots(metric)
+            mlp, likelihood, data, position, momentum, factors, size, steps,
+            metric.flat() if metric else None,
         )
-    )
-
-
-def _roots(metric: EuclideanMetric | None) -> Tensor | None:
-    return metric.flat() if metric else None
+    )  # fmt: skip
 
 
 def posterior_target(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Target:

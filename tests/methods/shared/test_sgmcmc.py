@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
+from bnnbench.methods.shared.sgmcmc import effective_sample_size
 
 
 def test_effective_sample_size_of_autoregressions() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -14,11 +16,18 @@ from support.quick import slow_except
 from support.tables import standardised
 from torch import Tensor
 
-from bnnbench.experiment.joint import COVARIANCE, DRAWS, MARGINALS, joint, joint_covariance
 from bnnbench.methods.gp import GP
 from bnnbench.methods.laplace import Laplace
+from bnnbench.methods.last_layer import LastLayer
 from bnnbench.methods.linear import Linear
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import (
+    COVARIANCE,
+    DRAWS,
+    MARGINALS,
+    FitTask,
+    Method,
+    Posterior,
+)
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Prediction, TrainingSet
@@ -56,6 +65,7 @@ def predictions(method: Method, posterior: Posterior, streams: Streams, new: Ten
     [
         (Linear(label="linear"), 0),
         (GP(label="gp", kernel_rows=20), 0),
+        (LastLayer(label="last_layer"), 1),
         *(
             (Laplace(label="laplace", curvature=curvature, last_layer=last_layer), 1)
             for curvature, last_layer in (("diagonal", False), ("kronecker", True), ("full", False))
@@ -65,18 +75,28 @@ def predictions(method: Method, posterior: Posterior, streams: Streams, new: Ten
 )
 def test_the_diagonal_is_the_epistemic_variance(method: Method, depth: int) -> None:
     posterior, _, streams = fitted(method, depth)
-    covariance = joint_covariance(method, posterior, NEW)
-    assert joint(method) == COVARIANCE and covariance.shape == (2, 6, 6)
+    covariance = method.joint_covariance(posterior, NEW)
+    assert method.joint == COVARIANCE and covariance.shape == (2, 6, 6)
     variance = predictions(method, posterior, streams, NEW).epistemic_variance()
     assert torch.allclose(covariance.diagonal(dim1=1, dim2=2), variance.double(), rtol=1e-8)
     assert (torch.linalg.eigvalsh(covariance) > -1e-10).all()
     assert torch.equal(covariance, covariance.mT)
 
 
+def test_a_last_layer_in_float32_has_a_covariance_in_float64() -> None:
+    method = LastLayer(label="last_layer")
+    posterior, _, _ = fitted(method, depth=1)
+    rounded = replace(posterior, state={n: v.float() for n, v in posterior.state.items()})
+    covariance = method.joint_covariance(rounded, NEW)
+    torch.testing.assert_close(
+        covariance, method.joint_covariance(posterior, NEW), rtol=1e-4, atol=1e-6
+    )
+
+
 def test_covariance_of_the_linear_model_is_that_of_the_conjugate_posterior() -> None:
     method = Linear(label="linear")
     posterior, data, _ = fitted(method)
-    covariance = joint_covariance(method, posterior, NEW)
+    covariance = method.joint_covariance(posterior, NEW)
     for r, count in enumerate(data.counts):
         x = data.inputs[r, :count].numpy()
         ridge = BayesianRidge().fit(x, data.targets[r, :count].numpy())
@@ -90,7 +110,7 @@ def test_covariance_of_the_linear_model_is_that_of_the_conjugate_posterior() -> 
 def test_covariance_of_a_gaussian_process_equals_scikit_learn() -> None:
     method = GP(label="gp", kernel_rows=20)
     posterior, data, _ = fitted(method)
-    covariance = joint_covariance(method, posterior, NEW)
+    covariance = method.joint_covariance(posterior, NEW)
     for r, count in enumerate(data.counts):
         signal, noise, *scales = posterior.state["kernel"][r].tolist()
         kernel = ConstantKernel(signal) * Matern(scales, nu=2.5) + WhiteKernel(noise)
@@ -106,14 +126,14 @@ def test_laplace_is_exact_for_a_linear_model() -> None:
     new = NEW[:1, :, :2]
     rows = torch.cat([new[0], torch.ones(6, 1).double()], 1)
     exact = rows @ torch.linalg.inv(exact_posterior()[1]) @ rows.T
-    assert torch.allclose(joint_covariance(method, posterior, new)[0], exact, rtol=1e-6)
+    assert torch.allclose(method.joint_covariance(posterior, new)[0], exact, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", slow_except(METHODS, "bbb", "gp", "hmc", "linear", "swag"))
 def test_draws_are_functions(name: str) -> None:
     """Without hidden layers, every network is linear, so its outputs at a midpoint are means."""
     method = build_method(Case(name))
-    assert joint(method) == NOT_DRAWS.get(name, DRAWS)
+    assert method.joint == NOT_DRAWS.get(name, DRAWS)
     if name in NOT_DRAWS:
         return
     posterior, _, streams = fitted(method)
