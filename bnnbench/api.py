@@ -228,8 +228,8 @@ def fit(data: Any = None, *settings: str, target: Any = None, **choices: Any) ->
 
 def _fit_frame(frame: pd.DataFrame, notes: Sequence[str], words: Sequence[str]) -> FinishedRun:
     from bnnbench.config.compose import single_job
-    from bnnbench.data.own_table.frame_file import write_frame
     from bnnbench.data.own_table.frames import naming_the_frame
+    from bnnbench.data.own_table.read.frame_file import write_frame
 
     job = single_job(["dataset=csv", *words])
     path = write_frame(frame, check_folder("outputs_dir", job.config.outputs_dir) / "tables")

@@ -142,7 +142,7 @@ def test_only_config_imports_hydra() -> None:
 def test_only_files_decompresses() -> None:
     """Within the limit of sizes; so do three modules with zip archives of a user's table."""
     users = {inside(p) for p in FILES if imports(p) & {"gzip", "bz2", "lzma", "tarfile", "zipfile"}}
-    tables = {f"data/own_table/{name}.py" for name in ("reading", "sizes", "text_file")}
+    tables = {f"data/own_table/read/{name}.py" for name in ("table_file", "sizes", "file_kinds")}
     assert users == {"files.py", *tables}
 
 

@@ -73,8 +73,8 @@ def recommend(
         UserError: if a setting or the table is wrong, or no method can be recommended.
     """
     from bnnbench.config.overrides import as_override
-    from bnnbench.data.own_table.frame_file import write_frame
     from bnnbench.data.own_table.frames import about_frame, named_frame, naming_the_frame
+    from bnnbench.data.own_table.read.frame_file import write_frame
 
     if minutes is not None:
         check_between("minutes", minutes, 0)

@@ -13,9 +13,9 @@ import yaml
 
 from bnnbench.config.assemble import assemble_experiment
 from bnnbench.config.instantiate import check_saved_estimator
-from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
-from bnnbench.data.own_table.dates import FORMATS
-from bnnbench.data.own_table.reading import ReadingSettings
+from bnnbench.data.own_table.cells.dates import FORMATS
+from bnnbench.data.own_table.columns.encoding import KINDS, NUMBER, Encoding
+from bnnbench.data.own_table.read.table_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.experiment.kinds.base import Experiment
 from bnnbench.experiment.splits.split_experiment import SplitExperiment

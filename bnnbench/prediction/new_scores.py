@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.data.own_table.cells import MissingCodes, read_cells
-from bnnbench.data.own_table.columns import NUMBER, Encoding, infer_encoding
+from bnnbench.data.own_table.cells.numbers import MissingCodes, read_cells
+from bnnbench.data.own_table.columns.encoding import NUMBER, Encoding, infer_encoding
 from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.metrics import log_likelihood
 from bnnbench.notes import quantity

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.tiny_runs import Planner
 
-from bnnbench.data.own_table.columns import NUMBER, Encoding
+from bnnbench.data.own_table.columns.encoding import NUMBER, Encoding
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.prediction.final_model import FinalModel
 from bnnbench.prediction.model import fit_model

@@ -20,8 +20,8 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bnnbench.data.own_table.reading import ReadingSettings
-    from bnnbench.data.own_table.text_file import TextFormat
+    from bnnbench.data.own_table.read.table_file import ReadingSettings
+    from bnnbench.data.own_table.read.text_format import TextFormat
     from bnnbench.prediction.final_model import FinalModel
 
 SUMMARY = "predict new rows with the method of a run"
@@ -123,8 +123,8 @@ def run(arguments: Namespace) -> int:
             "--next",
             "no_intervals",
         )
-    from bnnbench.data.own_table.columns import CATEGORIES
-    from bnnbench.data.own_table.reading import as_written, format_of, read_frame
+    from bnnbench.data.own_table.columns.encoding import CATEGORIES
+    from bnnbench.data.own_table.read.table_file import as_written, format_of, read_frame
     from bnnbench.experiment.store.run_folder import find_run
     from bnnbench.prediction.final_model import load_or_fit, reading_settings
     from bnnbench.prediction.new_scores import describe_scores
@@ -170,8 +170,8 @@ def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSett
 
     The sheet is ignored for a file without sheets, and so is the line number of the names.
     """
-    from bnnbench.data.own_table.reading import EXCEL
-    from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
+    from bnnbench.data.own_table.read.table_file import EXCEL
+    from bnnbench.data.own_table.read.text_format import AUTO, SEPARATORS
 
     given = {name: value for name in READING if (value := getattr(arguments, name)) is not None}
     for name, available in (("separator", (AUTO, *SEPARATORS)), ("decimal", (AUTO, ".", ","))):
@@ -199,7 +199,7 @@ def id_columns(
         fitted: the model.
         names: of the columns; None for dates, times and all that the model does not use.
     """
-    from bnnbench.data.own_table.columns import DATES
+    from bnnbench.data.own_table.columns.encoding import DATES
 
     dated = {*fitted.time, *(one.column for one in fitted.encodings if one.kind == DATES)}
     used = {one.column for one in fitted.encodings} - dated
@@ -236,7 +236,7 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
             text = "".join(f"{one_line(line)}\n" for line in text.splitlines())
         sys.stdout.write(text)
         return
-    from bnnbench.data.own_table.text_file import SEPARATORS
+    from bnnbench.data.own_table.read.text_format import SEPARATORS
     from bnnbench.files import is_device, write_bytes
 
     separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]

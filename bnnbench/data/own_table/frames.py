@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.data.errors import override
-from bnnbench.data.own_table.columns import DATES, infer_encoding
-from bnnbench.data.own_table.frame_file import DATES as DATES_OF_FRAMES
-from bnnbench.data.own_table.frame_file import SUFFIX
-from bnnbench.data.own_table.names import with_clean_names
+from bnnbench.data.own_table.columns.encoding import DATES, infer_encoding
+from bnnbench.data.own_table.read.frame_file import DATES as DATES_OF_FRAMES
+from bnnbench.data.own_table.read.frame_file import SUFFIX
+from bnnbench.data.own_table.read.names import with_clean_names
 from bnnbench.near_names import list_names
 from bnnbench.types import UserError
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnnbench.data.own_table.cells import MissingCodes, read_cells
-from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
+from bnnbench.data.own_table.cells.numbers import MissingCodes, read_cells
+from bnnbench.data.own_table.columns.encoding import CATEGORIES, Encoding, as_strings
 from bnnbench.near_names import closest_match, list_first, list_names
 from bnnbench.notes import quantity, shorten
 from bnnbench.types import UserError
@@ -29,7 +29,7 @@ def encode_rows(
         frame: the new rows.
         encodings: the encodings of the known table's columns.
         name: the file, for messages.
-        missing_values: numbers and strings that mean a missing value, besides `cells.MISSING`.
+        missing_values: numbers and strings that mean a missing value, besides `numbers.MISSING`.
 
     Returns:
         Inputs `[M, D]`, NaN where there is no value; whether a row has an unknown category, `[M]`;

@@ -14,7 +14,16 @@ import numpy as np
 from bnnbench.constraints import Checked, OneOf, Seed
 from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.column_issues import (
+from bnnbench.data.own_table.cells.units import unit_notes
+from bnnbench.data.own_table.columns.encoding import (
+    DATES,
+    NUMBER,
+    Encoding,
+    as_strings,
+    infer_encoding,
+    times_of_rows,
+)
+from bnnbench.data.own_table.columns.issues import (
     DROP,
     IMPUTE,
     NUMBERS,
@@ -24,20 +33,14 @@ from bnnbench.data.own_table.column_issues import (
     check_columns,
     check_numeric_target,
 )
-from bnnbench.data.own_table.column_roles import ColumnRoles
-from bnnbench.data.own_table.columns import (
-    DATES,
-    NUMBER,
-    Encoding,
-    as_strings,
-    infer_encoding,
-    times_of_rows,
-)
-from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
-from bnnbench.data.own_table.footer import check_last_rows
-from bnnbench.data.own_table.names import clean_name
-from bnnbench.data.own_table.reading import ReadingSettings, encoding_hint, read_frame
-from bnnbench.data.own_table.sizes import NUMBER_BYTES
+from bnnbench.data.own_table.columns.roles import ColumnRoles
+from bnnbench.data.own_table.columns.time_order import chronological_columns
+from bnnbench.data.own_table.read.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
+from bnnbench.data.own_table.read.footer import check_last_rows
+from bnnbench.data.own_table.read.names import clean_name
+from bnnbench.data.own_table.read.sizes import NUMBER_BYTES
+from bnnbench.data.own_table.read.table_file import ReadingSettings, encoding_hint, read_frame
+from bnnbench.data.own_table.read.text_format import AUTO, SEPARATORS
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
     grouped_splits,
@@ -45,9 +48,6 @@ from bnnbench.data.own_table.splitting import (
     time_splits,
 )
 from bnnbench.data.own_table.table_warnings import about_columns, table_warnings
-from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
-from bnnbench.data.own_table.time_order import chronological_columns
-from bnnbench.data.own_table.units import unit_notes
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size, user_path
 from bnnbench.identity import no_identity, optional_identity

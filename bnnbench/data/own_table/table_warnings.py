@@ -9,9 +9,9 @@ import numpy as np
 
 from bnnbench.data.checks import is_constant
 from bnnbench.data.errors import override
-from bnnbench.data.own_table.column_issues import Policy
-from bnnbench.data.own_table.exclusions import exclusion_advice
-from bnnbench.data.own_table.identifiers import group_column
+from bnnbench.data.own_table.columns.advice import exclusion_advice
+from bnnbench.data.own_table.columns.identifiers import group_column
+from bnnbench.data.own_table.columns.issues import Policy
 from bnnbench.near_names import list_first, list_names
 from bnnbench.notes import join_words
 from bnnbench.types import Split

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bnnbench.data.own_table.text_file import AUTO, SEPARATORS, detect_format, open_text
+from bnnbench.data.own_table.read.text_format import AUTO, SEPARATORS, detect_format, open_text
 from bnnbench.near_names import check_known_names
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.types import UserError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bnnbench.data.own_table.column_issues import Policy
+from bnnbench.data.own_table.columns.issues import Policy
 from bnnbench.data.own_table.table_warnings import missing_codes, table_warnings
 from bnnbench.data.splits import seeded_splits
 

@@ -11,7 +11,7 @@ import pytest
 from support.user_errors import raises_user_error
 
 from bnnbench.data.own_table.new_rows import encode_rows
-from bnnbench.data.own_table.reading import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.types import Table
 

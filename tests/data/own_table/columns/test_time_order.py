@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
+from bnnbench.data.own_table.columns.time_order import chronological_columns
 from bnnbench.data.own_table.source import OwnTable
-from bnnbench.data.own_table.time_order import chronological_columns
 
 RNG = np.random.default_rng(0)
 N = 240

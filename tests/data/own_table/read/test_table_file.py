@@ -20,8 +20,8 @@ import pytest
 from support.user_errors import raises_user_error
 
 import bnnbench
-from bnnbench.data.own_table.cells import MISSING
-from bnnbench.data.own_table.reading import ReadingSettings, read_frame
+from bnnbench.data.own_table.cells.numbers import MISSING
+from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
 from bnnbench.data.own_table.source import OwnTable
 
 FRAME = pd.DataFrame(

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, infer_encoding
-from bnnbench.data.own_table.dates import LANGUAGES, read_dates
+from bnnbench.data.own_table.cells.dates import LANGUAGES, read_dates
+from bnnbench.data.own_table.columns.encoding import CATEGORIES, DATES, NUMBER, infer_encoding
 
 DAYS = pd.Series(pd.date_range("2019-08-05", periods=40, freq="11D"))
 MONTHS = pd.Series(pd.date_range("2018-01-01", periods=40, freq="MS"))

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import MISSING, SPELLINGS, MissingCodes, read_cells
-from bnnbench.data.own_table.encodings import encoding_candidates
-from bnnbench.data.own_table.file_kinds import START_BYTES, check_kind
-from bnnbench.data.own_table.footer import without_footer
-from bnnbench.data.own_table.frame_file import SUFFIX, read_frame_file
-from bnnbench.data.own_table.header import find_header
-from bnnbench.data.own_table.names import header_note, name_by_position, with_names
-from bnnbench.data.own_table.sizes import (
+from bnnbench.data.own_table.cells.numbers import MISSING, SPELLINGS, MissingCodes, read_cells
+from bnnbench.data.own_table.read.file_kinds import START_BYTES, check_kind
+from bnnbench.data.own_table.read.footer import without_footer
+from bnnbench.data.own_table.read.frame_file import SUFFIX, read_frame_file
+from bnnbench.data.own_table.read.header import find_header
+from bnnbench.data.own_table.read.names import header_note, name_by_position, with_names
+from bnnbench.data.own_table.read.sizes import (
     check_categories,
     check_columns_of,
     check_sheet,
     check_workbook,
 )
-from bnnbench.data.own_table.text_file import (
+from bnnbench.data.own_table.read.text_encodings import encoding_candidates
+from bnnbench.data.own_table.read.text_format import (
     AUTO,
     FALLBACK_ENCODING,
     SAMPLE_LINES,
@@ -38,7 +38,7 @@ from bnnbench.data.own_table.text_file import (
     no_names,
     open_content,
 )
-from bnnbench.data.own_table.text_rows import read_text
+from bnnbench.data.own_table.read.text_rows import read_text
 from bnnbench.files import open_file
 from bnnbench.near_names import with_known
 from bnnbench.types import UserError
@@ -61,13 +61,13 @@ class ReadingSettings:
     """How a file is read.
 
     Attributes:
-        separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
+        separator: column separator of a text file, one of `text_format.SEPARATORS` or `auto`.
         decimal: decimal mark of text: `.`, `,` or `auto`.
         encoding: encoding of a text file, or `auto`.
         sheet: the sheet of a workbook; None means the first.
         header: whether a text or a sheet has the names, or the line or row that has them; if not,
             the columns are `column_1`, `column_2`, ...
-        missing_values: numbers and strings that mean a missing value, besides `cells.MISSING`.
+        missing_values: numbers and strings that mean a missing value, besides `numbers.MISSING`.
     """
 
     separator: str = AUTO

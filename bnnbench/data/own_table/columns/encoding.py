@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import MARKS
-from bnnbench.data.own_table.dates import compact_format, date_formats, read_dates, readings
-from bnnbench.data.own_table.units import numbers_in, read_quantities, with_usual_unit
+from bnnbench.data.own_table.cells.dates import compact_format, date_formats, read_dates, readings
+from bnnbench.data.own_table.cells.numbers import MARKS
+from bnnbench.data.own_table.cells.units import numbers_in, read_quantities, with_usual_unit
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
 

@@ -15,11 +15,11 @@ from threading import Lock
 from typing import IO
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import MISSING, THOUSANDS, grouped_number, other_marks
-from bnnbench.data.own_table.file_kinds import UNSUPPORTED_FORMAT
-from bnnbench.data.own_table.header import find_header, usual_length
-from bnnbench.data.own_table.sizes import limited_lines
-from bnnbench.data.own_table.units import CURRENCY, split_cells
+from bnnbench.data.own_table.cells.numbers import MISSING, THOUSANDS, grouped_number, other_marks
+from bnnbench.data.own_table.cells.units import CURRENCY, split_cells
+from bnnbench.data.own_table.read.file_kinds import UNSUPPORTED_FORMAT
+from bnnbench.data.own_table.read.header import find_header, usual_length
+from bnnbench.data.own_table.read.sizes import limited_lines
 from bnnbench.files import check_archive, open_unpacked
 from bnnbench.types import UserError
 

@@ -12,10 +12,16 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, Encoding, infer_encoding
-from bnnbench.data.own_table.frame_file import write_frame
+from bnnbench.data.own_table.columns.encoding import (
+    CATEGORIES,
+    DATES,
+    NUMBER,
+    Encoding,
+    infer_encoding,
+)
 from bnnbench.data.own_table.new_rows import encode_rows
-from bnnbench.data.own_table.reading import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.frame_file import write_frame
+from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
 from bnnbench.data.own_table.source import OwnTable
 
 DAYS = pd.date_range("2024-03-01", periods=3, tz="Europe/Oslo")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bnnbench.data.own_table.text_file import FALLBACK_ENCODING, open_content
+from bnnbench.data.own_table.read.text_format import FALLBACK_ENCODING, open_content
 from bnnbench.notes import shorten
 
 CANDIDATES = [

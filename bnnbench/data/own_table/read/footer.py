@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import other_marks
-from bnnbench.data.own_table.columns import odd_cells
-from bnnbench.data.own_table.header import is_measured, is_word
-from bnnbench.data.own_table.names import without_empty_end
+from bnnbench.data.own_table.cells.numbers import other_marks
+from bnnbench.data.own_table.columns.encoding import odd_cells
+from bnnbench.data.own_table.read.header import is_measured, is_word
+from bnnbench.data.own_table.read.names import without_empty_end
 from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bnnbench.data.own_table.units import split_cells
+from bnnbench.data.own_table.cells.units import split_cells
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,16 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import SPELLINGS
-from bnnbench.data.own_table.footer import MAX_FOOTER_ROWS, NOTE, NOTES, footer_note, without_footer
-from bnnbench.data.own_table.header import find_header, usual_length
-from bnnbench.data.own_table.names import (
+from bnnbench.data.own_table.cells.numbers import SPELLINGS
+from bnnbench.data.own_table.read.footer import (
+    MAX_FOOTER_ROWS,
+    NOTE,
+    NOTES,
+    footer_note,
+    without_footer,
+)
+from bnnbench.data.own_table.read.header import find_header, usual_length
+from bnnbench.data.own_table.read.names import (
     fill_names,
     name_by_position,
     with_names,
 )
-from bnnbench.data.own_table.sizes import LimitedRows, limited_lines
-from bnnbench.data.own_table.text_file import (
+from bnnbench.data.own_table.read.sizes import LimitedRows, limited_lines
+from bnnbench.data.own_table.read.text_format import (
     SAMPLE_LINES,
     SEPARATORS,
     CellReader,

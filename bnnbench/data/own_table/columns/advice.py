@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bnnbench.data.own_table.column_issues import Policy
-from bnnbench.data.own_table.exact_relations import determining_columns
-from bnnbench.data.own_table.identifiers import numbers_rows
+from bnnbench.data.own_table.columns.exact_relations import determining_columns
+from bnnbench.data.own_table.columns.identifiers import numbers_rows
+from bnnbench.data.own_table.columns.issues import Policy
 from bnnbench.notes import join_words
 
 MAX_TARGET_CORRELATION = 0.999

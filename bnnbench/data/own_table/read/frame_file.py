@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnnbench.data.own_table.names import clean_name
+from bnnbench.data.own_table.read.names import clean_name
 from bnnbench.files import checksum, read_arrays, write_atomically
 from bnnbench.notes import one_line
 from bnnbench.types import UserError

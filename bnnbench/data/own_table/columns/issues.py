@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid, override
-from bnnbench.data.own_table.columns import (
+from bnnbench.data.own_table.cells.dates import date_formats
+from bnnbench.data.own_table.cells.units import mixed_units
+from bnnbench.data.own_table.columns.encoding import (
     CATEGORIES,
     DATES,
     UNDECIDED,
@@ -21,9 +23,7 @@ from bnnbench.data.own_table.columns import (
     is_typed_text,
     odd_cells,
 )
-from bnnbench.data.own_table.dates import date_formats
-from bnnbench.data.own_table.identifiers import MIN_GROUPS, MIN_SHARING
-from bnnbench.data.own_table.units import mixed_units
+from bnnbench.data.own_table.columns.identifiers import MIN_GROUPS, MIN_SHARING
 from bnnbench.near_names import MAX_LISTED, list_names
 from bnnbench.notes import quantity, shorten
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells import MISSING
+from bnnbench.data.own_table.cells.numbers import MISSING
 from bnnbench.near_names import list_names
 from bnnbench.notes import shorten
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.names import header_hint
-from bnnbench.data.own_table.reading import COLUMNAR
+from bnnbench.data.own_table.read.names import header_hint
+from bnnbench.data.own_table.read.table_file import COLUMNAR
 from bnnbench.near_names import with_known
 from bnnbench.types import UserError
 

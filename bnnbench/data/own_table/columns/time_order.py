@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from bnnbench.data.own_table.dates import FIRST_YEAR, LAST_YEAR
+from bnnbench.data.own_table.cells.dates import FIRST_YEAR, LAST_YEAR
 
 PARTS = (
     (1, (12,)), (1, (4,)), (1, (52, 53)), (1, (365, 366)), (1, (28, 29, 30, 31)),

@@ -10,7 +10,13 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.columns import CATEGORIES, DATES, NUMBER, Encoding, infer_encoding
+from bnnbench.data.own_table.columns.encoding import (
+    CATEGORIES,
+    DATES,
+    NUMBER,
+    Encoding,
+    infer_encoding,
+)
 from bnnbench.data.own_table.source import OwnTable
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.reading import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
 
 FRAME = pd.DataFrame({"a": np.arange(12.0), "y": np.arange(12.0) ** 2})
 

@@ -1,0 +1,1 @@
+"""From a file of any supported format to a frame with named columns."""
