@@ -10,12 +10,12 @@ from bnnbench.matplotlib_import import DefaultsFinder
 
 if TYPE_CHECKING:
     from bnnbench.api import FinishedRun, fit, load_run, load_table, predict, reference
-    from bnnbench.choice.recommend import recommend
+    from bnnbench.choice import recommend
     from bnnbench.estimator import BNNRegressor
 
 __version__ = "0.1.0"
 
-OTHER_MODULES = {"BNNRegressor": "estimator", "recommend": "choice.recommend"}
+OTHER_MODULES = {"BNNRegressor": "estimator", "recommend": "choice"}
 """Where the names are that are not in `api`."""
 
 __all__ = [

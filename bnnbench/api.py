@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from bnnbench.constraints import check_folder
+from bnnbench.constraints import check_between, check_choice, check_folder, check_int
 from bnnbench.experiment.store.provenance import distinct_versions, mixed_code_note
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
@@ -125,10 +125,10 @@ class FinishedRun:
         Raises:
             UserError: if it is not a frame, a column is missing, or an option is wrong.
         """
-        from bnnbench.constraints import check_between, check_choice
         from bnnbench.data.own_table.frames import named_frame
+        from bnnbench.prediction.conformal import CALIBRATIONS
         from bnnbench.prediction.final_model import load_or_fit
-        from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
+        from bnnbench.prediction.prediction_table import predict_frame
 
         check_between("interval", interval, 0, 1)
         check_choice("calibrate", calibrate, CALIBRATIONS)
@@ -154,7 +154,6 @@ class FinishedRun:
         Raises:
             UserError: if it is not a frame, a column is missing, or the pool has too few rows.
         """
-        from bnnbench.constraints import check_int
         from bnnbench.data.own_table.frames import named_frame
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.next_rows import next_rows

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from bnnbench.constraints import check_between
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.model import Model
+from bnnbench.prediction.prediction_table import prediction_table
 from bnnbench.results.score.mixtures import Mixture
 from bnnbench.results.score.predictive_distances import exact_quantiles, mixture_cdf, sample
 from bnnbench.types import UserError
@@ -123,23 +124,13 @@ class PredictiveDistribution:
         return sample(self.mixture, np.random.default_rng(random_state), size)
 
     def to_frame(self, level: float = 0.9) -> pd.DataFrame:
-        """Return means, ends of the interval and standard deviations, with the index of the rows.
-
-        The columns are those of `bnnbench predict`.
+        """Return the columns `prediction_table.COLUMNS`, with the index of the rows.
 
         Raises:
             UserError: if the level is not between 0 and 1.
         """
-        lower, upper = self.interval(level)
-        columns = {
-            "mean": self.mean,
-            "lower": lower,
-            "upper": upper,
-            "standard_deviation": self.std,
-            "epistemic": self.epistemic_std,
-            "noise": self.noise_std,
-        }
-        return pd.DataFrame(columns, index=self.index)
+        values = self.mean, *self.interval(level), self.std, self.epistemic_std, self.noise_std
+        return prediction_table(*values, index=self.index)
 
 
 def _shaped(found: np.ndarray, several: bool) -> np.ndarray:

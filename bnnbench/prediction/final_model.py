@@ -26,7 +26,7 @@ from bnnbench.experiment.store.stored_files import damaged_file_error
 from bnnbench.files import READ_ERRORS, checksum, read_bytes
 from bnnbench.notes import join_words, note, one_line, status_message
 from bnnbench.portable_math import numpy_defaults
-from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
+from bnnbench.prediction.conformal import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.prediction.model import Model, chosen_values, fit_model
 from bnnbench.prediction.model_file import (
     SavedModel,
@@ -47,7 +47,6 @@ TABLE_SETTINGS = ("table.name", "table.content")
 MACHINE_SETTINGS = ("device", "training.compile")
 """Names in the identity that depend on the machine, and change results by rounding only."""
 
-
 SCORES, REGION_ARRAYS = "scores", tuple(TrainingRegion.__annotations__)
 """Names of the arrays that are saved with a model."""
 
@@ -65,7 +64,6 @@ class FinalModel:
         time: the columns of `dataset.time`.
         missing_values: numbers and strings that mean a missing value in the table.
         target: name of the target.
-        label: method and data set, for messages.
         scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
             model was not fitted for these.
         region: of the training rows.
@@ -78,7 +76,6 @@ class FinalModel:
     time: tuple[str, ...]
     missing_values: tuple[str, ...]
     target: str
-    label: str
     scores: np.ndarray
     region: TrainingRegion
     other_code: str = ""
@@ -127,7 +124,8 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
         )
     path = folder.root / ("model-held-out" if conformal else "model")
     source = checksum(read_bytes(folder.config) + read_bytes(folder.table(SPLITS)))
-    code = _without_commit(code_version_of(experiment))
+    code = dict(code_version_of(experiment))
+    code.pop("commit", None)  # it also changes with other files
     origin = {"source": source, "code": code}
     saved = load_model(path, experiment.fitting)
     if saved is None or not saved.about.items() >= origin.items():
@@ -141,11 +139,6 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
         other_code=join_words(others) if others else "",
         coverage_note=run_coverage_note(run.calibration, flatten(run.record.identity)),
     )
-
-
-def _without_commit(code: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a code version without its commit, which also changes with other files."""
-    return {name: value for name, value in code.items() if name != "commit"}
 
 
 def _save_and_load(path: Path, experiment: SplitExperiment, fitted: FittedModel) -> SavedModel:
@@ -186,35 +179,27 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
             *time,
             *(t for e in encodings for t in (e.column, e.unit, *e.values)),
         )
-        if not all(isinstance(text, str) for text in texts) or np.isnan(scores).any():
-            raise ValueError
-        known = all(e.kind in KINDS and e.form in FORMATS for e in encodings)
-        if not known or scores.ndim != 1:
-            raise ValueError
         groups = np.asarray(about["held_out_groups"], dtype=np.int64)
-        if about["held_out"] not in HELD_OUT_NOTES or groups.shape != scores.shape:
+        valid = (
+            all(isinstance(text, str) for text in texts)
+            and all(e.kind in KINDS and e.form in FORMATS for e in encodings)
+            and about["held_out"] in HELD_OUT_NOTES
+            and not np.isnan(scores).any()
+            and scores.ndim == 1
+            and groups.shape == scores.shape
+            and region.is_time.dtype == bool
+        )
+        if not valid:
             raise ValueError
         model, inputs = saved.model, sum(len(e.features) for e in encodings)
         for rows in (2, 3):  # a wrong shape does not fit both
             model.predict(np.zeros((rows, inputs)))
-        if region.is_time.dtype != bool:
-            raise ValueError
         region.reasons(model.scaler, np.zeros((2, inputs)))
     except UserError:
         raise
     except READ_ERRORS:
         raise damaged_model_error(path) from None
-    target, label = one_line(about["target"]), one_line(about["label"])
-    return FinalModel(saved, encodings, time, codes, target, label, scores, region)
-
-
-class _WithoutAliases(yaml.SafeLoader):
-    """Refuses aliases: a few lines of them can stand for billions of values."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("an alias")
-        return super().compose_node(parent, index)
+    return FinalModel(saved, encodings, time, codes, one_line(about["target"]), scores, region)
 
 
 def _read_experiment(folder: RunFolder) -> Experiment:
@@ -224,7 +209,10 @@ def _read_experiment(folder: RunFolder) -> Experiment:
         UserError: if its configuration is damaged.
     """
     try:
-        config = yaml.load(read_bytes(folder.config), _WithoutAliases)
+        text = read_bytes(folder.config)
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise yaml.YAMLError("an alias")  # a few lines of them can be billions of values
+        config = yaml.safe_load(text)
         check_saved_estimator(config.get("method") or {})
         return assemble_experiment(config)
     except UserError:
@@ -263,7 +251,8 @@ def _fit(
     }
     scores = np.zeros(0)
     if conformal:
-        scores = _distances(model, table.inputs[held_out.rows], table.targets[held_out.rows])
+        found = model.predict(table.inputs[held_out.rows])
+        scores = np.abs(standard_scores(found, table.targets[held_out.rows]))
     is_time = np.array([one.column in time for one in encodings for _ in one.features])
     seed = derive_seed(experiment.seed, "region") % 2**32
     region = TrainingRegion.of(table.inputs[rows], is_time, seed)
@@ -283,8 +272,3 @@ def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:
             "RUN",
             "data_changed",
         )
-
-
-def _distances(model: Model, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return the absolute standard scores of targets under their predictions."""
-    return np.asarray(np.abs(standard_scores(model.predict(inputs), targets)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,8 +53,7 @@ class Model:
             `fitting.moments`). The prediction of a row depends on the other rows only through
             rounding, unless the method draws random numbers for each row.
         """
-        chunks = [moments(chunk) for chunk in self.predictive(inputs)]
-        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+        return joined([moments(chunk) for chunk in self.predictive(inputs)])
 
     def predictive(self, inputs: np.ndarray) -> Iterator[Prediction]:
         """Yield the predictive distributions of chunks of the rows, in original units.
@@ -88,6 +87,11 @@ class Model:
             posterior=double,
             scaler=replace(self.scaler, dtype=torch.float64),
         )
+
+
+def joined(chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return the moments of all rows, given those of successive chunks."""
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
 def _double(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,8 +12,8 @@ from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.methods.shared.contract import COVARIANCE, DRAWS, MARGINALS
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.final_model import FinalModel
-from bnnbench.prediction.intervals import check_all_finite
 from bnnbench.prediction.model import Model
+from bnnbench.prediction.prediction_table import check_all_finite
 from bnnbench.search.acquisition import choose_by_distance, choose_by_variance
 from bnnbench.types import UserError
 
@@ -88,7 +88,7 @@ def _most_uncertain(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return row indices and epistemic standard deviations, in the order of choice."""
     found = model.predict(inputs)
-    check_all_finite(found, name)
+    check_all_finite(found.values(), name)
     order = np.argsort(-found["epistemic_variance"], kind="stable")
     candidates = np.sort(order[: max(MAX_CANDIDATES, count)])
     covariance = epistemic_covariance(model, inputs[candidates])

@@ -28,7 +28,7 @@ def final_model(tiny: Planner, *overrides: str) -> tuple[FinalModel, np.ndarray]
     region = TrainingRegion.of(table.inputs, np.zeros(table.inputs.shape[1], bool), seed=0)
     scores = np.zeros(0)
     return FinalModel(
-        SavedModel(model, {}, {}), encodings, (), (), "y", "", scores, region
+        SavedModel(model, {}, {}), encodings, (), (), "y", scores, region
     ), table.inputs
 
 

@@ -14,7 +14,7 @@ from bnnbench.constraints import check_between, check_choice
 from bnnbench.data.quoted_texts import split_texts
 from bnnbench.near_names import with_known
 from bnnbench.notes import note, one_line
-from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
+from bnnbench.prediction.conformal import CALIBRATIONS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def run(arguments: Namespace) -> int:
     from bnnbench.data.own_table.read.table_file import as_written, format_of, read_frame
     from bnnbench.experiment.store.run_folder import find_run
     from bnnbench.prediction.final_model import load_or_fit, reading_settings
-    from bnnbench.prediction.new_scores import describe_scores
     from bnnbench.prediction.next_rows import next_rows
+    from bnnbench.prediction.prediction_table import predict_frame
 
     folder = find_run(arguments.folder)
     how = new_rows_settings(arguments, reading_settings(folder))
@@ -154,8 +154,9 @@ def run(arguments: Namespace) -> int:
     name, ids = arguments.file.name, id_columns(written, fitted, arguments.id_columns)
     if arguments.next is None:
         level, calibrate = arguments.interval, arguments.calibrate
-        predicted, warnings = predict_frame(fitted, folder, rows, name, level, calibrate)
-        warnings += describe_scores(fitted, rows, predicted, name, level)
+        predicted, warnings = predict_frame(
+            fitted, folder, rows, name, level, calibrate, scored=True
+        )
     else:
         predicted, warnings = next_rows(fitted, rows, name, arguments.next)
         ids = ids.iloc[predicted["row"] - 1].reset_index(drop=True)

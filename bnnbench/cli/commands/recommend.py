@@ -7,7 +7,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bnnbench.choice.comparable_runs import METHODS, comparable_runs, method_name, within_budget
+from bnnbench.choice import (
+    METHODS,
+    comparable_runs,
+    method_name,
+    recommendation_of,
+    run_in_time,
+    within_budget,
+)
 from bnnbench.cli.report_options import NAMES
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
@@ -133,7 +140,6 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     """
     import pandas as pd
 
-    from bnnbench.choice.recommend import recommendation_of, run_in_time
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message, stdout
     from bnnbench.cli.report_errors import report_write_errors

@@ -12,14 +12,13 @@ import pandas as pd
 
 from bnnbench.data.errors import override
 from bnnbench.data.own_table.columns.encoding import DATES, infer_encoding
-from bnnbench.data.own_table.read.frame_file import DATES as DATES_OF_FRAMES
-from bnnbench.data.own_table.read.frame_file import SUFFIX
+from bnnbench.data.own_table.read.frame_file import DATE_TYPES, SUFFIX
 from bnnbench.data.own_table.read.names import with_clean_names
 from bnnbench.near_names import list_names
 from bnnbench.types import UserError
 
 DURATIONS = ("timedelta", "timedelta64")
-TIMES = (*DATES_OF_FRAMES, "period", *DURATIONS)
+TIMES = (*DATE_TYPES, "period", *DURATIONS)
 """Names of `pandas.api.types.infer_dtype` for points in time and their differences."""
 
 

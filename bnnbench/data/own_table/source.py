@@ -15,6 +15,7 @@ from bnnbench.constraints import Checked, OneOf, Seed
 from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells.units import unit_notes
+from bnnbench.data.own_table.columns.advice import about_columns
 from bnnbench.data.own_table.columns.encoding import (
     DATES,
     NUMBER,
@@ -31,12 +32,12 @@ from bnnbench.data.own_table.columns.issues import (
     REFUSE,
     Policy,
     check_columns,
+    check_last_rows,
     check_numeric_target,
 )
 from bnnbench.data.own_table.columns.roles import ColumnRoles
 from bnnbench.data.own_table.columns.time_order import chronological_columns
 from bnnbench.data.own_table.read.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
-from bnnbench.data.own_table.read.footer import check_last_rows
 from bnnbench.data.own_table.read.names import clean_name
 from bnnbench.data.own_table.read.sizes import NUMBER_BYTES
 from bnnbench.data.own_table.read.table_file import ReadingSettings, encoding_hint, read_frame
@@ -47,7 +48,7 @@ from bnnbench.data.own_table.splitting import (
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import about_columns, table_warnings
+from bnnbench.data.own_table.table_warnings import table_warnings
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size, user_path
 from bnnbench.identity import no_identity, optional_identity
@@ -284,13 +285,9 @@ class OwnTable(Checked):
     def _count(self) -> int:
         if self.n_splits is not None:
             return self.n_splits
-        return (
-            1
-            if self.test is not None
-            else DEFAULT_WINDOWS
-            if self.time is not None
-            else DEFAULT_RANDOM_SPLITS
-        )
+        if self.test is not None:
+            return 1
+        return DEFAULT_RANDOM_SPLITS if self.time is None else DEFAULT_WINDOWS
 
     def _rows(self, frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, str]:
         """Return the rows in use and a sentence about dropped rows, which may be empty."""
@@ -370,7 +367,7 @@ def _numbered(path: Path, column: pd.Series) -> np.ndarray:
             f"column {column.name!r} of {path} has no value in data row "
             f"{int(np.flatnonzero(column.isna())[0]) + 1}.",
         )
-    return pd.factorize(as_strings(column), sort=True)[0]
+    return np.asarray(pd.factorize(as_strings(column), sort=True)[0])
 
 
 def _stem(path: Path) -> str:

@@ -42,6 +42,11 @@ def other_marks(decimal: str) -> str:
     return MARKS.replace(decimal, "")
 
 
+def is_number(text: str) -> bool:
+    """Whether a string is a finite number."""
+    return bool(re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", text, re.ASCII))
+
+
 @dataclass(frozen=True)
 class MissingCodes:
     """Values that mean a missing value, in addition to `MISSING`.
@@ -57,11 +62,8 @@ class MissingCodes:
     @classmethod
     def of(cls, values: Sequence[str | float]) -> MissingCodes:
         texts = tuple(str(value).strip() for value in values)
-        return cls(texts, tuple(float(text) for text in texts if _is_plain(text)))
-
-
-def _is_plain(text: str) -> bool:
-    return bool(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text, re.ASCII))
+        numbers = [text for text in texts if is_number(text) and "," not in text]
+        return cls(texts, tuple(map(float, numbers)))
 
 
 def read_cells(

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bnnbench.near_names import list_names
 from bnnbench.notes import shorten
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 MIN_SHARE = 0.9
@@ -60,7 +61,12 @@ class Quantities:
     """
 
     numbers: pd.Series
-    unit: str
+    unit: str = ""
+
+    @property
+    def values(self) -> np.ndarray:
+        """The numbers as an array `[N]`."""
+        return np.asarray(self.numbers.to_numpy(np.float64, na_value=np.nan))
 
 
 def split_cells(cells: pd.Series) -> pd.DataFrame:

@@ -1,21 +1,92 @@
-"""Advice to exclude columns: those that determine the target, and those that number the rows."""
+"""Advice about inputs that can be used, but should perhaps be excluded or define the splits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from bnnbench.data.errors import override
 from bnnbench.data.own_table.columns.exact_relations import determining_columns
-from bnnbench.data.own_table.columns.identifiers import numbers_rows
+from bnnbench.data.own_table.columns.identifiers import group_column, numbers_rows
 from bnnbench.data.own_table.columns.issues import Policy
+from bnnbench.near_names import list_first, list_names
 from bnnbench.notes import join_words
 
 MAX_TARGET_CORRELATION = 0.999
 """A column with a higher rank correlation is suspected of leaking the target."""
 
+MIN_CODE_ROWS = 0.01
+"""Fraction of the rows above which a value far outside the others may mean a missing value."""
 
-def exclusion_advice(
+MAX_CODES = 3
+"""Up to so many different values at one end of a column are taken for codes."""
+
+MIN_QUARTILE_RANGES, MIN_SPACINGS = 0.25, 2.0
+"""Distance of a negative code from values that are not negative: in their interquartile range, and
+in the median distance of neighbours. -1 is one step below a scale from 0 to 5, but far from
+ages."""
+
+CODE = re.compile(r"-[1789]|-?(77+|88+|9+[6-9])(\.9+)?|-?9\.9+|-[1-9]00+|-32768")
+"""Numbers that are often codes of missing values, besides those above `MIN_HUGE`."""
+
+MIN_HUGE = 1e10
+
+
+def about_columns(
+    columns: Mapping[str, np.ndarray],
+    sources: Mapping[str, str],
+    dates: Collection[str],
+    target: str,
+    targets: np.ndarray,
+    rows: int,
+    policy: Policy,
+) -> list[str]:
+    """Return warnings about inputs that should not be used as they are.
+
+    Args:
+        columns: `[N]` values of each input, NaN where there is no value.
+        sources: the file's column of each input.
+        dates: the columns of dates.
+        target: the name of the target.
+        targets: `[N]`.
+        rows: the number of rows of the file.
+        policy: the decisions made so far.
+    """
+    order = {*dates, *policy.time}
+    numbers = {name: values for name, values in columns.items() if name not in order}
+    return [
+        *([] if policy.split_by else _split_warnings(columns, targets, policy.time)),
+        *_exclusions(numbers, sources, target, targets, rows, policy),
+        *missing_codes(numbers | {target: targets}, policy),
+    ]
+
+
+def _split_warnings(
+    columns: Mapping[str, np.ndarray], targets: np.ndarray, time: Sequence[str]
+) -> list[str]:
+    """Return warnings about inputs of a table with random splits that should define the splits."""
+    warnings = []
+    if time:
+        by_time = override("time", time[0] if len(time) == 1 else time)
+        warnings.append(
+            f"the rows are in the order of {list_names(time)}, but splits are random: to test on "
+            f"later rows than those for training, add {by_time}; this test is harder, so that the "
+            "RMSE may rise, but it shows how well later rows are predicted"
+        )
+    others = {name: values for name, values in columns.items() if name not in time}
+    if found := group_column(others, targets):
+        (name, count), instead = found, " instead of dataset.time" if time else ""
+        warnings.append(
+            f"{name} repeats ({count} values in {len(targets)} rows): if the rows of one value "
+            f"belong together, add {override('group', name)}{instead}; the RMSE then measures "
+            f"predictions for a new {name}, and may be higher"
+        )
+    return warnings
+
+
+def _exclusions(
     inputs: Mapping[str, np.ndarray],
     sources: Mapping[str, str],
     target: str,
@@ -23,16 +94,7 @@ def exclusion_advice(
     rows: int,
     policy: Policy,
 ) -> list[str]:
-    """Return one sentence that advises to exclude columns, if there are any.
-
-    Args:
-        inputs: `[N]` values of each feature, NaN where there is no value.
-        sources: the file's column of each feature.
-        target: the name of the target.
-        targets: `[N]`.
-        rows: the number of rows of the file.
-        policy: the decisions made so far.
-    """
+    """Return one sentence that advises to exclude columns, if there are any."""
     numbering = [name for name, values in inputs.items() if numbers_rows(name, values, rows)]
     measured = {name: values for name, values in inputs.items() if name not in numbering}
     reasons = [f"{name} numbers the rows, and new rows are outside its range" for name in numbering]
@@ -70,3 +132,59 @@ def _leaks(
     matrix = np.column_stack([np.empty((len(targets), 0)), *(inputs[name] for name in rest)])
     found = determining_columns(matrix, targets, [sources[name] for name in rest])
     return leaks | ({found: "exactly"} if found else {})
+
+
+def missing_codes(columns: Mapping[str, np.ndarray], policy: Policy) -> list[str]:
+    """Warn about values far outside the others that occur in more than 1 % of the rows.
+
+    Args:
+        columns: `[N]` values of inputs and target.
+        policy: the decisions made so far.
+    """
+    found: dict[str, list[str]] = {}
+    for name, values in columns.items():
+        for code in _codes(values[~np.isnan(values)]):
+            count = np.count_nonzero(values == code)
+            found.setdefault(as_text(code), []).append(f"{name} ({count} rows)")
+    if not found:
+        return []
+    places = "; ".join(f"{code} in {list_first(names)}" for code, names in found.items())
+    advice = policy.advice(policy.missing_codes([*found]))
+    return [
+        f"some values are far outside the others of their column: {places}; if they mean that "
+        f"the value is missing, add {advice}"
+    ]
+
+
+def _codes(values: np.ndarray) -> list[float]:
+    """Return the values at the ends of a column that may mean a missing value.
+
+    They are usual codes, are repeated, and are far from the others.
+    """
+    distinct = np.unique(values)
+    ends = {*map(float, [*distinct[:MAX_CODES], *distinct[-MAX_CODES:]])}
+    usual = [end for end in sorted(ends) if CODE.fullmatch(as_text(end)) or abs(end) >= MIN_HUGE]
+    others = values[~np.isin(values, usual)]
+    codes = [code for code in usual if _is_far(code, others)]
+    rows = np.count_nonzero(np.isin(values, codes))
+    return codes if rows > max(len(codes), MIN_CODE_ROWS * len(values)) else []
+
+
+def _is_far(code: float, others: np.ndarray) -> bool:
+    """Whether a value is farther from the others than these are from each other.
+
+    A negative value may be nearer if no other is negative.
+    """
+    distinct = np.unique(others)
+    if len(distinct) < 2:
+        return False
+    gap = np.abs(distinct - code).min()
+    low, high = np.quantile(others, (0.25, 0.75))
+    needed = max(MIN_QUARTILE_RANGES * (high - low), MIN_SPACINGS * np.median(np.diff(distinct)))
+    return bool(gap > np.ptp(distinct) or (code < 0 <= distinct[0] and gap > needed))
+
+
+def as_text(number: float) -> str:
+    """Return a number as it is written in a setting."""
+    whole = number.is_integer() and abs(number) < 1e15
+    return str(int(number)) if whole else repr(number)

@@ -13,7 +13,12 @@ import numpy as np
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells.dates import compact_format, date_formats, read_dates, readings
 from bnnbench.data.own_table.cells.numbers import MARKS
-from bnnbench.data.own_table.cells.units import numbers_in, read_quantities, with_usual_unit
+from bnnbench.data.own_table.cells.units import (
+    Quantities,
+    numbers_in,
+    read_quantities,
+    with_usual_unit,
+)
 from bnnbench.notes import shorten
 from bnnbench.types import UserError
 
@@ -67,16 +72,18 @@ class Encoding:
         if self.kind == CATEGORIES:
             strings = as_strings(cells, self.values)
             return tuple((strings == value).to_numpy(np.float64) for value in self.values)
-        numbers = (
-            _as_numbers(cells, self.unit) if self.kind == NUMBER else _as_days(cells, self.form)
-        )
-        if numbers is None and cells.isna().all():
-            numbers = np.full(len(cells), np.nan)
+        if cells.isna().all():
+            return (np.full(len(cells), np.nan),)
+        if self.kind == NUMBER:
+            found = _as_quantities(cells, self.unit)
+            numbers = found.values if found else None
+        else:
+            numbers = _as_days(cells, self.form)
         if numbers is None:
             unit = f" in {self.unit!r}" if self.unit else ""
-            what = f"a number{unit}" if self.kind == NUMBER else "a date"
-            texts = as_strings(cells).reset_index(drop=True)
             number = self.kind == NUMBER
+            what = f"a number{unit}" if number else "a date"
+            texts = as_strings(cells).reset_index(drop=True)
             read = numbers_in(texts, self.unit) if number else read_dates(texts, self.form)
             odd = texts[texts.notna() & read.isna()]
             row, text = next(iter(odd.items()), (0, texts[0]))
@@ -94,11 +101,10 @@ def infer_encoding(column: pd.Series) -> Encoding:
     Dates are categories if no cell decides the order of day and month.
     """
     name, text = str(column.name), is_typed_text(column)
-    if not text and (numbers := _as_numbers(column)) is not None:
-        found = None if _is_numeric(column) else read_quantities(column)
-        if form := compact_format(numbers):
+    if not text and (found := _as_quantities(column)):
+        if form := compact_format(found.values):
             return Encoding(name, DATES, form=form)
-        return Encoding(name, NUMBER, unit=found.unit if found else "")
+        return Encoding(name, NUMBER, unit=found.unit)
     if not text and len(forms := date_formats(column)) == 1:
         return Encoding(name, DATES, form=forms[0])
     return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
@@ -135,32 +141,24 @@ def times_of_rows(path: Path, columns: Sequence[pd.Series]) -> np.ndarray:
     return np.unique(np.column_stack(numbers), axis=0, return_inverse=True)[1].ravel()
 
 
-def _is_numeric(column: pd.Series) -> bool:
-    import pandas as pd
-
-    return pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype)
-
-
-def _as_numbers(column: pd.Series, unit: str | None = None) -> np.ndarray | None:
+def _as_quantities(column: pd.Series, unit: str | None = None) -> Quantities | None:
     """Return numbers, with true and false as 1 and 0; None if there is any other text.
 
     Cells may have one unit: the given one, if it is known.
     """
-    if _is_numeric(column):
-        return column.to_numpy(np.float64, na_value=np.nan)
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
+        return Quantities(column)
     cells = column.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     if cells.dtype.kind in "mM":  # of dates and durations, whose counts depend on their units
         return None
     lower = cells.dropna().astype(str).str.lower()
     if len(lower) and lower.isin(["true", "false"]).all():
-        return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)
+        return Quantities(cells.map(lambda cell: str(cell).lower() == "true", na_action="ignore"))
     numbers = _parsed(cells)
-    if not numbers.isna().equals(column.isna()):
-        found = read_quantities(cells, unit)
-        if found is None:
-            return None
-        numbers = found.numbers
-    return numbers.to_numpy(np.float64, na_value=np.nan)
+    plain = numbers.isna().equals(column.isna())
+    return Quantities(numbers) if plain else read_quantities(cells, unit)
 
 
 def _parsed(cells: pd.Series) -> pd.Series:
@@ -172,10 +170,6 @@ def _parsed(cells: pd.Series) -> pd.Series:
     except OverflowError:
         whole = cells.astype(str).str.fullmatch(r"[-+]?\d+")
         return pd.to_numeric(cells.mask(whole, cells.astype(str) + ".0"), errors="coerce")
-
-
-def _truth(cell: object) -> float:
-    return float(str(cell).lower() == "true")
 
 
 def _as_days(column: pd.Series, form: str) -> np.ndarray | None:

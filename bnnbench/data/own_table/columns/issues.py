@@ -24,6 +24,7 @@ from bnnbench.data.own_table.columns.encoding import (
     odd_cells,
 )
 from bnnbench.data.own_table.columns.identifiers import MIN_GROUPS, MIN_SHARING
+from bnnbench.data.own_table.read.footer import MAX_FOOTER_ROWS
 from bnnbench.near_names import MAX_LISTED, list_names
 from bnnbench.notes import quantity, shorten
 
@@ -352,3 +353,25 @@ def check_numeric_target(
         f"column {target!r} of {path} holds {_first_text(strings, odd)}, but the target must "
         f"be a number in every row{remedy}.",
     )
+
+
+def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
+    """Raise `UserError` if words are among numbers or dates in the last rows only.
+
+    They may be a footer or mean missing values. Shorter strings, such as `?`, always mean missing.
+    """
+    for name, column in frame.items():
+        last = column.iloc[-1] if len(column) else None
+        is_long = isinstance(last, str) and re.match(r"\D*[^\W\d_]{3}", last)
+        odd, kind = odd_cells(column) if is_long else ([], "")
+        count = int(np.sum(odd))
+        if kind and count <= MAX_FOOTER_ROWS and all(odd[-count:]):
+            words = ", ".join(repr(shorten(str(word))) for word in column.tail(count))
+            rows = "the last row" if count == 1 else f"the last {count} rows"
+            raise invalid(
+                "path",
+                "last_rows",
+                f"column {shorten(str(name))!r} of {path} holds a {kind} in every row but {rows} "
+                f"({words}); delete {rows} if that is no data, or leave the cell empty if its "
+                "value is missing.",
+            )

@@ -1,12 +1,15 @@
-"""Refuse files that are not tables, by their names and first bytes, and say how to convert them."""
+"""Open files, and refuse those that are not tables, by their names and first bytes."""
 
 from __future__ import annotations
 
 import re
+import zipfile
 from codecs import BOM_UTF8
 from pathlib import Path
+from typing import IO
 
 from bnnbench.data.errors import invalid
+from bnnbench.files import check_archive, open_unpacked
 from bnnbench.types import UserError
 
 READABLE = {
@@ -48,12 +51,27 @@ UNSUPPORTED_FORMAT, WRONG_EXTENSION = "unsupported_format", "wrong_extension"
 START_BYTES = 1 << 14
 
 
-def check_kind(path: Path, start: bytes) -> None:
-    """Refuse a file of another kind than a table.
+def open_content(path: Path) -> IO[bytes]:
+    """Open a file, which may be compressed, or the only file of a zip archive.
 
-    Args:
-        path: the file, which need not exist.
-        start: its first `START_BYTES`, unpacked.
+    Raises:
+        UserError: if it is an archive of several files.
+    """
+    suffix = path.suffix.lower()
+    if suffix != ".zip":
+        return open_unpacked(path)
+    check_archive(path)
+    archive = zipfile.ZipFile(path)
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    if len(names) != 1:
+        raise invalid(
+            "path", "archive", f"{path} contains {len(names)} files; unpack the one with the table."
+        )
+    return archive.open(names[0])
+
+
+def check_kind(path: Path) -> None:
+    """Refuse a file of another kind than a table; it need not exist.
 
     Raises:
         UserError: if its content or, where that is not known, its extension is of a format that is
@@ -61,7 +79,10 @@ def check_kind(path: Path, start: bytes) -> None:
     """
     suffix = path.suffix.lower()
     by_suffix = BY_SUFFIX.get(path.with_suffix("").suffix.lower() if suffix in PACKED else suffix)
-    content = start.removeprefix(BOM_UTF8)
+    content = b""
+    if path.is_file():
+        with open_content(path) as file:
+            content = file.read(START_BYTES).removeprefix(BOM_UTF8)
     matches = (kind for kind, form in SIGNATURES.items() if re.match(form, content, re.S))
     kind = next(matches, None)
     if kind is None or (kind in READABLE and by_suffix):

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells.numbers import other_marks
-from bnnbench.data.own_table.columns.encoding import odd_cells
 from bnnbench.data.own_table.read.header import is_measured, is_word
 from bnnbench.data.own_table.read.names import without_empty_end
 from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 MAX_FOOTER_ROWS, SAMPLE_ROWS = 12, 200
@@ -203,25 +199,3 @@ def _chances(value: float, column: np.ndarray) -> np.ndarray:
     outside = (found < low) | (found > high)
     rare = np.where(outside, np.minimum(near / np.maximum(np.abs(found), near), 1), 1)
     return np.where(error > allowed, np.inf, np.maximum(share, 1) / count * rare)
-
-
-def check_last_rows(path: Path, frame: pd.DataFrame) -> None:
-    """Raise `UserError` if words are among numbers or dates in the last rows only.
-
-    They may be a footer or mean missing values. Shorter strings, such as `?`, always mean missing.
-    """
-    for name, column in frame.items():
-        last = column.iloc[-1] if len(column) else None
-        is_long = isinstance(last, str) and re.match(r"\D*[^\W\d_]{3}", last)
-        odd, kind = odd_cells(column) if is_long else ([], "")
-        count = int(np.sum(odd))
-        if kind and count <= MAX_FOOTER_ROWS and all(odd[-count:]):
-            words = ", ".join(repr(shorten(str(word))) for word in column.tail(count))
-            rows = "the last row" if count == 1 else f"the last {count} rows"
-            raise invalid(
-                "path",
-                "last_rows",
-                f"column {shorten(str(name))!r} of {path} holds a {kind} in every row but {rows} "
-                f"({words}); delete {rows} if that is no data, or leave the cell empty if its "
-                "value is missing.",
-            )

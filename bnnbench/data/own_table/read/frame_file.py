@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".frame"
 
-NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
-DATES = ("datetime64", "datetime", "date")
+NUMBER_TYPES = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
+DATE_TYPES = ("datetime64", "datetime", "date")
 """Names of `pandas.api.types.infer_dtype` for columns of Python objects."""
 
 
@@ -78,12 +78,12 @@ def _arrays_of(column: pd.Series) -> dict[str, np.ndarray]:
     kinds = pd.api.types
     text = isinstance(column.dtype, pd.CategoricalDtype)
     kind = "" if text else kinds.infer_dtype(column, skipna=True)
-    if kinds.is_datetime64_any_dtype(column.dtype) or kind in DATES:
+    if kinds.is_datetime64_any_dtype(column.dtype) or kind in DATE_TYPES:
         times = pd.to_datetime(column, utc=True).dt.tz_localize(None)
         return {"values": times.to_numpy("datetime64[us]")}
     if kinds.is_bool_dtype(column.dtype) and not column.isna().any():
         return {"values": column.to_numpy(bool)}
-    if kinds.is_numeric_dtype(column.dtype) or kind in NUMBERS or column.isna().all():
+    if kinds.is_numeric_dtype(column.dtype) or kind in NUMBER_TYPES or column.isna().all():
         return {"values": column.astype(object).to_numpy(np.float64, na_value=np.nan)}
     codes, texts = pd.factorize(column.astype(object).map(str, na_action="ignore"))
     return {"codes": codes.astype(np.int64), "texts": _as_json(texts.tolist())}

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bnnbench.data.own_table.cells.numbers import MISSING
-from bnnbench.data.own_table.read.names import is_number
+from bnnbench.data.own_table.cells.numbers import MISSING, is_number
 from bnnbench.notes import quantity, shorten
 
 COMMENT = "#"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells.numbers import MISSING
+from bnnbench.data.own_table.cells.numbers import MISSING, is_number
 from bnnbench.near_names import list_names
-from bnnbench.notes import shorten
+from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,11 +31,6 @@ def clean_name(name: object) -> str:
 def with_clean_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with the names that its columns have in a file."""
     return frame.set_axis([clean_name(name) for name in frame], axis=1)
-
-
-def is_number(text: str) -> bool:
-    """Whether a string is a finite number."""
-    return bool(re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", text, re.ASCII))
 
 
 def name_by_position(names: Sequence[str]) -> list[str]:
@@ -120,8 +115,8 @@ def without_empty_end(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     filled = np.flatnonzero(frame.notna().any(axis=1))
     rows = int(filled[-1]) + 1 if len(filled) else 0
     dropped = len(frame) - rows
-    lines = "1 empty row" if dropped == 1 else f"{dropped} empty rows"
-    return frame.head(rows), [f"dropped {lines} at the end"] * bool(dropped)
+    note = f"dropped {quantity(dropped, 'empty row')} at the end"
+    return frame.head(rows), [note] * bool(dropped)
 
 
 def fill_names(names: Sequence[str], frame: pd.DataFrame) -> list[str] | None:

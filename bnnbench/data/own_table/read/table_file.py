@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells.numbers import MISSING, SPELLINGS, MissingCodes, read_cells
-from bnnbench.data.own_table.read.file_kinds import START_BYTES, check_kind
+from bnnbench.data.own_table.read.file_kinds import check_kind
 from bnnbench.data.own_table.read.footer import without_footer
 from bnnbench.data.own_table.read.frame_file import SUFFIX, read_frame_file
 from bnnbench.data.own_table.read.header import find_header
@@ -26,17 +26,18 @@ from bnnbench.data.own_table.read.sizes import (
     check_sheet,
     check_workbook,
 )
-from bnnbench.data.own_table.read.text_encodings import encoding_candidates
+from bnnbench.data.own_table.read.text_encodings import (
+    FALLBACK_ENCODING,
+    detect_encoding,
+    encoding_candidates,
+)
 from bnnbench.data.own_table.read.text_format import (
     AUTO,
-    FALLBACK_ENCODING,
     SAMPLE_LINES,
     TextFormat,
     decimal_of_texts,
-    detect_encoding,
     detect_format,
     no_names,
-    open_content,
 )
 from bnnbench.data.own_table.read.text_rows import read_text
 from bnnbench.files import open_file
@@ -98,7 +99,7 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
     if how.sheet is not None and kind not in EXCEL:
         raise invalid("sheet", "no_workbook", f"{path} has no sheets; remove dataset.sheet.")
     with _reading(path, how.encoding):
-        check_kind(path, _start(path))
+        check_kind(path)
         if kind in COLUMNAR:
             frame, notes = _columnar(path, kind)
             return _with_typed_texts(read_cells(frame, codes)), "; ".join(notes)
@@ -222,13 +223,6 @@ def _check_name(path: Path) -> None:
             f"{path} is a device or a pipe, but the table is read more than once; "
             "save it to a file first.",
         )
-
-
-def _start(path: Path) -> bytes:
-    if not path.is_file():
-        return b""
-    with open_content(path) as file:
-        return file.read(START_BYTES)
 
 
 def _workbook(

@@ -1,12 +1,31 @@
-"""Plausible encodings of a text file, with an example of its text in each."""
+"""The encoding of a text file: detected, or guessed among plausible ones."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import Path
 
-from bnnbench.data.own_table.read.text_format import FALLBACK_ENCODING, open_content
+from bnnbench.data.errors import invalid
+from bnnbench.data.own_table.read.file_kinds import UNSUPPORTED_FORMAT, open_content
 from bnnbench.notes import shorten
+
+ENCODING_BY_BOM = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # starts like that of UTF-16
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Encodings by byte order mark."""
+
+UTF16_WITHOUT_BOM = {
+    "utf-16-le": [False, True, False, True],
+    "utf-16-be": [True, False, True, False],
+}
+"""Encodings by which of the first four bytes are zero."""
+
+UTF8, FALLBACK_ENCODING = "utf-8", "cp1252"
+"""Encodings to try, in this order, for files without a byte order mark."""
 
 CANDIDATES = [
     "cp949", "cp932", "gb18030", "big5", "cp1251", "koi8_r", "cp1250", "cp1253", "mac_roman",
@@ -25,6 +44,34 @@ MAX_SHARE = 0.5
 MAX_NAMED = 3
 
 SAMPLE_BYTES = 1 << 16
+
+
+def detect_encoding(path: Path) -> str:
+    """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252.
+
+    Raises:
+        UserError: if it is not text, or an archive of several files.
+    """
+    with open_content(path) as file:
+        start = file.read(4)
+    for mark, name in ENCODING_BY_BOM.items():
+        if start.startswith(mark):
+            return name
+    for name, zeros in UTF16_WITHOUT_BOM.items():
+        if [not byte for byte in start] == zeros:
+            return name
+    decoder = codecs.getincrementaldecoder(UTF8)()
+    with open_content(path) as file:
+        try:
+            while piece := file.read(1 << 20):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            if b"\0" in piece:
+                problem = f"{path} is not a text file; save the table as CSV."
+                raise invalid("path", UNSUPPORTED_FORMAT, problem) from None
+            return FALLBACK_ENCODING
+    return UTF8
 
 
 def encoding_candidates(path: Path, with_fallback: bool = True) -> str:

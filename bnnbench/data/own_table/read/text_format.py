@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -17,10 +16,10 @@ from typing import IO
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells.numbers import MISSING, THOUSANDS, grouped_number, other_marks
 from bnnbench.data.own_table.cells.units import CURRENCY, split_cells
-from bnnbench.data.own_table.read.file_kinds import UNSUPPORTED_FORMAT
+from bnnbench.data.own_table.read.file_kinds import open_content
 from bnnbench.data.own_table.read.header import find_header, usual_length
 from bnnbench.data.own_table.read.sizes import limited_lines
-from bnnbench.files import check_archive, open_unpacked
+from bnnbench.data.own_table.read.text_encodings import UTF8, detect_encoding
 from bnnbench.types import UserError
 
 AUTO = "auto"
@@ -30,23 +29,6 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "space": 
 
 SAMPLE_LINES = 200
 """Number of lines from which the format is detected."""
-
-ENCODING_BY_BOM = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # starts like that of UTF-16
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-"""Encodings by byte order mark."""
-
-UTF16_WITHOUT_BOM = {
-    "utf-16-le": [False, True, False, True],
-    "utf-16-be": [True, False, True, False],
-}
-"""Encodings by which of the first four bytes are zero."""
-
-UTF8, FALLBACK_ENCODING = "utf-8", "cp1252"
-"""Encodings to try, in this order, for files without a byte order mark."""
 
 DECIMAL_POINT = re.compile(r"[-+]?(\d*|\d{1,3}([^\w.]\d{3})+)\.\d+([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}([^\w,]\d{3})+),\d+([eE][-+]?\d+)?")
@@ -180,53 +162,6 @@ def no_names(path: Path, noun: str, header: int) -> UserError:
         f"{noun} {header} of {path} is empty or does not exist; dataset.header must be the number "
         f"of the {noun} with the names.",
     )
-
-
-def open_content(path: Path) -> IO[bytes]:
-    """Open a file, which may be compressed, or the only file of a zip archive.
-
-    Raises:
-        UserError: if it is an archive of several files.
-    """
-    suffix = path.suffix.lower()
-    if suffix != ".zip":
-        return open_unpacked(path)
-    check_archive(path)
-    archive = zipfile.ZipFile(path)
-    names = [name for name in archive.namelist() if not name.endswith("/")]
-    if len(names) != 1:
-        raise invalid(
-            "path", "archive", f"{path} contains {len(names)} files; unpack the one with the table."
-        )
-    return archive.open(names[0])
-
-
-def detect_encoding(path: Path) -> str:
-    """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252.
-
-    Raises:
-        UserError: if it is not text, or an archive of several files.
-    """
-    with open_content(path) as file:
-        start = file.read(4)
-    for mark, name in ENCODING_BY_BOM.items():
-        if start.startswith(mark):
-            return name
-    for name, zeros in UTF16_WITHOUT_BOM.items():
-        if [not byte for byte in start] == zeros:
-            return name
-    decoder = codecs.getincrementaldecoder(UTF8)()
-    with open_content(path) as file:
-        try:
-            while piece := file.read(1 << 20):
-                decoder.decode(piece)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            if b"\0" in piece:
-                problem = f"{path} is not a text file; save the table as CSV."
-                raise invalid("path", UNSUPPORTED_FORMAT, problem) from None
-            return FALLBACK_ENCODING
-    return UTF8
 
 
 def _separator(lines: Sequence[str], header: bool | int) -> str:

@@ -1,4 +1,4 @@
-"""Rows held out of the fit of a final model, for conformal intervals."""
+"""Conformal intervals of a final model: the rows held out of its fit, and the width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.types import Table
+from bnnbench.types import Table, UserError
+
+CALIBRATIONS = ("none", "isotonic", "conformal")
+"""How the intervals of a final model can be calibrated."""
 
 HELD_OUT_FRACTION = 0.2
 """Fraction of the rows, or of the groups, that is held out."""
@@ -56,3 +59,28 @@ def hold_out(table: Table, by_time: bool, seed: int) -> HeldOut:
         count = min(max(count, MIN_GROUPS), len(order) // 2)
     rows = np.flatnonzero(np.isin(groups, order[:count]))
     return HeldOut(rows, groups[rows], "rows" if table.groups is None else "groups")
+
+
+def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
+    """Return half the width, as a standard score, that covers a new row with `level`.
+
+    Args:
+        scores: absolute standard scores of the held-out targets, `[n]`.
+        groups: their groups, `[n]`.
+        level: probability of the interval.
+
+    Raises:
+        UserError: if there are too few groups for the level.
+    """
+    from bnnbench.results.score.conformal import conformal_radius  # slow to import
+
+    radius = conformal_radius(scores, level, groups)
+    if radius == np.inf:
+        count = len(np.unique(groups))
+        raise UserError(
+            f"the probability of a conformal interval from {count} held-out rows or groups must "
+            f"be at most {count / (count + 1):.3f}, not {level:g}; or use isotonic calibration.",
+            "--interval",
+            "few_rows",
+        )
+    return radius

@@ -1,13 +1,15 @@
-"""Conformal intervals, for rows and for rows in groups."""
+"""Conformal intervals, for rows and for rows in groups, and the rows held out for them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.user_errors import assert_user_error
 
-from bnnbench.prediction.intervals import conformal_half_width
-from bnnbench.types import UserError
+from bnnbench.prediction.conformal import HELD_OUT_NOTES, conformal_half_width, hold_out
+from bnnbench.types import Split, Table, UserError
 
 ROWS = np.arange(99)
 
@@ -50,3 +52,30 @@ def test_groups_cover_rows_of_new_groups() -> None:
     by_group, by_row = np.mean(inside, axis=0)
     assert 0.9 - 0.02 < by_group < 0.96
     assert by_row < by_group - 0.02
+
+
+NUMBERS = np.arange(200)
+TABLE = Table(
+    "table",
+    NUMBERS[:, None] / 1.0,
+    NUMBERS / 1.0,
+    (Split(0, NUMBERS[:160], NUMBERS[160:]),),
+    ("x",),
+    "y",
+)
+
+
+def test_rows_are_random_and_the_end_of_time_is_not() -> None:
+    held_out = hold_out(TABLE, False, seed=0)
+    assert len(held_out.rows) == 40 and held_out.rows.tolist() != NUMBERS[160:].tolist()
+    assert held_out.kind == "rows" and held_out.groups.tolist() == held_out.rows.tolist()
+    held_out = hold_out(TABLE, True, seed=0)
+    assert held_out.kind == "time" and held_out.rows.tolist() == NUMBERS[160:].tolist()
+    assert set(HELD_OUT_NOTES) == {"rows", "groups", "time"}
+
+
+@pytest.mark.parametrize(("groups", "count"), [(10, 5), (25, 12), (50, 19), (100, 20)])
+def test_groups_are_held_out_whole(groups: int, count: int) -> None:
+    held_out = hold_out(replace(TABLE, groups=NUMBERS % groups), False, seed=0)
+    assert held_out.kind == "groups" and len(np.unique(held_out.groups)) == count
+    assert len(held_out.rows) == count * 200 // groups
