@@ -163,8 +163,9 @@ def read_project(file: Path) -> Project:
         if key not in DEFAULTS:
             raise UserError(f"{file}: unknown key {with_known(key, DEFAULTS)}.", key, "unknown")
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            example = next(iter(DEFAULTS[key]), "my_paper")
             raise UserError(
-                f'{file}: {key} must be a list of strings such as ["{_example(key)}"].', key, "type"
+                f'{file}: {key} must be a list of strings such as ["{example}"].', key, "type"
             )
     names = {key: tuple(content.get(key, default)) for key, default in DEFAULTS.items()}
     return Project(
@@ -360,7 +361,3 @@ def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
             )
         folders.append(folder)
     return tuple(folders)
-
-
-def _example(key: str) -> str:
-    return next(iter(DEFAULTS[key]), "my_paper")

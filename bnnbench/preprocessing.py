@@ -93,16 +93,11 @@ class Scaler:
     def of(
         cls, inputs: Arrays, targets: Arrays, device: torch.device, dtype: torch.dtype
     ) -> Scaler:
-        of_inputs = [_input_moments(x) for x in inputs]
-        of_targets = [_target_moments(y) for y in targets]
-        return cls(
-            np.stack([loc for loc, _ in of_inputs]),
-            np.stack([scale for _, scale in of_inputs]),
-            np.stack([loc for loc, _ in of_targets]),
-            np.stack([scale for _, scale in of_targets]),
-            device,
-            dtype,
-        )
+        of_inputs = zip(*map(_input_moments, inputs), strict=True)
+        of_targets = zip(*map(_target_moments, targets), strict=True)
+        input_loc, input_scale = map(np.stack, of_inputs)
+        target_loc, target_scale = map(np.stack, of_targets)
+        return cls(input_loc, input_scale, target_loc, target_scale, device, dtype)
 
     def inputs(self, arrays: Arrays) -> Tensor:
         """Return standardised inputs `[R, M, D]`, zero for padding and missing values.

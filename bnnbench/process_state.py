@@ -25,17 +25,13 @@ def unchanged_process() -> Iterator[None]:
         import rich.style  # noqa: F401  # draws random numbers when it is imported
 
         random.setstate(drawn)
-        threads, flushes = torch.get_num_threads(), flushes_denormals()
+        threads = torch.get_num_threads()
+        flushes_denormals = sys.float_info.min / 2 == 0  # torch can set this, but not read it
         try:
             yield
         finally:
             torch.set_num_threads(threads)
-            torch.set_flush_denormal(flushes)
+            torch.set_flush_denormal(flushes_denormals)
             multiprocessing.set_start_method(start_method, force=True)  # joblib sets the default
             os.environ.update(variables)
             sys.path[:] = folders
-
-
-def flushes_denormals() -> bool:
-    """Whether this thread flushes denormal numbers to zero, which torch can set but not read."""
-    return sys.float_info.min / 2 == 0

@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy import stats
 
-from bnnbench import counter_rng
-from bnnbench.counter_rng import PARALLEL, counters_used, draw, philox_words
+from bnnbench import random_streams
 from bnnbench.cpp.library import Library, library
+from bnnbench.random_streams import PARALLEL, counters_used, draw, philox_words
 
 KEYS = (0, 1, 2**62 + 12345, 2**64 - 1)
 PLACES = (0, PARALLEL * 7, 2**32 - PARALLEL, 2**40)
@@ -33,7 +33,7 @@ def test_native_code_and_numpy_agree(
         pytest.skip(library().reason)
     cases = [(key, place) for key in KEYS for place in PLACES]
     native = [draw(*case, count, normal) for case in cases]
-    monkeypatch.setattr(counter_rng, "library", lambda: replace(Library(), reason="a test"))
+    monkeypatch.setattr(random_streams, "library", lambda: replace(Library(), reason="a test"))
     for case, made in zip(cases, native, strict=True):
         expected = draw(*case, count, normal)
         assert made.dtype == expected.dtype == torch.float32

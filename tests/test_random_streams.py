@@ -6,8 +6,7 @@ import math
 
 import torch
 
-from bnnbench.counter_rng import counters_used, draw
-from bnnbench.random_streams import GeneratorSource, Streams, derive_seed
+from bnnbench.random_streams import GeneratorSource, Streams, counters_used, derive_seed, draw
 
 
 def test_a_group_draws_the_same_numbers_alone() -> None:

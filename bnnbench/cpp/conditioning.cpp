@@ -320,7 +320,7 @@ struct Layer {
 
 // --- a network
 
-// The same fields in the same order as in bnnbench/native/conditioning.py. Numbers
+// The same fields in the same order as in bnnbench/native/passes.py. Numbers
 // are floats or doubles.
 struct ConditioningArguments {
   const Size *sizes;              // inputs, units of every hidden layer, one or two outputs

@@ -1,6 +1,6 @@
 // The joint step of the M networks of a training set that follow their scores and repel each other.
 //
-// bnnbench/methods/shared/particles.py defines the drifts. With the gradients g_j, which are minus
+// bnnbench/methods/svgd.py defines the drifts. With the gradients g_j, which are minus
 // the scores, the centred particles c_j and N training rows, each drift is
 //
 //     -drift_i = sum_j A_ij g_j - 1 / (N h^2) sum_j B_ij c_j

@@ -211,7 +211,7 @@ inline void collect(double m, double w, double mean, double var, double &precisi
 
 // --- a network
 
-// The same fields in the same order as `PassArguments` in bnnbench/native/propagation.py.
+// The same fields in the same order as `PassArguments` in bnnbench/native/passes.py.
 struct PassArguments {
   const Size *sizes;               // inputs, units of every hidden layer, one output
   Size layers, sets;

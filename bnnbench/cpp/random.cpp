@@ -6,7 +6,7 @@
 // 64 g + 16 w + j of a draw that starts at counter c is made from word w of counter c + 16 g + j.
 //
 // Two words make two normal numbers (Box & Muller 1958): the first a radius, sqrt(-2 log u) with u
-// on (0, 1], the second an angle. bnnbench/counter_rng.py implements the same in numpy and
+// on (0, 1], the second an angle. bnnbench/random_streams.py implements the same in numpy and
 // torch.
 
 #include "random.h"

@@ -18,8 +18,8 @@ import numpy as np
 
 from bnnbench.constraints import Between, Checked, OneOf
 from bnnbench.data import Source
+from bnnbench.data.bundled import UCI
 from bnnbench.data.splits import MIN_TRAINING_ROWS
-from bnnbench.data.uci import UCI
 from bnnbench.types import Split, Table, UserError
 
 GAP, GAP10, TAIL = "gap", "gap10", "tail"

@@ -22,7 +22,7 @@ from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
 from bnnbench.methods.shared.minibatches import Batch, Noise
-from bnnbench.methods.shared.records import TRACE_SAMPLES
+from bnnbench.methods.shared.trainer import TRACE_SAMPLES
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams

@@ -16,7 +16,7 @@ from torch.nn.functional import softplus
 from bnnbench.constraints import Positive
 from bnnbench.cpp.library import has_native_code
 from bnnbench.divergences.kl import kl
-from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods import Gaussian
 from bnnbench.methods.shared.contract import LEARNED, LearnablePrecision, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.minibatches import Batch, Noise

@@ -112,12 +112,8 @@ def _cross_covariance(posterior: Posterior, x: Tensor) -> Tensor:
 
 
 def _kernel(posterior: Posterior, x: Tensor, other: Tensor) -> Tensor:
+    """Return the Matern 5/2 kernel (eq. 4.17), `[R, M, N]`."""
     kernel = posterior.state["kernel"]
     signal, scales = kernel[:, :1, None], kernel[:, None, 2:]
-    return signal * _matern(torch.cdist(x / scales, other / scales))
-
-
-def _matern(distances: Tensor) -> Tensor:
-    """Return the Matern 5/2 kernel (eq. 4.17)."""
-    scaled = math.sqrt(5) * distances
-    return (1 + scaled + scaled.square() / 3) * torch.exp(-scaled)
+    scaled = math.sqrt(5) * torch.cdist(x / scales, other / scales)
+    return signal * ((1 + scaled + scaled.square() / 3) * torch.exp(-scaled))

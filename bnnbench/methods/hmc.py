@@ -21,6 +21,7 @@ from bnnbench.methods.shared.contract import (
     ShapeAndRate,
     check_noise_precision,
 )
+from bnnbench.methods.shared.hmc.adaptation import ChEES, QuarterPeriods, TrajectoryLength
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
 from bnnbench.methods.shared.hmc.network import (
     LOSS,
@@ -31,7 +32,6 @@ from bnnbench.methods.shared.hmc.network import (
     with_unit_noise,
 )
 from bnnbench.methods.shared.hmc.sampler import Chains, ChainSchedule, GibbsStep, sample
-from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
 from bnnbench.native.networks import are_supported, replaced_part
 from bnnbench.types import UserError
 

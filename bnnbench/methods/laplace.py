@@ -19,8 +19,7 @@ from torch.nn.functional import pad
 
 from bnnbench.constraints import Count, OneOf, Positive
 from bnnbench.identity import optional_identity
-from bnnbench.losses.base import LOG_2PI
-from bnnbench.losses.nll import NLL
+from bnnbench.losses import LOG_2PI, NLL
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
 from bnnbench.methods.shared.contract import COVARIANCE, DRAWS, FitTask, Posterior, State

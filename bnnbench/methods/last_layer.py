@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods import Gaussian
 from bnnbench.methods.shared.contract import (
     COVARIANCE,
     LEARNED,
@@ -23,7 +23,7 @@ from bnnbench.methods.shared.contract import (
     State,
 )
 from bnnbench.methods.shared.gaussian import GaussianMethod, linearised_covariance
-from bnnbench.methods.shared.minibatches import Batch
+from bnnbench.methods.shared.minibatches import Batch, Noise
 from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on, adam_state
@@ -91,13 +91,7 @@ class LastLayer(GaussianMethod):
         return {**hyper, NOISE: 1 / state["noise"]} if self.learns_noise else hyper
 
     def update(
-        self,
-        mlp: MLP,
-        training: Training,
-        state: State,
-        hyper: Hyper,
-        batch: Batch,
-        noise: tuple[Tensor, ...],
+        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         precision = self.effective_hyper(state, hyper)[NOISE]
         decay = hyper["prior_precision"] / batch.counts

@@ -7,7 +7,7 @@ Scalable Learning of Bayesian Neural Networks", ICML 2015.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -36,7 +36,7 @@ from bnnbench.methods.shared.moment_propagation import (
     rectify_back,
 )
 from bnnbench.methods.shared.trainer import finite, select
-from bnnbench.native import propagation
+from bnnbench.native.passes import NativePropagation, propagated_moments
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
@@ -113,9 +113,7 @@ class PBP(Method):
         """Like `_torch_passes`, equal up to rounding."""
         data, refine = task.data, self.prior_update == "ep"
         state = {name: value.clone(memory_format=CONTIGUOUS) for name, value in state.items()}
-        native = propagation.NativePropagation(
-            task.mlp, data, self.batch_size, refine, state, alive
-        )
+        native = NativePropagation(task.mlp, data, self.batch_size, refine, state, alive)
         for _ in range(task.epochs):
             before = {name: value.clone() for name, value in state.items()}
             native.run_pass(row_order(data, task.streams))
@@ -127,15 +125,14 @@ class PBP(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling; the noise is `E[1 / gamma]`."""
-        state, inputs = posterior.state, inputs.double()
+        mlp, state, inputs = posterior.mlp, posterior.state, inputs.double()
+        moments = state["loc"], state["var"]
         if has_native_code(inputs, torch.float64):
-            loc, variance = propagation.output_moments(
-                posterior.mlp, state["loc"], state["var"], inputs
-            )
+            loc, variance = propagated_moments(mlp, *moments, inputs)
         else:
-            weights = unpack(posterior.mlp, state)
+            weights = layers_of(mlp, moments)
             loc, variance = output_moments(
-                posterior.mlp, inputs, lambda rows: forward(weights, rows, scaled_linear)[0]
+                mlp, inputs, lambda rows: forward(weights, rows, scaled_linear)[0]
             )
         noise = state["noise_beta"] / (state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
@@ -164,11 +161,6 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
     }
 
 
-def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
-    """Split `loc` and `var` `[R, P]` into layers."""
-    return layers_of(mlp, (state["loc"], state["var"]))
-
-
 def batches(
     data: TrainingSet, streams: Streams, size: int
 ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
@@ -186,7 +178,8 @@ def _split_rows(rows: Tensor, size: int) -> Sequence[Tensor]:
 
 
 def _pass(mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]]) -> State:
-    weights, noise = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
+    weights = layers_of(mlp, (state["loc"], state["var"]))
+    noise: Gamma = (state["noise_alpha"], state["noise_beta"])
     for inputs, targets, real in rows:
         weights, noise = incorporate(weights, noise, inputs, targets, real)
     return {**state, **pack(weights), "noise_alpha": noise[0], "noise_beta": noise[1]}

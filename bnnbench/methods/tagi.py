@@ -34,7 +34,7 @@ from bnnbench.methods.shared.moment_propagation import (
     pack,
 )
 from bnnbench.methods.shared.trainer import finite, select
-from bnnbench.native import conditioning
+from bnnbench.native.passes import NativeConditioning, linearised_moments
 from bnnbench.nn import MLP
 from bnnbench.portable_math import tensor_exp
 from bnnbench.random_streams import Streams
@@ -143,7 +143,7 @@ class TAGI(Method):
         """Like `_torch_passes`, equal up to rounding."""
         contiguous = torch.contiguous_format  # a subclass may return another layout
         state = {name: value.clone(memory_format=contiguous) for name, value in state.items()}
-        native = conditioning.NativeConditioning(
+        native = NativeConditioning(
             task.mlp,
             task.data,
             task.batch_size,
@@ -225,7 +225,7 @@ class TAGI(Method):
         native = has_native_code(inputs, inputs.dtype)
         mlp, moments = posterior.mlp, (posterior.state["loc"], posterior.state["var"])
         if native:
-            output = conditioning.output_moments(mlp, *moments, inputs)
+            output = linearised_moments(mlp, *moments, inputs)
         else:
             layers = layers_of(mlp, moments)
             output = output_moments(mlp, inputs, lambda rows: forward(layers, rows)[0])

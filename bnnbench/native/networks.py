@@ -8,14 +8,11 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import Addresses, has_native_code, library
+from bnnbench.cpp.library import ARRAY, NUMBER, REAL, WORD, Addresses, has_native_code, library
 from bnnbench.divergences.kl import KL
 from bnnbench.inheritance import Replacement, first_replaced
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
-from bnnbench.losses.nll import NLL
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, HeteroscedasticSoftplus, Likelihood
+from bnnbench.losses import NLL
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
@@ -192,8 +189,6 @@ RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", 
          "sghmc", "swag", "bb_alpha_dropout", "practical_vi", "svgd", "svgd_adagrad",
          "dvi")  # fmt: skip
 """Names of the update rules in the order of `RULES` in updates.h."""
-
-NUMBER, WORD, REAL, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 
 
 class TrainingArguments(ctypes.Structure):

@@ -7,13 +7,11 @@ import ctypes
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import Addresses, library
-from bnnbench.likelihoods.base import Likelihood
+from bnnbench.cpp.library import ARRAY, NUMBER, Addresses, library
+from bnnbench.likelihoods import Likelihood
 from bnnbench.native.networks import has_softplus
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
-
-NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
 
 
 class TrajectoryArguments(ctypes.Structure):

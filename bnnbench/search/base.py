@@ -1,4 +1,4 @@
-"""The interface of a search, and its trials.
+"""The interface of a search, its trials, and no search.
 
 A search has no state: a suggestion is a function of the history and a seed, so a killed run resumes
 exactly where it stopped.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
 from bnnbench.constraints import Between, Checked, OneOf, Whole
-from bnnbench.identity import optional_identity
+from bnnbench.identity import no_identity, optional_identity
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 
@@ -132,3 +132,27 @@ class Search(Checked, ABC):
 def best(history: Sequence[Trial]) -> Trial:
     """Return the first trial with the highest finite objective, or the first if none is finite."""
     return max(history, key=lambda t: -math.inf if t.diverged else t.objective)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoSearch(Search):
+    """Requires a value for every hyper-parameter.
+
+    Attributes:
+        iterations: ignored, like `initial_points` and `objective`; protocols set them for every
+            search.
+    """
+
+    identity_name = "bnnbench.search.no_search.NoSearch"
+    iterations: Annotated[int, Whole(0)] = no_identity(0)
+    initial_points: Annotated[int, Whole(0)] = no_identity(0)
+    objective: str = no_identity("per_point")
+    searches: ClassVar[bool] = False
+
+    def suggest(
+        self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
+    ) -> dict[str, float]:
+        names = " ".join(f"method.{d.name}=VALUE" for d in space)
+        raise UserError(
+            f"search=none needs a value for every hyper-parameter; set {names}.", "search"
+        )

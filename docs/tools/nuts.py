@@ -28,11 +28,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.data.uci import read_table
+from bnnbench.data.bundled import read_table
 from bnnbench.experiment.splits.fitting import standardised_inputs, training_scaler
 from bnnbench.experiment.store.run_folder import find_run
 from bnnbench.files import write_atomically, write_text
-from bnnbench.methods.shared.hmc.diagnostics import NAMES, diagnose_predictions
+from bnnbench.methods.shared.chains import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.score.mixtures import Mixture, read_mixtures

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from bnnbench.data.bundled import N_SPLITS, read_table
 from bnnbench.data.splits import subset_fingerprints
-from bnnbench.data.uci import N_SPLITS, read_table
 from bnnbench.results.reference.archive import FINGERPRINTS, locked, read_archive, write_archive
 from bnnbench.results.reference.write import to_csv
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -16,8 +17,8 @@ import numpy as np
 import torch
 from benchmarks.training import Row, synthetic_data
 
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.hmc.leapfrog import Integrator, leapfrog_integrator
+from bnnbench.likelihoods import Gaussian
+from bnnbench.methods.shared.hmc.leapfrog import Integrator, leapfrog
 from bnnbench.methods.shared.hmc.metric import EuclideanMetric, MetricAdaptation, network_curvatures
 from bnnbench.methods.shared.hmc.network import posterior_integrator, posterior_target
 from bnnbench.nn import MLP
@@ -38,7 +39,7 @@ def leapfrog_rows(repeats: int, outputs: Path) -> Iterator[Row]:
     integrators = {
         "native": (native, None, 500),
         "native, with a metric": (native, curvature_metric(start, mlp, data), 500),
-        "torch": (leapfrog_integrator(posterior_target(mlp, Gaussian(), data, {})), None, 50),
+        "torch": (partial(leapfrog, posterior_target(mlp, Gaussian(), data, {})), None, 50),
     }
     python, density_file = install_numpyro(outputs / "numpyro"), outputs / "leapfrogs.npz"
     density = {"inputs": inputs, "targets": targets, "start": start, "width": WIDTH}

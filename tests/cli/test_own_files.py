@@ -239,10 +239,10 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
             ["run", "method=map", f"{group}=mine", "--dry-run"], f"{group}.label", "name_taken",
         )
         for group, module, cls, own in (
-            ("likelihood", "likelihoods.gaussian", "Gaussian", "label: heteroscedastic\n"),
-            ("likelihood", "likelihoods.gaussian", "Gaussian", "loss: ${loss}\n"),
-            ("loss", "losses.nll", "NLL", "label: nll\n"),
-            ("search", "search.no_search", "NoSearch", "label: bayesian_optimisation\n"),
+            ("likelihood", "likelihoods", "Gaussian", "label: heteroscedastic\n"),
+            ("likelihood", "likelihoods", "Gaussian", "loss: ${loss}\n"),
+            ("loss", "losses", "NLL", "label: nll\n"),
+            ("search", "search.base", "NoSearch", "label: bayesian_optimisation\n"),
             ("prior", "divergences.priors", "GaussianPrior", "label: gaussian\n"),
             ("divergence", "divergences.kl", "KL", "label: kl\n"),
             ("experiment", "experiment.splits.split_experiment", "SplitExperiment", "label: uci\n"),

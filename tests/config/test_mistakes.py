@@ -80,7 +80,7 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("method._target_", "unknown_class"):
         "method._target_=bnnbench.methods.vadam | method.label=mine method._target_=os.system "
         "| method.label=mine method._target_=os | method.label=mine method._target_=Vadam",
-    ("method._target_", "wrong_type"): "method._target_=bnnbench.losses.nll.NLL",
+    ("method._target_", "wrong_type"): "method._target_=bnnbench.losses.NLL",
     ("divergence._target_", "unknown_class"):
         "method=bbb divergence.label=mine divergence._target_=builtins.dict",
     **{(group, "unknown_option"): f"{group}=null" for group in ("prior", "engine")},

@@ -29,8 +29,7 @@ def test_configured_protocol(name: str) -> None:
 
 def test_the_data_layer_is_light_to_import() -> None:
     code = (
-        "import sys, bnnbench.data.uci, bnnbench.data.bundled, "
-        "bnnbench.data.own_table.source; "
+        "import sys, bnnbench.data.bundled, bnnbench.data.own_table.source; "
         "print({'torch', 'hydra', 'omegaconf', 'pandas', 'sklearn', 'pooch'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

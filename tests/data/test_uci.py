@@ -12,7 +12,7 @@ from support.tables import SHAPES, assert_valid_splits, configured_source
 from support.user_errors import raises_user_error
 
 from bnnbench.config.configs import options
-from bnnbench.data.uci import N_SPLITS
+from bnnbench.data.bundled import N_SPLITS
 from bnnbench.types import Table
 
 RECORDED = json.loads(Path(__file__).with_name("uci.json").read_text())

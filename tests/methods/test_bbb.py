@@ -14,7 +14,7 @@ from bnnbench.divergences.kl import KL, kl
 from bnnbench.methods.bbb import BBB, FLAT_PRECISION
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.methods.shared.minibatches import Batch
-from bnnbench.methods.shared.records import TRACE_SAMPLES
+from bnnbench.methods.shared.trainer import TRACE_SAMPLES
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training

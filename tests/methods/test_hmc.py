@@ -13,8 +13,8 @@ from support.quick import slow_except
 from support.user_errors import raises_user_error
 from torch import Tensor
 
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.beta import Beta
+from bnnbench.likelihoods import Gaussian
+from bnnbench.losses import Beta
 from bnnbench.methods.hmc import HMC
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.hmc.network import PrecisionPrior

@@ -24,10 +24,8 @@ from support.quick import slow_except
 from support.user_errors import raises_user_error
 from torch import Tensor
 
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.losses.beta import Beta
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, Likelihood
+from bnnbench.losses import Beta
 from bnnbench.methods import laplace
 from bnnbench.methods.laplace import Laplace
 from bnnbench.methods.shared import gauss_newton as curvatures

@@ -22,7 +22,7 @@ from bnnbench import metrics
 from bnnbench.checking.small_fits import HYPER, network_of
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.shared.estimators import EstimatorMethod
-from bnnbench.methods.shared.hmc import step_size
+from bnnbench.methods.shared.hmc import adaptation
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
@@ -75,7 +75,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     monkeypatch.setattr(Tensor, "cpu", cpu)
     monkeypatch.setattr(torch, "Generator", HostGenerator)
     monkeypatch.setattr(Tensor, "exponential_", lambda tensor, generator: tensor)
-    monkeypatch.setattr(step_size, "MAX_DOUBLINGS", 1)
+    monkeypatch.setattr(adaptation, "MAX_DOUBLINGS", 1)
     return copied
 
 

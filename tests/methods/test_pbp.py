@@ -11,13 +11,17 @@ from support.pbp import random_state
 from torch import Tensor
 
 from bnnbench.checking.small_fits import COUNTS, GROUPS, SEEDS, training_set
-from bnnbench.methods.pbp import PBP, incorporate, pack, refine_prior, scaled_linear, unpack
+from bnnbench.methods.pbp import PBP, incorporate, pack, refine_prior, scaled_linear
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.moment_propagation import forward
+from bnnbench.methods.shared.moment_propagation import Weights, forward, layers_of
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet
+
+
+def unpack(mlp: MLP, state: dict[str, Tensor]) -> Weights:
+    return layers_of(mlp, (state["loc"], state["var"]))
 
 
 def log_z(weights: tuple, inputs: Tensor, targets: Tensor, noise: Tensor) -> Tensor:

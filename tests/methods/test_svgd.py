@@ -13,8 +13,7 @@ from torch import Tensor
 
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.minibatches import Batch
-from bnnbench.methods.shared.particles import kde_wgd
-from bnnbench.methods.svgd import SVGD
+from bnnbench.methods.svgd import SVGD, kde_wgd
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training

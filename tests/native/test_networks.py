@@ -15,10 +15,7 @@ from support.user_errors import raises_user_error
 from torch import Tensor
 
 from bnnbench.cpp.library import has_native_code, library
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, HeteroscedasticSoftplus, Likelihood
 from bnnbench.native.networks import gradient_moments, predict_outputs
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper

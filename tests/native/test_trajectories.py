@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnnbench.cpp.library import library
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, HeteroscedasticSoftplus, Likelihood
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
 from bnnbench.methods.shared.hmc.metric import EuclideanMetric
 from bnnbench.methods.shared.hmc.network import posterior_target

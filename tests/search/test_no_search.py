@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.user_errors import raises_user_error
 
-from bnnbench.search.no_search import NoSearch
+from bnnbench.search.base import NoSearch
 from bnnbench.settings import Dimension
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bnnbench.losses.base import Loss
-from bnnbench.losses.beta import Beta
-from bnnbench.losses.gamma import Gamma
-from bnnbench.losses.nll import NLL
+from bnnbench.losses import NLL, Beta, Gamma, Loss
 
 LOSSES: list[Loss] = [NLL(), Beta(beta=1.5), Beta(beta=3.0), Gamma(gamma=1.5), Gamma(gamma=3.0)]
 

@@ -34,7 +34,7 @@ from bnnbench.experiment.store.provenance import scaled_seconds
 from bnnbench.experiment.store.split_files import KIND, SEARCH, SPLITS
 from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.identity import no_identity
-from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods import Likelihood
 from bnnbench.methods.shared import compilation
 from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Search

@@ -18,7 +18,7 @@ from bnnbench.constraints import Between, Checked, ListOf, Word
 from bnnbench.cpp.library import library
 from bnnbench.identity import is_of_package, no_identity
 from bnnbench.inheritance import Replacement, ends_stand_in, first_replaced
-from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods import Likelihood
 from bnnbench.native.networks import replaced_part
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams

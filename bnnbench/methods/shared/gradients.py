@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods import Likelihood
 from bnnbench.methods.shared.minibatches import Batch
 from bnnbench.native import networks as native
 from bnnbench.nn import MLP, backward, forward

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods import Gaussian, Likelihood
 from bnnbench.methods.shared.contract import (
     LEARNED,
     FitTask,

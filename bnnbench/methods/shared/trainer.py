@@ -2,10 +2,15 @@
 
 A `MinibatchMethod` supplies its initial state, the noise of a step and the update, as pure
 functions of tensors. `StochasticMethod` is the base class of methods that are trained this way.
+
+Methods that have a `NativeUpdate` train whole epochs in native code, with the same random numbers,
+so that results differ only by rounding. After epochs and steps, the objective and copies of the
+weights can be recorded.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,12 +24,10 @@ from bnnbench.methods.shared.chunking import predict_outputs
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import DRAWS, MARGINALS, FitTask, Posterior, State
 from bnnbench.methods.shared.minibatches import MinibatchMethod, minibatches_by_epoch
-from bnnbench.methods.shared.native_training import train_natively
-from bnnbench.methods.shared.records import Snapshots, Trace
-from bnnbench.native.networks import fits_state, has_native_gradients
+from bnnbench.native.networks import NativeTrainer, fits_state, has_native_gradients
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
+from bnnbench.random_streams import Streams, counters_used
 from bnnbench.settings import Training
 from bnnbench.types import Prediction, UserError
 
@@ -191,3 +194,144 @@ class StochasticMethod(MinibatchMethod):
     ) -> Tensor:
         """Return `outputs`; override this if the posterior only exists at the end of the fit."""
         return self.outputs(posterior, inputs, samples, streams)
+
+
+MAX_PRODUCTS = 10**10
+"""Products in a call of native code, which takes up to about a second and cannot be interrupted: of
+an input and a weight, or of coordinates of two particles."""
+
+
+def train_natively(
+    method: MinibatchMethod,
+    native_update: NativeUpdate,
+    task: FitTask,
+    state: State,
+    alive: Tensor,
+    snapshots: Snapshots,
+) -> Iterator[tuple[State, Tensor]]:
+    """Yield the state after some epochs, and which replicas are finite so far, `[R]`.
+
+    Yields after every epoch if the task records the objective.
+
+    Args:
+        method: draws the noise.
+        native_update: the method's update.
+        task: data, hyper-parameters and settings.
+        state: initial state.
+        alive: which replicas are finite, `[R]`.
+        snapshots: receives copies of the weights.
+    """
+    data, streams, training = task.data, task.streams, task.training
+    rows, size = data.inputs.shape[1], task.batch_size
+    sizes = [min(size, rows - start) for start in range(0, rows, size)]
+    drawn_by_size = {count: _numbers_drawn(method, task, count) for count in {*sizes}}
+    drawn = [drawn_by_size[count] for count in sizes]
+    counters = counters_used(rows) + sum(counters_used(one) for step in drawn for one in step)
+    contiguous = torch.contiguous_format  # `init` may return tensors of another layout
+    state = {name: value.clone(memory_format=contiguous) for name, value in state.items()}
+    trainer = NativeTrainer(
+        native_update,
+        task.mlp,
+        method.likelihood,
+        data,
+        method.effective_hyper(state, task.hyper),
+        training,
+        [method.kl_weight(index, len(sizes)) for index in range(len(sizes))],
+        state,
+        alive,
+        streams,
+        drawn,
+        snapshots.steps,
+        snapshots.copies,
+    )
+    of_weight = rows * training.samples * method.native_cost + len(sizes) * native_update.members
+    products = int(data.replicas * state["loc"].shape[1] * of_weight)
+    at_once = max(1, MAX_PRODUCTS // products) if task.trace_streams is None else 1
+    rates = [training.at_epoch(epoch, task.epochs).learning_rate for epoch in range(task.epochs)]
+    for epoch in range(0, task.epochs, at_once):
+        some = rates[epoch : epoch + at_once]
+        trainer.train_epochs(epoch, some, streams.reserve(counters * len(some)))
+        yield state, alive
+
+
+def _numbers_drawn(method: MinibatchMethod, task: FitTask, rows: int) -> list[int]:
+    """Return how many random numbers each draw of a step on a minibatch of `rows` rows has."""
+    samples, sample = task.training.samples, method.sample_noise
+    requests = task.streams.record_requests(lambda s: sample(task.mlp, rows, samples, s))
+    return [math.prod(shape) for _, shape in requests]
+
+
+TRACE_SAMPLES = 3
+"""Weight samples per epoch. Costs at most a tenth of the training time; the noise is small because
+the loss is averaged over the whole training part. Biased only for Rényi divergences estimated from
+samples."""
+
+
+class Trace:
+    """The objective of one fit by epoch; empty unless the task has `trace_streams`.
+
+    The objective is `loss + complexity` (the negative ELBO, for variational methods), both in nats
+    per training row, for standardised targets. `loss` is averaged over rows and `TRACE_SAMPLES`
+    weight samples (or the networks of a point estimate); `complexity` is the method's complexity
+    term divided by the number of rows.
+    """
+
+    def __init__(self, method: MinibatchMethod, task: FitTask) -> None:
+        self._method, self._task = method, task
+        self._points: list[tuple[Tensor, Tensor]] = []
+
+    def record(self, posterior: Posterior) -> None:
+        """Add one epoch, without waiting for the device."""
+        method, task = self._method, self._task
+        if task.trace_streams is None:
+            return
+        inputs, targets = task.data.inputs, task.data.targets
+        outputs = method.training_outputs(posterior, inputs, TRACE_SAMPLES, task.trace_streams)
+        values = method.likelihood.value(outputs, targets, posterior.hyper).mean(0)
+        real = torch.arange(values.shape[1], device=values.device) < posterior.counts
+        counts = posterior.counts[:, 0]
+        loss = torch.where(real, values, 0).sum(1) / counts
+        self._points.append((loss, method.complexity(posterior, task.trace_streams) / counts))
+
+    def curves(self) -> dict[str, Tensor]:
+        """Return `loss` and `complexity`, `[epochs, R]` each, or an empty dictionary."""
+        if not self._points:
+            return {}
+        loss, complexity = zip(*self._points, strict=True)
+        return {"loss": torch.stack(loss), "complexity": torch.stack(complexity)}
+
+
+class Snapshots:
+    """Copies of the weights after selected steps of a fit.
+
+    Args:
+        steps: increasing step numbers, from 1.
+        initial: `[R, P]`, the initial weights.
+
+    Attributes:
+        steps: as given.
+        copies: `[K, R, P]`; NaN for steps after the last one.
+    """
+
+    def __init__(self, steps: range, initial: Tensor) -> None:
+        self.steps = steps
+        self.copies = initial.new_full((len(steps), *initial.shape), torch.nan)
+        self._new: list[int] = []
+
+    def record(self, step: int, weights: Tensor) -> None:
+        """Copy the weights if this step is selected."""
+        if step in self.steps:
+            index = self.steps.index(step)
+            self.copies[index] = weights
+            self._new.append(index)
+
+    def end_epoch(self, alive: Tensor, before: Tensor) -> None:
+        """Replace this epoch's copies of replicas that are not `alive` `[R]` by `before`."""
+        for index in self._new:
+            self.copies[index] = torch.where(alive[:, None], self.copies[index], before)
+        self._new.clear()
+
+    @property
+    def weights(self) -> Tensor:
+        """`[R, K, P]`."""
+        return self.copies.transpose(0, 1)

@@ -24,8 +24,8 @@ from bnnbench.divergences.priors import GaussianPrior
 from bnnbench.experiment.kinds.base import Experiment
 from bnnbench.experiment.store.unit_store import UnitStore
 from bnnbench.identity import no_identity
-from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
-from bnnbench.losses.nll import NLL
+from bnnbench.likelihoods import Gaussian as GaussianLikelihood
+from bnnbench.losses import NLL
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.shared.gaussian import GaussianPosterior
 from bnnbench.random_streams import Streams, derive_seed

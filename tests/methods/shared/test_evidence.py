@@ -24,8 +24,8 @@ from support.linear_model import (
 from support.user_errors import raises_user_error
 from torch import Tensor
 
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.beta import Beta
+from bnnbench.likelihoods import Gaussian
+from bnnbench.losses import Beta
 from bnnbench.methods.laplace import Laplace, Round
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.evidence import log_evidence, optimal_precisions

@@ -20,11 +20,8 @@ from support.user_errors import raises_user_error
 
 from bnnbench.cpp.library import library
 from bnnbench.inheritance import ends_stand_in
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
-from bnnbench.losses.beta import Beta
-from bnnbench.losses.nll import NLL
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, HeteroscedasticSoftplus
+from bnnbench.losses import NLL, Beta
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
@@ -37,9 +34,9 @@ from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.renyi_vi import RenyiVI
 from bnnbench.methods.sghmc import SGHMC
 from bnnbench.methods.sgld import SGLD
-from bnnbench.methods.shared import native_training, trainer
+from bnnbench.methods.shared import trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.trainer import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod, train_natively
 from bnnbench.methods.svgd import SVGD
 from bnnbench.methods.swag import SWAG
 from bnnbench.methods.tagi import TAGI
@@ -206,7 +203,7 @@ def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[NativeUpdate]:
 
     def counted(method: Any, native_update: NativeUpdate, *rest: Any) -> Any:
         calls.append(native_update)
-        return native_training.train_natively(method, native_update, *rest)
+        return train_natively(method, native_update, *rest)
 
     monkeypatch.setattr(trainer, "train_natively", counted)
     return calls
@@ -404,7 +401,7 @@ def test_longer_epochs_are_fewer_per_call(
 
     monkeypatch.setattr(native.NativeTrainer, "train_epochs", counted)
     stack, width = Stack(samples=1, batch=30, epochs=8), method.init(Stack().task())["loc"].numel()
-    monkeypatch.setattr(native_training, "MAX_PRODUCTS", 400 * width)
+    monkeypatch.setattr(trainer, "MAX_PRODUCTS", 400 * width)
     fitted(method, stack.task())
     calls = len(counts)
     fitted(method, replace(stack, **longer).task())

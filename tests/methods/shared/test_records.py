@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from bnnbench.methods.shared.records import Snapshots
+from bnnbench.methods.shared.trainer import Snapshots
 
 
 def weights(step: int) -> torch.Tensor:

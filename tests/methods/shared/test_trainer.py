@@ -9,7 +9,7 @@ from support.quick import slow_except
 from support.user_errors import raises_user_error
 
 from bnnbench.checking.small_fits import small_task, training_set
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods import Heteroscedastic
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams

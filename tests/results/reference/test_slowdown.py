@@ -12,9 +12,8 @@ from support.methods import METHODS, class_of
 
 from bnnbench.cpp.library import library
 from bnnbench.divergences.kl import KL
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.beta import Beta
-from bnnbench.losses.nll import NLL
+from bnnbench.likelihoods import Gaussian
+from bnnbench.losses import NLL, Beta
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.hmc import HMC

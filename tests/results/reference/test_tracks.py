@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,6 +9,8 @@ from support.config import compose
 
 from bnnbench.config.assemble import build
 from bnnbench.identity import identity_name
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, HeteroscedasticSoftplus
+from bnnbench.losses import NLL
 from bnnbench.results.published.protocol import setting_differences
 from bnnbench.results.published.published_settings import COMPONENT_CLASSES
 from bnnbench.results.reference.results import read_reference_results
@@ -21,6 +22,9 @@ from bnnbench.results.reference.tracks import (
     tuning_of,
 )
 from bnnbench.results.settings import flatten
+from bnnbench.search.base import NoSearch
+from bnnbench.search.bayesian_optimisation import BayesianOptimisation
+from bnnbench.search.grid import Grid
 
 PRECISIONS = ("method.prior_precision=2", "method.noise_precision=5")
 
@@ -121,11 +125,17 @@ def plain() -> dict[str, Any]:
 
 
 def test_components_of_published_results_have_their_classes() -> None:
-    for name, path in COMPONENT_CLASSES.items():
-        module, _, attribute = path.rpartition(".")
-        cls = getattr(import_module(module), attribute)
-        assert identity_name(cls) == path
-        assert getattr(cls, "label", name) == name
+    classes = {
+        "gaussian": Gaussian,
+        "heteroscedastic": Heteroscedastic,
+        "heteroscedastic_softplus": HeteroscedasticSoftplus,
+        "nll": NLL,
+        "bayesian_optimisation": BayesianOptimisation,
+        "grid": Grid,
+        "none": NoSearch,
+    }
+    assert {name: identity_name(cls) for name, cls in classes.items()} == COMPONENT_CLASSES
+    assert all(getattr(cls, "label", name) == name for name, cls in classes.items())
 
 
 def test_the_reference_results_have_the_tracks_of_their_records() -> None:

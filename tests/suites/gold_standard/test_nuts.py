@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import bnnbench
-from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods import Gaussian
 from bnnbench.methods.shared.hmc.network import posterior_target
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet

@@ -13,7 +13,7 @@ from support.config import compose
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from bnnbench.config.assemble import build
-from bnnbench.data.linear_gaussian import LinearGaussian
+from bnnbench.data.synthetic_1d import LinearGaussian
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.store.record import read_record
 from bnnbench.suites.linear_regression.experiment import exact_posterior, mean_field, true_weights

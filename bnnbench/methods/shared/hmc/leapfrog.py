@@ -15,7 +15,6 @@ magnitude.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -49,12 +48,10 @@ class LeapfrogResult(NamedTuple):
 Integrator = Callable[
     [Tensor, Tensor, Tensor, Tensor, Tensor, EuclideanMetric | None], LeapfrogResult
 ]
-"""Function of positions, momenta, factors, step sizes, numbers of steps and a metric."""
+"""Function of positions, momenta, factors, step sizes, numbers of steps and a metric.
 
-
-def leapfrog_integrator(target: Target) -> Integrator:
-    """Return the torch integrator for a density."""
-    return partial(leapfrog, target)
+The torch integrator for a density is `partial(leapfrog, target)`.
+"""
 
 
 def leapfrog(

@@ -26,7 +26,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods import Likelihood
 from bnnbench.nn import MLP, forward, outer_factors
 from bnnbench.types import Hyper, TrainingSet
 

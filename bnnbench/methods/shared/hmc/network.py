@@ -8,18 +8,18 @@ the sum of squared errors, and the noise precision is its factor; otherwise its 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.nll import NLL
+from bnnbench.likelihoods import Gaussian, Likelihood
+from bnnbench.losses import NLL
 from bnnbench.methods.shared.hmc.leapfrog import (
     Integrator,
     LeapfrogResult,
     Target,
-    leapfrog_integrator,
+    leapfrog,
 )
 from bnnbench.native.networks import has_native_gradients, replaced_part
 from bnnbench.native.trajectories import leapfrog_trajectories
@@ -51,7 +51,7 @@ def posterior_integrator(
 ) -> Integrator:
     """Return the integrator for the posterior of networks, in native code if available."""
     if not has_native_gradients(likelihood, data.inputs):
-        return leapfrog_integrator(posterior_target(mlp, likelihood, data, hyper))
+        return partial(leapfrog, posterior_target(mlp, likelihood, data, hyper))
 
     return lambda position, momentum, factors, size, steps, metric: LeapfrogResult(
         *leapfrog_trajectories(

@@ -17,10 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bnnbench.methods.shared.hmc.adaptation import (
+    DualAveraging,
+    TrajectoryLength,
+    Transition,
+    initial_step_size,
+)
 from bnnbench.methods.shared.hmc.leapfrog import Integrator, energy_error
 from bnnbench.methods.shared.hmc.metric import Curvatures, EuclideanMetric, MetricAdaptation
-from bnnbench.methods.shared.hmc.step_size import DualAveraging, initial_step_size
-from bnnbench.methods.shared.hmc.trajectory import TrajectoryLength, Transition
 from bnnbench.random_streams import Streams
 
 MAX_ENERGY_ERROR = 1000.0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
 
+from bnnbench.data.bundled import N_SPLITS, read_table
 from bnnbench.data.own_table.columns.exact_relations import determining_columns
-from bnnbench.data.uci import N_SPLITS, read_table
 
 N = 400
 RNG = np.random.default_rng(0)

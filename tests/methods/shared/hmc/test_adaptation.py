@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.leapfrog import Target, leapfrog_integrator
+from bnnbench.methods.shared.hmc.adaptation import (
+    ChEES,
+    DualAveraging,
+    QuarterPeriods,
+    TrajectoryLength,
+    initial_step_size,
+)
+from bnnbench.methods.shared.hmc.leapfrog import Target, leapfrog
 from bnnbench.methods.shared.hmc.sampler import Chains, ChainSchedule, sample
-from bnnbench.methods.shared.hmc.step_size import DualAveraging, initial_step_size
-from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
 from bnnbench.random_streams import Streams
 
 
@@ -31,7 +37,7 @@ def run(deviations: Tensor, trajectory: TrajectoryLength, chains: int, **setting
     start = streams.normal(chains, len(deviations)) * deviations
     factors = torch.ones(1, chains, 1).double()
     return sample(
-        leapfrog_integrator(gaussian(deviations)), start, factors, trajectory, schedule, streams
+        partial(leapfrog, gaussian(deviations)), start, factors, trajectory, schedule, streams
     )
 
 
@@ -65,7 +71,7 @@ def test_initial_step_size_has_the_scale_of_the_density(deviation: float) -> Non
     streams = Streams([5], (0,), dtype=torch.float64)
     position, momentum = streams.normal(8, 10) * scale, streams.normal(8, 10)
     size = initial_step_size(
-        leapfrog_integrator(gaussian(scale)), position, momentum, torch.ones(1, 8, 1).double()
+        partial(leapfrog, gaussian(scale)), position, momentum, torch.ones(1, 8, 1).double()
     )
     assert ((size > 0.3 * deviation) & (size < 5 * deviation)).all()
 

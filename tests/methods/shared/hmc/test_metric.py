@@ -9,9 +9,7 @@ import torch
 from support.draws import drawn
 from torch import Tensor
 
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.likelihoods import Gaussian, Heteroscedastic, Likelihood
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
 from bnnbench.methods.shared.hmc.metric import (
     EuclideanMetric,

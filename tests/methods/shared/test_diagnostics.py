@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bnnbench.methods.shared.hmc.diagnostics import (
+from bnnbench.methods.shared.chains import (
     NAMES,
     convergence_diagnostics,
     diagnose_predictions,

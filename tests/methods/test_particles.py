@@ -9,7 +9,7 @@ import torch
 from support.draws import drawn
 from torch import Tensor
 
-from bnnbench.methods.shared.particles import (
+from bnnbench.methods.svgd import (
     DRIFTS,
     ETA,
     Drift,

@@ -10,11 +10,8 @@ from torch import Tensor
 
 from bnnbench.config.configs import options
 from bnnbench.config.instantiate import instantiate
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.likelihoods.heteroscedastic_softplus import HeteroscedasticSoftplus
-from bnnbench.losses.base import Loss
-from bnnbench.losses.nll import NLL
+from bnnbench.likelihoods import Heteroscedastic, HeteroscedasticSoftplus, Likelihood
+from bnnbench.losses import NLL, Loss
 from bnnbench.nn import MLP, forward, squared_backward
 from bnnbench.settings import Network
 

@@ -11,10 +11,7 @@ import torch
 from scipy import integrate, stats
 from support.losses import every_loss
 
-from bnnbench.losses.base import Loss
-from bnnbench.losses.beta import Beta
-from bnnbench.losses.gamma import Gamma
-from bnnbench.losses.nll import NLL
+from bnnbench.losses import NLL, Beta, Gamma, Loss
 
 
 def integral(function: Callable[[float], float], mean: float, scale: float) -> float:

@@ -1,1 +1,0 @@
-"""Losses of a target under a Gaussian prediction. May import checks and identity."""
