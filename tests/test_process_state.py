@@ -81,7 +81,7 @@ call("predict", lambda: run.predict(frame))
 call("next_rows", lambda: run.next_rows(frame, 2))
 call("estimator", lambda: BNNRegressor("map", epochs=1, iterations=1).fit(frame[["a"]], frame["y"]))
 call("recommend", lambda: bnnbench.recommend(
-    frame, "splits=2", "workers=1", "outputs_dir=out", target="y", methods=["linear", "gp"]))
+    frame, "splits=2", "workers=1", target="y", outputs_dir="out", methods=["linear", "gp"]))
 call("table", lambda: bnnbench.load_table("boston"))
 call("reference", bnnbench.reference)
 call("mistake", lambda: failing(ZeroDivisionError()))
