@@ -14,7 +14,7 @@ from bnnbench.cli.commands.list import LISTABLE, metrics
 from bnnbench.cli.exit_codes import Parser
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import built_in_suites
-from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
+from bnnbench.report.sections import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
 from bnnbench.system import read_variable, whole_number
 from bnnbench.types import UserError
 

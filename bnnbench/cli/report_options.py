@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.near_names import check_known_names
-from bnnbench.report.section_names import FURTHER_SECTIONS
+from bnnbench.report.sections import FURTHER_SECTIONS
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

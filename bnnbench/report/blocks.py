@@ -17,7 +17,7 @@ import pandas as pd
 
 from bnnbench.constraints import check_choice
 from bnnbench.notes import decimals_of
-from bnnbench.report.section_names import check_sections
+from bnnbench.report.sections import check_sections
 from bnnbench.results.read.run_filter import RunFilter
 from bnnbench.results.read.run_tables import Runs
 
@@ -105,7 +105,7 @@ class Style:
         run_filter: the metrics to show and the order of methods and data sets.
         reference: the reference results to compare with, as for
             `reference.comparison.parse_reference`; empty for none.
-        sections: names of sections to show besides the default ones (`section_names`).
+        sections: names of sections to show besides the default ones (`report.sections`).
     """
 
     error_bars: str = "stderr"
@@ -291,8 +291,12 @@ def fill(
     return TableBlock(tuple(columns), cells, **options)
 
 
-def fill_by_dataset(columns: Sequence[Column], rows: pd.DataFrame) -> Iterator[Block]:
-    """A heading and a table for each data set, in order of first appearance."""
+def tables_by_dataset(
+    title: str, statement: str, columns: Sequence[Column], rows: pd.DataFrame
+) -> Iterator[Block]:
+    """A title and a statement, then a table for each data set, in order of first appearance."""
+    yield Heading(title)
+    yield Paragraph(statement)
     for name, own in rows.groupby("dataset", sort=False):
         yield Heading(str(name), 3)
         yield fill(columns, own)

@@ -8,8 +8,7 @@ import pandas as pd
 
 from bnnbench.notes import fold, quantity, shorten
 from bnnbench.report import blocks
-from bnnbench.report.pair_tables import difference_cell, p_value_text
-from bnnbench.report.reference_tables import (
+from bnnbench.report.sections.reference_results import (
     DIVERGED,
     UNRANKED,
     comparison_title,
@@ -18,6 +17,7 @@ from bnnbench.report.reference_tables import (
     settings_note,
     with_marks,
 )
+from bnnbench.report.sections.significance import difference_cell, p_value_text
 from bnnbench.results.compare.outcomes import SIGNIFICANT, short_rule
 from bnnbench.results.metric_table import Metric
 from bnnbench.results.reference.comparison import ReferenceComparison

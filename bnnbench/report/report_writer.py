@@ -27,11 +27,11 @@ from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.report.run_output import run_details
 from bnnbench.report.run_page import RunDetails
-from bnnbench.report.section_names import hidden_sections
 from bnnbench.report.sections import (
     calibration,
     curves,
     divergence_orders,
+    hidden_sections,
     information_criteria,
     interval_coverage,
     leaderboard,
@@ -75,7 +75,7 @@ SECTIONS: Mapping[str, SectionFunction] = {
 }
 """The generic sections by name, in the order in which they are printed.
 
-`reference` and `published` are not in `section_names`, because options of their own ask for them.
+`reference` and `published` are not in `report.sections`; options of their own ask for them.
 """
 
 FOR_ANY_KIND = ("intervals",)

@@ -73,16 +73,16 @@ def write_page(
         A sentence for everything that cannot be written. The run is finished nevertheless.
     """
     try:
-        mark = read_bytes(folder.done)
+        suffixes, mark = FIGURE_FORMATS[figures], read_bytes(folder.done)
         page = run_page_for(folder)
         if again or any(folder.is_outdated(folder.table(name)) for name in page.tables):
             page.write(folder)
         functions = {
             name: draw
             for name, draw in page.figures(folder).items()
-            if again or not all(path.exists() for path in _files(folder, name, figures))
+            if again or not all(folder.figure(name, suffix).exists() for suffix in suffixes)
         }
-        errors = save_figures(functions, folder.figure, FIGURE_FORMATS[figures], processes)
+        errors = save_figures(functions, folder.figure, suffixes, processes)
         if read_bytes(folder.done) != mark:  # another command has added results meanwhile
             return write_page(folder, figures, processes, again=True)
     except Exception as error:
@@ -91,10 +91,6 @@ def write_page(
             f"written: {describe_error(error)}"
         ]
     return [f"{folder.root}: {error}" for error in errors.values()]
-
-
-def _files(folder: RunFolder, name: str, figures: str) -> list[Path]:
-    return [folder.figure(name, suffix) for suffix in FIGURE_FORMATS[figures]]
 
 
 def write_pages(runs: Sequence[Run]) -> list[str]:

@@ -29,7 +29,6 @@ from published_scores import comparisons
 from stored_results import SCORES, one_run_each, scored, stored_runs, table
 
 from bnnbench.data.images.idx import IdxImages
-from bnnbench.report.figures.image_grid import show_images
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
@@ -39,6 +38,7 @@ from bnnbench.report.figures.plotting import (
     PlotOptions,
     legend,
     new_figure,
+    show_images,
     small_multiples,
 )
 from bnnbench.report.figures.points import points_figure

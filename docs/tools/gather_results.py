@@ -35,7 +35,7 @@ from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder, finished_runs
 from bnnbench.report.blocks import Style
 from bnnbench.report.report_writer import section_functions, write_report
-from bnnbench.report.section_names import ALL
+from bnnbench.report.sections import ALL
 from bnnbench.results.read.run_tables import Runs, read_runs
 from bnnbench.suites.lam_density_ratio.names import KIND as SPRINKLER
 from bnnbench.types import UserError

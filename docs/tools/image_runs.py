@@ -44,7 +44,7 @@ from bnnbench.experiment.store.stored_files import DamagedRun
 from bnnbench.report.blocks import MISSING, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.report.pair_tables import p_value_text
+from bnnbench.report.sections.significance import p_value_text
 from bnnbench.results.claims.claims import NOT_JUDGED, OTHER_DATA, THESE_SETTINGS, Claim
 from bnnbench.results.claims.mean_tests import MeanTest, against_value, welch
 from bnnbench.results.claims.saved_run import CLAIMS, read_answers

@@ -43,8 +43,8 @@ from bnnbench.report.blocks import (
     two_digits,
     with_std,
 )
-from bnnbench.report.pair_tables import p_value_text
 from bnnbench.report.renderers import markdown
+from bnnbench.report.sections.significance import p_value_text
 from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS, Claim, why_not_judged
 from bnnbench.results.compare.published_scores import pairs_with_published
 from bnnbench.results.glossary import TERMS

@@ -10,7 +10,7 @@ from support.command import Command
 from support.recomputed import LOWER_IS_BETTER, against, read_scores
 from support.reference import reference_run
 
-from bnnbench.report.reference_tables import DATASET_COLUMNS
+from bnnbench.report.sections.reference_results import DATASET_COLUMNS
 from bnnbench.results.compare.significance import ROPE
 from bnnbench.results.metric_table import printed_in
 from bnnbench.results.read.run_tables import read_runs

@@ -149,8 +149,8 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
 def test_a_table_that_is_too_wide_is_written_with_a_note(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bnnbench.report.paper.layout.PAGE_WIDTH", 0.5)
-    monkeypatch.setattr("bnnbench.report.paper.layout.COLUMN_WIDTH", 0.4)
+    monkeypatch.setattr("bnnbench.report.paper.latex_table.PAGE_WIDTH", 0.5)
+    monkeypatch.setattr("bnnbench.report.paper.latex_table.COLUMN_WIDTH", 0.4)
     monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
     code, _, errors = command("report", str(outputs), "--style", "paper")
     assert code == 0 and "inches wide" in errors and "--methods" in errors
@@ -159,7 +159,7 @@ def test_a_table_that_is_too_wide_is_written_with_a_note(
 def test_a_table_that_is_too_high_is_written_with_a_note(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bnnbench.report.paper.layout.PAGE_HEIGHT", 1.6)
+    monkeypatch.setattr("bnnbench.report.paper.latex_table.PAGE_HEIGHT", 1.6)
     monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: {})
     code, _, errors = command("report", str(outputs), "--style", "paper")
     assert code == 0 and "inches high" in errors and "--methods" in errors

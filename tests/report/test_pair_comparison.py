@@ -10,8 +10,8 @@ import pytest
 from support.recomputed import LOWER_IS_BETTER, METHODS, every_pair, read_scores, write_random_runs
 
 from bnnbench.report.blocks import MISSING, TableBlock
-from bnnbench.report.pair_comparison import pair_blocks
-from bnnbench.report.pair_tables import OUTCOME_COLUMNS
+from bnnbench.report.comparisons import pair_blocks
+from bnnbench.report.sections.significance import OUTCOME_COLUMNS
 from bnnbench.results.compare.outcomes import OUTCOMES
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_tables import read_runs

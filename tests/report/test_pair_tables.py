@@ -9,8 +9,9 @@ from rich.console import Console
 from support.pairs import pairwise_results
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.pair_tables import difference_cell, p_value_text, pair_tables
+from bnnbench.report.comparisons import pair_tables
 from bnnbench.report.renderers import terminal
+from bnnbench.report.sections.significance import difference_cell, p_value_text
 
 
 @pytest.mark.parametrize(

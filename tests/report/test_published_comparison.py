@@ -9,7 +9,7 @@ from support.published_methods import DROPOUT
 from support.runs import make_run
 
 from bnnbench.report.blocks import ItemList, Paragraph, TableBlock
-from bnnbench.report.published_comparison import UNKNOWN_STATEMENT, published_blocks
+from bnnbench.report.comparisons import UNKNOWN_STATEMENT, published_blocks
 from bnnbench.results.published.values import published_splits
 from bnnbench.results.read.run_tables import read_runs
 

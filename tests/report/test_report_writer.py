@@ -16,7 +16,7 @@ from bnnbench.discovery import plugins
 from bnnbench.report import report_writer, sections
 from bnnbench.report.blocks import Paragraph, Style
 from bnnbench.report.report_writer import SECTIONS, build_sections, section_functions, write_report
-from bnnbench.report.section_names import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
+from bnnbench.report.sections import ALL, DEFAULT_SECTIONS, FURTHER_SECTIONS
 from bnnbench.results.read.run_tables import Runs, read_runs
 
 NO_LABELS = pd.DataFrame({"experiment": []})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.report.paper.paper_table import PaperTable, TableEntry, default_name
-from bnnbench.report.paper.score_cells import ScoreCell
+from bnnbench.report.paper.paper_table import PaperTable, ScoreCell, TableEntry, default_name
 from bnnbench.results.metric_table import BY_KEY
 
 

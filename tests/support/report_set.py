@@ -19,7 +19,7 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import OUT_OF_FOLD
 from bnnbench.report.blocks import DataFile, Style, TableBlock
 from bnnbench.report.report_writer import SECTIONS, section_functions
-from bnnbench.report.section_names import ALL
+from bnnbench.report.sections import ALL
 from bnnbench.results.read.run_files import (
     CALIBRATION,
     read_out_of_fold,

@@ -134,8 +134,7 @@ def _check_options(arguments: Namespace) -> None:
 
 def _blocks(arguments: Namespace) -> Iterable[Block]:
     """Return the blocks of the comparison that the options ask for."""
-    from bnnbench.report.pair_comparison import pair_blocks
-    from bnnbench.report.published_comparison import published_blocks
+    from bnnbench.report.comparisons import pair_blocks, published_blocks
     from bnnbench.results.metric_table import printed_in
     from bnnbench.results.read.configurations import without_duplicates
     from bnnbench.results.read.run_filter import RunFilter
@@ -172,7 +171,7 @@ def _reference_blocks(arguments: Namespace, run_filter: RunFilter) -> Iterator[B
     """Yield the comparison of my runs with the reference results of their tracks."""
     from bnnbench.report.blocks import Paragraph
     from bnnbench.report.reference_summary import summary_blocks
-    from bnnbench.report.reference_tables import choice_note, reference_blocks
+    from bnnbench.report.sections.reference_results import choice_note, reference_blocks
     from bnnbench.results.metric_table import printed_in
     from bnnbench.results.reference.comparison import REFERENCE, compare_with_reference
 

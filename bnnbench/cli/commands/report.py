@@ -186,8 +186,8 @@ def paper_command(arguments: Namespace, run_filter: RunFilter, names: Mapping[st
         UserError: if there are no scores, a name or the file is wrong, or nothing can be written.
         OSError: if the disk is full.
     """
-    from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX
-    from bnnbench.report.paper.layout import PAGE_HEIGHT, PAGE_WIDTH
+    from bnnbench.report.paper.latex_cells import PADDED, SIUNITX
+    from bnnbench.report.paper.latex_table import PAGE_HEIGHT, PAGE_WIDTH
     from bnnbench.report.paper.paper_table import check_distinct_names, paper_table
     from bnnbench.report.paper.paper_writer import write_paper
     from bnnbench.report.report_folder import ReportFolder

@@ -93,7 +93,7 @@ def run(arguments: Namespace) -> int:
     """
     from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.console import all_diverged_message, show_run
-    from bnnbench.report import section_names
+    from bnnbench.report import sections
     from bnnbench.report.blocks import Style
     from bnnbench.run_all import run_all
 
@@ -109,7 +109,7 @@ def run(arguments: Namespace) -> int:
         return 0
     errors: list[UserError] = []
     run_all([run for some in runs for run in some], show_run, errors.append, note)
-    style = Style(sections=(section_names.ALL,))
+    style = Style(sections=(sections.ALL,))
     for report in _report_folders(sweeps, runs):
         write_and_show(report.path, style, report.output_dir, report.labels)
     messages = [

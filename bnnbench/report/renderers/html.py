@@ -2,7 +2,9 @@
 
 The pages of single runs are stored as numbers in a script element, and `templates/page.js` draws
 them on demand, so that hundreds of runs fit into a few megabytes. Settings that most runs share
-are stored once.
+are stored once. Panels of points are tables whose markers are positioned by style sheets, so that
+their text keeps its size on every screen and wraps; the script redraws panels of differences when
+the reader picks a baseline.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, StrictUndefined
 from latex2mathml.converter import convert
+from matplotlib.ticker import MaxNLocator
 
 from bnnbench import __version__
 from bnnbench.report import templates
@@ -31,13 +35,12 @@ from bnnbench.report.blocks import (
     Paragraph,
     TableBlock,
 )
-from bnnbench.report.points import PointsBlock
-from bnnbench.report.renderers.html_points import panel_item, script_data
+from bnnbench.report.figures.points import Panel, Point, PointsBlock
 from bnnbench.report.run_page import Chart, RunDetails
 from bnnbench.results.glossary import TERMS
 
-CHART_DIGITS = 5
-"""Significant digits of numbers in charts, more than a screen can resolve."""
+DIGITS = 5
+"""Significant digits of numbers for the script, more than a screen can resolve."""
 
 MAX_LINE_LENGTH = 24
 """Characters per line in text cells; longer text wraps in a wide column."""
@@ -203,12 +206,69 @@ def _chart(chart: Chart) -> dict[str, Any]:
     for one in chart.series:
         lengths = one.error or (0.0,) * len(one.x)
         points = [p for p in zip(one.x, one.y, lengths, strict=True) if all(map(math.isfinite, p))]
-        rounded = ([float(f"{value:.{CHART_DIGITS}g}") for value in point] for point in points)
-        x, y, error = list(zip(*rounded, strict=True)) or ((), (), ())
+        if not points:
+            continue
+        rounded = ([float(f"{value:.{DIGITS}g}") for value in point] for point in points)
+        x, y, error = zip(*rounded, strict=True)
         bars = {"error": error} if one.error else {}
         series.append({"name": one.name, "x": x, "y": y, "joined": one.joined, **bars})
-    nonempty = [one for one in series if one["x"]]
     return {
         "title": chart.title, "x": chart.x, "y": chart.y, "diagonal": chart.diagonal,
-        "series": nonempty,
+        "series": series,
     }  # fmt: skip
+
+
+def panel_item(panel: Panel) -> dict[str, Any]:
+    """The contents of a panel for the template: its lines, ticks and centre."""
+    lines = []
+    for name in panel.names:
+        own = [point for point in panel.points if point.name == name]
+        marks = [_mark(point, panel) for point in own if math.isfinite(point.value)]
+        lines.append({"name": name, "value": panel.text(own[0]), "marks": marks})
+    low, high = panel.limits
+    ticks = [v for v in map(float, MaxNLocator(4).tick_values(low, high)) if low <= v <= high]
+    return {
+        "title": panel.title,
+        "lines": lines,
+        "ticks": [(_percent(value, panel), f"{value:.4g}") for value in ticks],
+        "centre": _percent(panel.centre, panel) if math.isfinite(panel.centre) else None,
+    }
+
+
+def _mark(point: Point, panel: Panel) -> dict[str, Any]:
+    low, high = panel.limits
+    error = point.error if math.isfinite(point.error) else 0.0
+    left, right = (
+        _percent(np.clip(point.value + side * error, low, high), panel) for side in (-1, 1)
+    )
+    kind = "published" if point.source else ("filled" if point.filled else "open")
+    if not low <= point.value <= high:
+        kind += " below" if point.value < low else " above"
+    return {
+        "kind": kind,
+        "place": _percent(np.clip(point.value, low, high), panel),
+        "left": left,
+        "width": round(right - left, 2),
+        "title": f"{panel.text(point)}, {point.source}" if point.source else "",
+    }
+
+
+def _percent(value: float, panel: Panel) -> float:
+    low, high = panel.limits
+    return round(100 * (float(value) - low) / (high - low), 2)
+
+
+def script_data(block: PointsBlock) -> dict[str, Any]:
+    """The differences to each baseline that the reader can pick."""
+    return {"falling": block.falling, "panels": [list(_rows(panel)) for panel in block.panels]}
+
+
+def _rows(panel: Panel) -> Iterator[tuple[str, str, float, float, float, int]]:
+    """Yield name, baseline, difference, both ends of its interval, and whether it is significant.
+
+    Rounded ends, unlike a rounded width, are on the same side of zero.
+    """
+    for a, b, difference, error, decided in panel.differences:
+        numbers = difference, difference - error, difference + error
+        value, low, high = (float(f"{number:.{DIGITS}g}") for number in numbers)
+        yield a, b, value, low, high, int(decided)

@@ -56,10 +56,9 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         prefix = "" if name == "none" else f"{name}."
         cells.setdefault(run, {}).update({f"{prefix}{key}": q for key, q in qualities.items()})
     scored = runs.scored.loc[list(cells)]
-    rows = scored[["dataset"]].assign(label=marked_labels(scored))
-    yield blocks.Heading("Calibration")
-    yield blocks.Paragraph(CALIBRATION_STATEMENT)
-    yield from blocks.fill_by_dataset(COLUMNS, rows.join(pd.DataFrame.from_dict(cells, "index")))
+    names = scored[["dataset"]].assign(label=marked_labels(scored))
+    rows = names.join(pd.DataFrame.from_dict(cells, "index"))
+    yield from blocks.tables_by_dataset("Calibration", CALIBRATION_STATEMENT, COLUMNS, rows)
     yield blocks.DataFile(
         "calibration", table.reset_index().join(runs.scored[list(NAMED)], on="run")
     )

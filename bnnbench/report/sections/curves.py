@@ -57,9 +57,9 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     if not curves:
         return
     table = curve_table(curves)
-    yield blocks.Heading("Predictive distribution along the input")
-    yield blocks.Paragraph(CURVES_STATEMENT)
-    yield from blocks.fill_by_dataset(COLUMNS, table)
+    yield from blocks.tables_by_dataset(
+        "Predictive distribution along the input", CURVES_STATEMENT, COLUMNS, table
+    )
     yield blocks.DataFile("curves", table)
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
     for number, chunk in enumerate(blocks.even_chunks(names, MAX_ROWS), 1):

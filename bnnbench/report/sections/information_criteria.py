@@ -80,8 +80,8 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     own = runs.scored.loc[scores.index]
     names = own[list(NAMED)].assign(label=labels(own, ignore=("depth",)))
     table = names.join(scores).sort_values(["dataset", "depth", "label"])
-    yield blocks.Heading("Information criteria")
-    yield blocks.Paragraph(CRITERIA_STATEMENT)
     marked = marked_labels(own, ignore=("depth",))
-    yield from blocks.fill_by_dataset(COLUMNS, table.assign(marked_label=marked))
+    yield from blocks.tables_by_dataset(
+        "Information criteria", CRITERIA_STATEMENT, COLUMNS, table.assign(marked_label=marked)
+    )
     yield blocks.DataFile("criteria", table)

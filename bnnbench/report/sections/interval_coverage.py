@@ -85,9 +85,9 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     table = sigma_table(curves)
     title = common_settings(pd.DataFrame([curve.run for curve in curves]))
-    yield blocks.Heading("Coverage of mean ± k standard deviations")
-    yield blocks.Paragraph(SIGMA_STATEMENT)
-    yield from blocks.fill_by_dataset(COLUMNS, table)
+    yield from blocks.tables_by_dataset(
+        "Coverage of mean ± k standard deviations", SIGMA_STATEMENT, COLUMNS, table
+    )
     yield blocks.DataFile("sigma", table)
     yield blocks.FigureBlock("sigma", CAPTION, partial(interval_coverage_figure, curves, title))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.pair_tables import difference_cell, p_value_text
+from bnnbench.report.sections.significance import difference_cell, p_value_text
 from bnnbench.results.compare.outcomes import SIGNIFICANT, rule
 from bnnbench.results.compare.published_scores import pairs_with_published
 from bnnbench.results.metric_table import BY_KEY, Metric, printed_in

@@ -104,18 +104,18 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     if scores.empty:
         return
     columns = [*(metric.key for metric in COMPUTED), *PIT_COLUMNS]
-    yield blocks.Heading("Scores of intervals, quantiles and tails")
-    yield blocks.Paragraph(SCORES_STATEMENT)
     groups = scores.groupby(["dataset", "run", "label"], sort=False)
     rows = blocks.mean_and_stderr(groups[columns]).reset_index()
-    yield from blocks.fill_by_dataset(SCORE_COLUMNS, rows)
+    yield from blocks.tables_by_dataset(
+        "Scores of intervals, quantiles and tails", SCORES_STATEMENT, SCORE_COLUMNS, rows
+    )
     yield blocks.DataFile("proper_scores", scores, "Scores and PIT histograms of every split:")
     intervals = with_band(intervals)
     if (intervals["interval"] == RAW).all():
         return
-    yield blocks.Heading("Conformal intervals")
-    yield blocks.Paragraph(INTERVALS_STATEMENT)
-    yield from blocks.fill_by_dataset(INTERVAL_COLUMNS, interval_rows(intervals))
+    yield from blocks.tables_by_dataset(
+        "Conformal intervals", INTERVALS_STATEMENT, INTERVAL_COLUMNS, interval_rows(intervals)
+    )
     named = ["run", "experiment", "dataset", "label", "split", "interval"]
     kept = ["coverage", "width", "score", "points", "calibration", "in_band"]
     yield blocks.DataFile("intervals", intervals[[*named, *kept]], "Intervals of every split:")

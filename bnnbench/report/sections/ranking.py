@@ -20,12 +20,7 @@ from bnnbench.report.figures.plotting import (
     text_width,
     wrap_text,
 )
-from bnnbench.results.compare.ranking import (
-    RANKED_METRICS,
-    Ranking,
-    Rankings,
-    rankings,
-)
+from bnnbench.results.compare.ranking import RANKED_METRICS, Ranking, Rankings, rankings
 from bnnbench.results.compare.significance import SIGNIFICANCE_LEVEL
 from bnnbench.results.read.labels import common_settings
 from bnnbench.results.read.run_tables import Runs

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.points import points_blocks
-from bnnbench.report.points import MAX_LINES, Panel, Point
+from bnnbench.report.figures.points import MAX_LINES, Panel, Point, points_blocks
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.compare.outcomes import not_significantly_worse
 from bnnbench.results.compare.published_scores import with_published

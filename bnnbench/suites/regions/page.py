@@ -14,8 +14,7 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, legend, new_figure
-from bnnbench.report.figures.points import points_blocks
-from bnnbench.report.points import Panel, Point
+from bnnbench.report.figures.points import Panel, Point, points_blocks
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.claims.claims import check_claims
 from bnnbench.results.read.labels import short_name

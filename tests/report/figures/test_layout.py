@@ -14,7 +14,7 @@ from support.runs import make_points, make_search, make_splits
 from support.synthetic_data import calibrated, curve
 
 from bnnbench.report.figures.plotting import new_figure
-from bnnbench.report.figures.points import points_figure
+from bnnbench.report.figures.points import MAX_LINES, Panel, Point, points_figure
 from bnnbench.report.figures.split_run import (
     MAX_DOTS,
     predictions_figure,
@@ -22,7 +22,6 @@ from bnnbench.report.figures.split_run import (
     search_figure,
     splits_figure,
 )
-from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.report.sections.curves import curves_figure
 from bnnbench.report.sections.divergence_orders import divergence_orders_figure
 from bnnbench.report.sections.interval_coverage import interval_coverage_figure

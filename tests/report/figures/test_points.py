@@ -7,8 +7,15 @@ import math
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from bnnbench.report.figures.points import MAX_PANELS, SHIFT, Form, points_blocks, points_figure
-from bnnbench.report.points import Panel, Point
+from bnnbench.report.figures.points import (
+    MAX_PANELS,
+    SHIFT,
+    Form,
+    Panel,
+    Point,
+    points_blocks,
+    points_figure,
+)
 
 POINTS = (
     Point("vadam", 2.0, 0.5),

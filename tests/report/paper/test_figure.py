@@ -11,9 +11,8 @@ import pytest
 from support.paper import make_paper_table
 
 from bnnbench.report.figures.plotting import is_math
-from bnnbench.report.paper.figure import paper_figure
-from bnnbench.report.paper.layout import NOT_TESTED
-from bnnbench.report.paper.paper_writer import write_paper
+from bnnbench.report.paper.latex_table import NOT_TESTED
+from bnnbench.report.paper.paper_writer import paper_figure, write_paper
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.results.metric_table import BY_KEY
 

@@ -13,11 +13,15 @@ from support.runs import lose_splits, make_run
 from support.tex import compile_tex, has_tex
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
-from bnnbench.report.paper.latex import latex_document
-from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
-from bnnbench.report.paper.latex_text import escaped
-from bnnbench.report.paper.layout import Layout, best_layout, layouts
+from bnnbench.report.paper.latex_cells import (
+    PADDED,
+    SIUNITX,
+    ColumnShape,
+    NumberFormat,
+    PrintedCell,
+    escaped,
+)
+from bnnbench.report.paper.latex_table import Layout, best_layout, latex_document, layouts
 from bnnbench.report.paper.paper_table import PaperTable, paper_table
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_filter import RunFilter

@@ -8,10 +8,15 @@ import pytest
 from support.paper import make_paper_table
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.column_shape import ColumnShape, PrintedCell
-from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
-from bnnbench.report.paper.latex_text import text_ems
-from bnnbench.report.paper.layout import COLUMN_WIDTH, PAGE_WIDTH, best_layout, layouts
+from bnnbench.report.paper.latex_cells import (
+    PADDED,
+    SIUNITX,
+    ColumnShape,
+    NumberFormat,
+    PrintedCell,
+    text_ems,
+)
+from bnnbench.report.paper.latex_table import COLUMN_WIDTH, PAGE_WIDTH, best_layout, layouts
 
 
 def test_a_small_table_has_data_sets_as_rows_in_one_column() -> None:
@@ -34,14 +39,14 @@ def test_metrics_are_stacked_before_a_full_page_is_used() -> None:
 
 def test_nine_data_sets_and_six_methods_fit_a_page() -> None:
     layout = best_layout(make_paper_table(sets=9, methods=6))
-    assert layout.wide and layout.fits and layout.inches <= PAGE_WIDTH
+    assert layout.wide and layout.fits_height and layout.inches <= PAGE_WIDTH
 
 
 def test_the_narrowest_layout_is_used_if_none_fits() -> None:
     table = make_paper_table(sets=16, methods=16)
     layout = best_layout(table)
     ways = [replace(way, size="scriptsize") for way in layouts(table)]
-    assert not layout.fits and layout.inches == min(way.inches for way in ways)
+    assert not layout.fits_width and layout.inches == min(way.inches for way in ways)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from support.user_errors import raises_user_error
 from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import SPLITS
-from bnnbench.report.paper.latex import latex_document
-from bnnbench.report.paper.layout import best_layout
+from bnnbench.report.paper.latex_table import best_layout, latex_document
 from bnnbench.report.paper.paper_table import (
     check_distinct_names,
     default_name,

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from support.recomputed import LOWER_IS_BETTER, METHODS, against, read_scores, write_random_runs
 
-from bnnbench.report.paper.latex import latex_document
-from bnnbench.report.paper.latex_numbers import PADDED, SIUNITX, NumberFormat
-from bnnbench.report.paper.layout import layouts
+from bnnbench.report.paper.latex_cells import PADDED, SIUNITX, NumberFormat
+from bnnbench.report.paper.latex_table import latex_document, layouts
 from bnnbench.report.paper.paper_table import PaperTable, paper_table
 from bnnbench.report.paper.paper_writer import rows
 from bnnbench.results.metric_table import BY_KEY

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from matplotlib.figure import Figure
 
-from bnnbench.report.points import Panel, Point, PointsBlock
+from bnnbench.report.figures.points import Panel, Point, PointsBlock
 from bnnbench.report.renderers import html
-from bnnbench.report.renderers.html_points import panel_item, script_data
+from bnnbench.report.renderers.html import panel_item, script_data
 
 EVIL = "</script><b>"
 POINTS = (

@@ -22,10 +22,10 @@ from bnnbench.report.blocks import (
     Paragraph,
     TableBlock,
     columns,
-    fill_by_dataset,
     label_columns,
     number_columns,
     score,
+    tables_by_dataset,
 )
 from bnnbench.report.renderers import latex, markdown, terminal
 
@@ -132,7 +132,8 @@ def test_rows_are_filled_into_tables_by_group() -> None:
         [("b", "x", 1.0, 2.0, 0.5), ("a", "y", math.nan, 3.0, math.nan), ("b", "z", 2.0, 1.0, 0.1)],
         columns=["dataset", "label", "n", "rmse_mean", "rmse_stderr"],
     )
-    assert list(fill_by_dataset(heads, rows)) == [
+    assert list(tables_by_dataset("All", "Means.", heads, rows)) == [
+        Heading("All"), Paragraph("Means."),
         Heading("b", 3), TableBlock(heads, (("x", "1", "2.00 ± 0.50"), ("z", "2", "1.00 ± 0.10"))),
         Heading("a", 3), TableBlock(heads, (("y", MISSING, "3"),)),
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from support.blocks import blocks, figures
 from support.runs import LOST, RMSE, lose_splits, make_run
 
 from bnnbench.report.blocks import Style
-from bnnbench.report.points import MAX_LINES, Panel, PointsBlock
+from bnnbench.report.figures.points import MAX_LINES, Panel, PointsBlock
 from bnnbench.report.sections import scores, significance
 
 WAVE = np.array([0.1, -0.1, 0.05, -0.05])

@@ -15,8 +15,8 @@ from support.synthetic_data import make_curve_run
 from bnnbench.experiment.store.split_files import OBJECTIVE
 from bnnbench.report.blocks import MISSING, Block, Paragraph, Style, TableBlock, even_chunks
 from bnnbench.report.report_writer import results_table, section_functions
-from bnnbench.report.section_names import ALL
 from bnnbench.report.sections import (
+    ALL,
     calibration,
     curves,
     divergence_orders,

@@ -14,8 +14,7 @@ from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.image_grid import show_images
-from bnnbench.report.figures.plotting import PALETTE, legend, small_multiples
+from bnnbench.report.figures.plotting import PALETTE, legend, show_images, small_multiples
 from bnnbench.results.claims.saved_run import SavedRun, images_of
 from bnnbench.results.claims.source_settings import SourceSettings
 from bnnbench.results.read.run_tables import Runs

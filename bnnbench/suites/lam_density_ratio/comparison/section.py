@@ -23,7 +23,7 @@ from bnnbench.report.blocks import (
     with_stderr,
 )
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.pair_tables import p_value_text
+from bnnbench.report.sections.significance import p_value_text
 from bnnbench.results.claims.mean_tests import LEVEL, welch
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims

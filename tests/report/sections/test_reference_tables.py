@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from bnnbench.report import blocks
-from bnnbench.report.reference_tables import (
+from bnnbench.report.renderers import terminal
+from bnnbench.report.sections.reference_results import (
     COUNT_COLUMNS,
     DATASET_COLUMNS,
     OVERALL_COLUMNS,
     choice_note,
 )
-from bnnbench.report.renderers import terminal
 
 NAME = "tagi_v_gains_2024"
 ROW = {

@@ -8,8 +8,8 @@ import pytest
 
 from bnnbench.notes import decimals_of
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.column_shape import column_decimals, format_cell
-from bnnbench.report.paper.score_cells import ScoreCell
+from bnnbench.report.paper.latex_cells import column_decimals, format_cell
+from bnnbench.report.paper.paper_table import ScoreCell
 
 
 def cell(mean: float, stderr: float = math.nan, decimals: int | None = None) -> ScoreCell:

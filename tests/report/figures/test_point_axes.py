@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bnnbench.report.points import Panel, Point
+from bnnbench.report.figures.points import Panel, Point
 
 
 def panel(*values: float, error: float = 0.1, centre: float = 1.0) -> Panel:
