@@ -14,7 +14,7 @@ from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.figures.plotting import BLUE, ORANGE, legend, small_multiples
 from bnnbench.report.figures.points import Form, points_figure
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.suites.active_learning.claims import gains
+from bnnbench.suites.active_learning.page import gains
 from bnnbench.suites.regions.page import DISTANCE, auroc_panels
 
 METHODS = (

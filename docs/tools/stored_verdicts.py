@@ -26,14 +26,14 @@ from bnnbench.results.compare.outcomes import all_pairs
 from bnnbench.results.compare.significance import add_names
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.suites.active_learning.claims import claims as active_learning
-from bnnbench.suites.cinelli_book.claims import claims as book_claims
+from bnnbench.suites.active_learning.page import claims as active_learning
+from bnnbench.suites.cinelli_book.comparison import claims as book_claims
 from bnnbench.suites.cinelli_book.comparison import one_per_configuration
 from bnnbench.suites.exploration.page import claims as bandit
-from bnnbench.suites.felekis_gvi.claims import claims as gvi_claims
 from bnnbench.suites.felekis_gvi.comparison import arrange
-from bnnbench.suites.regions.claims import claims as regions
-from bnnbench.suites.regions.claims import true_regions
+from bnnbench.suites.felekis_gvi.page import claims as gvi_claims
+from bnnbench.suites.regions.page import claims as regions
+from bnnbench.suites.regions.page import true_regions
 
 COMPARISONS = "comparisons"
 

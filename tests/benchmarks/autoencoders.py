@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from bnnbench.layers import Weights
 from bnnbench.optim import ADAM_BETAS, Adam
-from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, initial_weights
+from bnnbench.suites.latent_models.autoencoder import Autoencoder, Shape, initial_weights
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     MIXED,

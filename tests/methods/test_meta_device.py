@@ -28,7 +28,7 @@ from bnnbench.settings import Training
 from bnnbench.suites.lam_density_ratio.adversarial_vb.stack import ImageStack, Networks
 from bnnbench.suites.lam_density_ratio.adversaries import Adversaries
 from bnnbench.suites.lam_density_ratio.stack import DensityRatioStack as Sprinkler
-from bnnbench.suites.latent_models.networks import Shape
+from bnnbench.suites.latent_models.autoencoder import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     LABELLED,

@@ -8,12 +8,13 @@ from torch import Tensor
 
 from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
-from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.autoencoder import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     LabelledBatch,
     SemiTraining,
+    enumerated_bound,
+    relax,
 )
 
 
@@ -65,13 +66,13 @@ def semi_supervised_loss(
                   noise[:, :, y * summed : (y + 1) * summed])
             for y in range(classes)
         ]  # fmt: skip
-        unlabelled = objective.enumerated_bound(torch.stack(each, 1), log_pi[:, :, :summed])
+        unlabelled = enumerated_bound(torch.stack(each, 1), log_pi[:, :, :summed])
         paired = batch.images[:, :, summed:], batch.labels[:, :, summed:]
         labelled = bound(weights, *paired, noise[:, :, classes * summed :])
         total = torch.cat([unlabelled, labelled], 1)
     else:
         uniform = streams.uniform(1, classes, columns)[0]
-        relaxed = objective.relax(log_pi, uniform, training.temperature)
+        relaxed = relax(log_pi, uniform, training.temperature)
         labels = torch.where(batch.known, batch.labels, relaxed)
         noise = streams.normal(1, latents, columns)[0]
         total = bound(weights, batch.images, labels, noise)

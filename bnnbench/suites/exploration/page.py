@@ -16,13 +16,7 @@ from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.bands import bands_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
-from bnnbench.results.claims.claims import (
-    CheckResult,
-    Claims,
-    NotTestable,
-    TooFew,
-    check_claims,
-)
+from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable, TooFew, check_claims
 from bnnbench.results.claims.mean_tests import LEVEL, check_positive
 from bnnbench.results.claims.saved_run import read_tables
 from bnnbench.results.compare.undecided import Undecided

@@ -1,4 +1,14 @@
-"""Comparison on one-dimensional data: distance at each input, and an exact Gaussian process."""
+"""Comparison on one-dimensional data: distance at each input, and an exact Gaussian process.
+
+The process has the prior covariance of a ReLU network. Under a Gaussian prior over its weights, a
+network with one hidden layer is a sum of independent units. As its width grows, it converges to a
+Gaussian process (Neal, *Bayesian Learning for Neural Networks*, 1996) with the covariance of the
+network's outputs, which is the same at any width. Cho & Saul, "Kernel Methods for Deep Learning",
+NIPS 2009, give it in closed form. For a unit whose weights and bias have variance v, with
+`x' = (x, 1)` and t the angle between two such vectors,
+
+    E[relu(a) relu(b)] = v |x'_a| |x'_b| (sin t + (pi - t) cos t) / (2 pi)
+"""
 
 from __future__ import annotations
 
@@ -12,20 +22,64 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import (
-    is_leftmost,
-    legend,
-    panel_title,
-    small_multiples,
-)
+from bnnbench.report.figures.plotting import is_leftmost, legend, panel_title, small_multiples
 from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.score.curves import Curve, range_masks, read_curve
 from bnnbench.results.score.mixtures import Mixture, read_mixtures
 from bnnbench.results.score.predictive_distances import quantiles, wasserstein
-from bnnbench.suites.gold_standard.comparison import Comparison
-from bnnbench.suites.gold_standard.infinite_width import exact_posterior
-from bnnbench.suites.gold_standard.verdicts import W1, sorted_means
+from bnnbench.suites.gold_standard.comparison import W1, Comparison, sorted_means
+
+
+def covariance(a: np.ndarray, b: np.ndarray, width: int, prior_precision: float) -> np.ndarray:
+    """Covariance of a network's outputs under its prior, `[A, B]`.
+
+    Args:
+        a: inputs, `[A, D]`.
+        b: inputs, `[B, D]`.
+        width: number of units in the hidden layer.
+        prior_precision: prior precision of all weights and biases.
+    """
+    first, second = (np.column_stack([x, np.ones(len(x))]) for x in (a, b))
+    norms = np.linalg.norm(first, axis=1)[:, None] * np.linalg.norm(second, axis=1)
+    cosine = np.clip(first @ second.T / norms, -1, 1)
+    angle = np.arccos(cosine)
+    product = norms * (np.sin(angle) + (np.pi - angle) * cosine) / (2 * np.pi * prior_precision)
+    result: np.ndarray = (width * product + 1) / prior_precision
+    return result
+
+
+def exact_posterior(
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    at: np.ndarray,
+    width: int,
+    prior_precision: float,
+    noise_precision: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian process regression with `covariance`, in standardised units.
+
+    Args:
+        inputs: training inputs, `[N, D]`.
+        targets: training targets, `[N]`.
+        at: test inputs, `[M, D]`.
+        width: as for `covariance`.
+        prior_precision: as for `covariance`.
+        noise_precision: noise precision of the targets.
+
+    Returns:
+        Mean and standard deviation of the function without noise, `[M]` each.
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    prior_covariance = covariance(inputs, inputs, width, prior_precision)
+    factor = cho_factor(prior_covariance + np.eye(len(inputs)) / noise_precision, lower=True)
+    cross = covariance(at, inputs, width, prior_precision)
+    norms = (at**2).sum(1) + 1  # the angle is zero
+    prior = (width * norms / (2 * prior_precision) + 1) / prior_precision
+    explained = (cross * cho_solve(factor, cross.T).T).sum(1)
+    return cross @ cho_solve(factor, targets), np.sqrt(np.clip(prior - explained, 0, None))
+
 
 EXACT_GP = "exact GP"
 
@@ -134,14 +188,15 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
     at = curve.grid["input"].to_numpy()
     width = int(names["width"][0])
     scaled = ((x - x.mean()) / x.std())[:, None], (y - y.mean()) / y.std()
-    posterior = exact_posterior(*scaled, ((at - x.mean()) / x.std())[:, None], width, prior, noise)
+    scaled_at = ((at - x.mean()) / x.std())[:, None]
+    mean, deviation = exact_posterior(*scaled, scaled_at, width, prior, noise)
     grid = curve.grid.assign(
-        mean=y.mean() + y.std() * posterior.mean,
-        epistemic_variance=(y.std() * posterior.deviation) ** 2,
+        mean=y.mean() + y.std() * mean,
+        epistemic_variance=(y.std() * deviation) ** 2,
         noise_variance=y.var() / noise,
     )
-    variances = np.square(posterior.deviation)[:, None], np.full((len(at), 1), 1 / noise)
-    return Curve(curve.run, grid, curve.training), Mixture(posterior.mean[:, None], *variances)
+    variances = np.square(deviation)[:, None], np.full((len(at), 1), 1 / noise)
+    return Curve(curve.run, grid, curve.training), Mixture(mean[:, None], *variances)
 
 
 def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:

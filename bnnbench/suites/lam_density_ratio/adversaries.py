@@ -153,9 +153,10 @@ class Adversaries(ResumableStack[TrainingLog]):
         losses = self.estimator_steps(schedule.estimator_steps, factor * schedule.estimator_rate)
         nelbo = self.generator_step(factor * schedule.posterior_rate)
         self._detect_failures(losses, nelbo)
-        if schedule.evaluates_after(self.steps):
+        is_last = self.steps == schedule.iterations
+        if is_last or self.steps % schedule.evaluate_every == 0:
             self._record()
-        if self.steps == schedule.iterations:
+        if is_last:
             self._detect_divergence()
 
     def _record(self) -> None:

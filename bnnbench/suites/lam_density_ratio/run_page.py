@@ -133,26 +133,22 @@ def run_table(folder: RunFolder) -> TableBlock:
 def run_notes(folder: RunFolder) -> list[str]:
     """Return failures, deviations from the thesis, and the verdicts on claims."""
     run = read_sprinkler(folder)
-    notes = list(failures(run))
-    if run.deviations:
-        notes.append(f"Deviations from the thesis: {', '.join(run.deviations)}.")
-    if run.metadata["contrast"] == "joint" and run.metadata["observations"] == "data":
-        notes.append(ILL_POSED)
-    return [*notes, *claims_notes(claims_of(run))]
-
-
-def failures(run: SprinklerRun) -> Iterator[str]:
-    """Yield the number of failed repetitions by kind of failure, with their iterations."""
+    notes = []
     failed = run.scores[run.scores["status"] != OK]
     for status, rows in failed.groupby("status"):
         numbers = ", ".join(
             f"{row['repetition']:g} (iteration {row['failed_at']:g})"
             for row in rows.to_dict("records")
         )
-        yield (
+        notes.append(
             f"{len(rows)} of {len(run.scores)} repetitions failed ({status}) and are excluded "
             f"from all means: {numbers}."
         )
+    if run.deviations:
+        notes.append(f"Deviations from the thesis: {', '.join(run.deviations)}.")
+    if run.metadata["contrast"] == "joint" and run.metadata["observations"] == "data":
+        notes.append(ILL_POSED)
+    return [*notes, *claims_notes(claims_of(run))]
 
 
 PAGE = RunPage(KIND, run_table, run_notes, (ANSWERS, CLAIMS), write_run_page, run_figures, CAPTIONS)

@@ -116,7 +116,3 @@ class Schedule:
         if iteration <= start:
             return 1.0
         return (self.iterations - iteration) / (self.iterations - start)
-
-    def evaluates_after(self, iteration: int) -> bool:
-        """Return whether the average KL is evaluated after this iteration."""
-        return iteration % self.evaluate_every == 0 or iteration == self.iterations

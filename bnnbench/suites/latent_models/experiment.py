@@ -19,11 +19,16 @@ from bnnbench.experiment.kinds.image_experiment import FORWARD, ImageExperiment,
 from bnnbench.experiment.store.answer_tables import Answer, mean_answer, repetition_tables
 from bnnbench.experiment.store.unit_store import Arrays, UnitResults
 from bnnbench.random_streams import derive_seed
-from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
+from bnnbench.suites.latent_models.autoencoder import Shape
 from bnnbench.suites.latent_models.names import BETA_VAE, IWAE, PLANAR, quantities
-from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import HIDDEN, published_value
-from bnnbench.suites.latent_models.stack import OTHER_LABELS, TRAIN_ROWS, AutoencoderStack
+from bnnbench.suites.latent_models.stack import (
+    OTHER_LABELS,
+    TRAIN_ROWS,
+    AutoencoderStack,
+    count_active_units,
+    probe_predictions,
+)
 from bnnbench.suites.latent_models.training import (
     AutoencoderReplica,
     Data,

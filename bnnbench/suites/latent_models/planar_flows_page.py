@@ -32,7 +32,6 @@ from bnnbench.results.claims.claims import (
 from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
 from bnnbench.results.claims.saved_run import SavedRun
 from bnnbench.results.claims.source_settings import SourceSettings
-from bnnbench.suites.latent_models.bounds import BOUND_SIZES
 from bnnbench.suites.latent_models.experiment import PlanarFlows
 from bnnbench.suites.latent_models.names import (
     BOOK,
@@ -52,6 +51,7 @@ from bnnbench.suites.latent_models.page_parts import (
     read_run,
 )
 from bnnbench.suites.latent_models.published import published_error, settings_of_book
+from bnnbench.suites.latent_models.stack import BOUND_SIZES
 
 SHORT = (2, 4, 8)
 """Lengths that the book finds equal."""

@@ -18,8 +18,12 @@ from bnnbench.experiment.kinds.resumable_stack import Log, Repetition, Resumable
 from bnnbench.layers import Weights
 from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams
-from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
+from bnnbench.suites.latent_models.autoencoder import (
+    Autoencoder,
+    Shape,
+    initial_weights,
+    pad_weights,
+)
 
 EVALUATIONS, EARLY = 40, (1, 2, 5)
 """Number of evenly spaced epochs at which curves are evaluated, and further ones."""

@@ -30,7 +30,7 @@ from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.shared.gaussian import GaussianPosterior
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.settings import Network, Training
-from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
+from bnnbench.suites.linear_regression import KIND, POINTS, POSTERIOR
 from bnnbench.types import Table, TrainingSet, UserError
 
 WEIGHTS = ("w0", "w1")

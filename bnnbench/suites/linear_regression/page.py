@@ -17,7 +17,7 @@ from bnnbench.report.blocks import TableBlock, label_columns, number_columns, wi
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.read.labels import short_name
-from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
+from bnnbench.suites.linear_regression import KIND, POINTS, POSTERIOR
 
 STYLES: Mapping[str, PlotOptions] = {
     "exact": {"color": GREY, "linewidth": 1.6},

@@ -9,7 +9,7 @@ from support.decisions import settled
 
 from bnnbench.results.claims.claims import NotTestable
 from bnnbench.results.claims.mean_tests import check_positive
-from bnnbench.suites.active_learning.claims import beats_random, gains, none_beats_distance
+from bnnbench.suites.active_learning.page import beats_random, gains, none_beats_distance
 
 
 def curves(method: str, variance: float, distance: float = 0.9) -> pd.DataFrame:

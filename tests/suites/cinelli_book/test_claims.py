@@ -10,8 +10,14 @@ from support.pairs import pairwise_results
 
 from bnnbench.results.claims.claims import NOT_JUDGED, Claim, check_claims
 from bnnbench.results.compare.outcomes import mirrored
-from bnnbench.suites.cinelli_book.claims import STATEMENTS, TIME, claims
-from bnnbench.suites.cinelli_book.comparison import BookRuns, book_runs, book_seconds
+from bnnbench.suites.cinelli_book.comparison import (
+    STATEMENTS,
+    TIME,
+    BookRuns,
+    book_runs,
+    book_seconds,
+    claims,
+)
 
 CONFIRMED = comparison()
 

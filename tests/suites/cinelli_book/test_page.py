@@ -10,7 +10,7 @@ from support.runs import LOG_LIKELIHOOD, RMSE, make_run
 
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims.claims import NOT_JUDGED
-from bnnbench.suites.cinelli_book.claims import STATEMENTS
+from bnnbench.suites.cinelli_book.comparison import STATEMENTS
 from bnnbench.suites.cinelli_book.page import section
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.book_comparison import comparison
 
 from bnnbench.suites.cinelli_book.comparison import book_seconds
-from bnnbench.suites.cinelli_book.practice import (
+from bnnbench.suites.cinelli_book.page import (
     count_statements,
     net_wins,
     practice_table,

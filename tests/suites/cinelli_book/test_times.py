@@ -7,7 +7,7 @@ import math
 from support.blocks import figures
 from support.book_comparison import TOTAL, book_table, selected
 
-from bnnbench.suites.cinelli_book.times import (
+from bnnbench.suites.cinelli_book.page import (
     relative_times,
     running_times,
     times_blocks,

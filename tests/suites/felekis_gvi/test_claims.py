@@ -16,8 +16,8 @@ from scipy.stats import norm
 from support.pairs import pairwise_results
 
 from bnnbench.results.claims.claims import NOT_JUDGED, Claim, check_claims
-from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
+from bnnbench.suites.felekis_gvi.page import STATEMENTS, claims
 
 TEXTS = [text for text, _, _ in STATEMENTS]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnnbench.suites.gold_standard.infinite_width import covariance, exact_posterior
+from bnnbench.suites.gold_standard.one_dimensional import covariance, exact_posterior
 
 
 def test_covariance_is_that_of_networks_sampled_from_the_prior() -> None:
@@ -24,7 +24,7 @@ def test_covariance_is_that_of_networks_sampled_from_the_prior() -> None:
 def test_posterior_of_one_observation_in_closed_form() -> None:
     x, y, at = np.array([[0.5]]), np.array([2.0]), np.array([[0.5], [-1.0]])
     prior, cross = covariance(at, at, 50, 4.0), covariance(at, x, 50, 4.0)[:, 0]
-    found = exact_posterior(x, y, at, 50, 4.0, 10.0)
+    mean, deviation = exact_posterior(x, y, at, 50, 4.0, 10.0)
     total = covariance(x, x, 50, 4.0)[0, 0] + 0.1
-    assert found.mean == pytest.approx(cross * 2.0 / total)
-    assert found.deviation**2 == pytest.approx(np.diag(prior) - cross**2 / total)
+    assert mean == pytest.approx(cross * 2.0 / total)
+    assert deviation**2 == pytest.approx(np.diag(prior) - cross**2 / total)

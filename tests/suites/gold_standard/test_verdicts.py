@@ -11,8 +11,9 @@ import pytest
 from support.saved_mixtures import JITTER, make_approximation, make_chains
 
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.suites.gold_standard.comparison import Comparison, build_comparisons
-from bnnbench.suites.gold_standard.verdicts import (
+from bnnbench.suites.gold_standard.comparison import (
+    Comparison,
+    build_comparisons,
     check_agreement,
     check_chain_length,
     check_convergence,

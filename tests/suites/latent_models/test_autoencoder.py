@@ -11,8 +11,12 @@ from support.latent_models import planar_steps, relu_chain
 from torch import Tensor
 
 from bnnbench.layers import Weights
-from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
+from bnnbench.suites.latent_models.autoencoder import (
+    Autoencoder,
+    Shape,
+    initial_weights,
+    pad_weights,
+)
 from bnnbench.suites.latent_models.planar import Flow
 
 REPLICAS, COLUMNS = 2, 5

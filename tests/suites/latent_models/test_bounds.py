@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.suites.latent_models.bounds import (
+from bnnbench.suites.latent_models.planar import Flow
+from bnnbench.suites.latent_models.stack import (
     all_bounds,
     count_active_units,
     importance_weighted_bound,
     probe_predictions,
 )
-from bnnbench.suites.latent_models.planar import Flow
 
 D, LATENTS, NOISE = 6, 2, 0.3
 

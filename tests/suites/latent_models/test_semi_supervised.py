@@ -13,8 +13,7 @@ from bnnbench.experiment.store.record import Record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.layers import Weights
 from bnnbench.random_streams import Streams
-from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.autoencoder import Shape
 from bnnbench.suites.latent_models.semi_supervised.page import EXPERIMENT_PAGE
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
@@ -26,6 +25,7 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     LabelledBatch,
     SemiSupervisedStack,
     SemiTraining,
+    relax,
 )
 from bnnbench.suites.latent_models.training import AutoencoderReplica, Data
 
@@ -115,7 +115,7 @@ def draws(temperature: float, count: int = 200_000) -> Tensor:
     uniform = torch.rand(
         1, 3, count, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
     )
-    return objective.relax(PI.log()[None, :, None].expand_as(uniform), uniform, temperature)[0]
+    return relax(PI.log()[None, :, None].expand_as(uniform), uniform, temperature)[0]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from bnnbench.config.assemble import build
 from bnnbench.data.synthetic_1d import LinearGaussian
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.store.record import read_record
+from bnnbench.suites.linear_regression import POINTS, POSTERIOR
 from bnnbench.suites.linear_regression.experiment import exact_posterior, mean_field, true_weights
-from bnnbench.suites.linear_regression.tables import POINTS, POSTERIOR
 
 EXPERIMENT = "experiment=linear_regression"
 QUICK = ("training.epochs=1500", "training.learning_rate=0.006")

@@ -13,6 +13,7 @@ from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.run_output import write_page
+from bnnbench.suites.linear_regression import KIND, POINTS, POSTERIOR
 from bnnbench.suites.linear_regression.experiment import mean_field, tabulate
 from bnnbench.suites.linear_regression.page import (
     NAMES,
@@ -21,7 +22,6 @@ from bnnbench.suites.linear_regression.page import (
     line_table,
     posterior_figure,
 )
-from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 
 TRUTH = (1.0, -0.7)
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bnnbench.results.claims.claims import NotTestable
-from bnnbench.suites.regions.claims import every_method_loses_more_in_tails
+from bnnbench.suites.regions.page import every_method_loses_more_in_tails
 
 
 def scores(kind: str, method: str, losses: list[float]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from bnnbench.methods.shared.contract import Method
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.suites.regions.scores import auroc, split_distances, split_scores
+from bnnbench.suites.regions.experiment import auroc, split_distances, split_scores
 from bnnbench.types import Prediction, Table
 
 CPU = torch.device("cpu")

@@ -19,8 +19,7 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment.run.execution import execute
 from bnnbench.report.renderers import markdown
 from bnnbench.report.run_output import write_page
-from bnnbench.suites.shifts.experiment import detect, row_scores
-from bnnbench.suites.shifts.made_rows import Shifts
+from bnnbench.suites.shifts.experiment import Shifts, detect, row_scores
 from bnnbench.suites.shifts.page import mean_areas, read_outliers, section
 from bnnbench.types import Prediction, Split, Table
 

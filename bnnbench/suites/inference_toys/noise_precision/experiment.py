@@ -16,7 +16,6 @@ from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import tables
-from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     LikelihoodFactors,
     black_box_alpha,
@@ -31,6 +30,7 @@ from bnnbench.suites.inference_toys.noise_precision.model import (
     LinearModel,
     LogNormal,
     evidence_lower_bound,
+    exact_posterior,
     run_cavi,
 )
 from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import (

@@ -11,12 +11,14 @@ import pandas as pd
 
 from bnnbench.experiment.store.answer_tables import Answer
 from bnnbench.suites.inference_toys.maths import Array
-from bnnbench.suites.inference_toys.noise_precision.exact import (
+from bnnbench.suites.inference_toys.noise_precision.model import (
+    Belief,
     GridPosterior,
+    LinearModel,
+    LogNormal,
     factorised_posterior,
     kl_to_posterior,
 )
-from bnnbench.suites.inference_toys.noise_precision.model import Belief, LinearModel, LogNormal
 
 POINTS, DENSITIES, STEPS = "points", "densities", "steps"
 ORDERS, REPEATED, POWERS, SIZES = "orders", "repeated", "powers", "sizes"

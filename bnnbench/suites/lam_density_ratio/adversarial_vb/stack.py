@@ -141,7 +141,8 @@ class ImageStack(Adversaries):
         return stacked
 
     def _estimator_step(self, streams: Streams, rate: float) -> Tensor:
-        z, one, on_q, on_p = self._sample(streams), self._contrast, *self._halves
+        z, one = self._sample(streams), self._contrast
+        on_q, on_p = slice(0, self._batch), slice(self._batch, None)
         one.observations.copy_(self._sampler.observations)
         one.inputs[:, :, on_q] = z
         one.inputs[:, :, on_p] = streams.normal(1, z.shape[1], self._batch)[0]
@@ -151,11 +152,6 @@ class ImageStack(Adversaries):
         one.backward(self._slope, self.estimator.gradient)
         self.estimator.update(rate, self.active)
         return loss
-
-    @property
-    def _halves(self) -> tuple[slice, slice]:
-        """Columns of draws of q and of the prior."""
-        return slice(0, self._batch), slice(self._batch, None)
 
     def generator_step(self, rate: float) -> Tensor:
         """Take one step of encoder and decoder; return the NELBO before it, `[R]`."""

@@ -19,7 +19,6 @@ from bnnbench.results.claims.claims import (
 )
 from bnnbench.results.claims.mean_tests import LEVEL, TOGETHER, all_positive, significant
 from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.suites.latent_models.bounds import linear_probe
 from bnnbench.suites.latent_models.names import (
     BOOK,
     BOUND,
@@ -29,6 +28,7 @@ from bnnbench.suites.latent_models.names import (
     SHOWN_LATENTS,
 )
 from bnnbench.suites.latent_models.page_parts import EQUAL, check_margin
+from bnnbench.suites.latent_models.stack import linear_probe
 
 EPOCH_STEPS = 469
 """Steps of an epoch of the book's data sets: 60,000 images in minibatches of 128."""

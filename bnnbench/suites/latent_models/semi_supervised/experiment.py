@@ -14,8 +14,8 @@ from bnnbench.data.images.base import load_images
 from bnnbench.experiment.kinds.image_experiment import FORWARD, count_weights
 from bnnbench.experiment.store.unit_store import Arrays
 from bnnbench.identity import optional_identity
+from bnnbench.suites.latent_models.autoencoder import Shape
 from bnnbench.suites.latent_models.experiment import LatentModelExperiment, ModelSetting
-from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.semi_supervised.stack import (
     ENUMERATION,
     LABELLED,

@@ -1,4 +1,11 @@
-"""Training of stacked semi-supervised VAEs and of classifiers alone."""
+"""Training of stacked semi-supervised VAEs and of classifiers alone.
+
+With `a` the outputs of the classifier, `pi = softmax(a)` and L(x, y) the bound of log p(x, y), an
+image without label has the bound `U(x) = sum_y pi_y (L(x, y) - log pi_y)` (book, 5.36). The
+relaxation replaces the sum by `L(x, y~) + H(pi)` for one draw of y~ from a Concrete distribution
+(5.24 to 5.26, which lacks the temperature). Functions that return slopes return gradients of
+losses, minus the bounds, at the classifier's outputs. Classes are on axis 1.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +19,7 @@ from torch import Tensor
 
 from bnnbench.layers import Layers, Weights
 from bnnbench.random_streams import Streams
-from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.autoencoder import Autoencoder, Shape
 from bnnbench.suites.latent_models.stack import CHUNK
 from bnnbench.suites.latent_models.training import (
     AutoencoderReplica,
@@ -23,6 +28,53 @@ from bnnbench.suites.latent_models.training import (
     minibatches,
     streams_for,
 )
+
+
+def relax(log_probabilities: Tensor, uniform: Tensor, temperature: float) -> Tensor:
+    """Return a draw of the Concrete distribution (Maddison et al. 2017; Jang et al. 2017).
+
+    Args:
+        log_probabilities: `[R, L, B]`.
+        uniform: draws on [0, 1), of the same shape.
+        temperature: tau; 0 would give one-hot labels.
+    """
+    tiny = torch.finfo(uniform.dtype).tiny
+    gumbel = -(-uniform.clamp_min(tiny).log()).clamp_min(tiny).log()
+    return ((log_probabilities + gumbel) / temperature).softmax(1)
+
+
+def relaxed_slope(
+    relaxed: Tensor,
+    at_labels: Tensor,
+    log_probabilities: Tensor,
+    weight: Tensor,
+    temperature: float,
+) -> Tensor:
+    """Return the gradient at `a` of `-L(x, y~) - H(pi)`, times the columns' weight.
+
+    Args:
+        relaxed: y~, `[R, L, B]`.
+        at_labels: gradient of the weighted -L at y~, `[R, L, B]`.
+        log_probabilities: log pi, `[R, L, B]`.
+        weight: of the columns, `[R or 1, 1, B]`.
+        temperature: tau.
+    """
+    through = relaxed * (at_labels - (relaxed * at_labels).sum(1, keepdim=True)) / temperature
+    pi = log_probabilities.exp()
+    entropy = (pi * log_probabilities).sum(1, keepdim=True)
+    return through + weight * pi * (log_probabilities - entropy)
+
+
+def enumerated_bound(bounds: Tensor, log_probabilities: Tensor) -> Tensor:
+    """Return U(x), `[R, B]`, given L(x, y) for every y, `[R, L, B]`."""
+    return (log_probabilities.exp() * (bounds - log_probabilities)).sum(1)
+
+
+def enumerated_slope(bounds: Tensor, log_probabilities: Tensor, weight: Tensor) -> Tensor:
+    """Return the gradient at `a` of -U(x), times the columns' weight; arguments as above."""
+    pi, terms = log_probabilities.exp(), bounds - log_probabilities
+    return -weight * pi * (terms - (pi * terms).sum(1, keepdim=True))
+
 
 MIXED, PAIRED, ENUMERATION, SUPERVISED = "mixed", "paired", "enumeration", "supervised"
 """One shuffled set of all images; minibatches of images with and without labels; the same with a
@@ -221,14 +273,14 @@ class SemiSupervisedStack(ReplicaStack):
         columns, temperature = batch.images.shape[2], self.training.temperature
         model = self._model(columns)
         uniform = streams.uniform(1, self.shape.labels, columns)[0]
-        relaxed = objective.relax(log_pi, uniform, temperature)
+        relaxed = relax(log_pi, uniform, temperature)
         model.images.copy_(batch.images)
         model.set_labels(torch.where(batch.known, batch.labels, relaxed))
         model.forward(streams.normal(1, self.shape.latents, 1, columns)[0])
         weight = batch.weight.unsqueeze(2)
         at_labels = model.backward(weight, torch.ones_like(weight[..., :1]), self._gradients, True)
         assert at_labels is not None
-        return objective.relaxed_slope(relaxed, at_labels, log_pi, batch.weight, temperature)
+        return relaxed_slope(relaxed, at_labels, log_pi, batch.weight, temperature)
 
     def _enumerated(self, batch: LabelledBatch, log_pi: Tensor, streams: Streams) -> Tensor:
         """Differentiate with a sum over the labels of images without one, like `_relaxed`."""
@@ -250,7 +302,7 @@ class SemiSupervisedStack(ReplicaStack):
         model.forward(paired)
         weight = batch.weight[:, :, None, summed:]
         model.backward(weight, ones, self._gradients, add=True)
-        return objective.enumerated_slope(bounds, log_pi, batch.weight)
+        return enumerated_slope(bounds, log_pi, batch.weight)
 
     def evaluate(self, epoch: int) -> None:
         """Add the accuracy on test images to the curves."""
@@ -281,5 +333,5 @@ class SemiSupervisedStack(ReplicaStack):
                 model.set_labels(label[None, :, None].expand(len(self.replicas), -1, count))
                 model.forward(noise)
                 bounds.append(model.log_likelihood()[:, 0] - model.rate() - math.log(classes))
-            values.append(objective.enumerated_bound(torch.stack(bounds, 1), log_pi))
+            values.append(enumerated_bound(torch.stack(bounds, 1), log_pi))
         return torch.cat(values, 1).mean(1).tolist()

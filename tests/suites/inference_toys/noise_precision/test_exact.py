@@ -9,16 +9,14 @@ import pytest
 from scipy import integrate, stats
 
 from bnnbench.suites.inference_toys.maths import simulate_line
-from bnnbench.suites.inference_toys.noise_precision.exact import (
-    exact_posterior,
-    factorised_posterior,
-    kl_to_posterior,
-)
 from bnnbench.suites.inference_toys.noise_precision.model import (
     Belief,
     LinearModel,
     LogNormal,
     evidence_lower_bound,
+    exact_posterior,
+    factorised_posterior,
+    kl_to_posterior,
 )
 
 MakeModel = Callable[..., LinearModel]

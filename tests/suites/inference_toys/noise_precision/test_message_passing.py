@@ -12,7 +12,6 @@ from scipy import stats
 
 from bnnbench.suites.inference_toys.expectation_propagation import ep_pass, flat_sites
 from bnnbench.suites.inference_toys.maths import simulate_line
-from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     LikelihoodFactors,
     black_box_alpha,
@@ -28,6 +27,7 @@ from bnnbench.suites.inference_toys.noise_precision.model import (
     Belief,
     LinearModel,
     evidence_lower_bound,
+    exact_posterior,
     run_cavi,
 )
 

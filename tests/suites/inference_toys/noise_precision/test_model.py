@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.noise_precision.exact import exact_posterior, kl_to_posterior
 from bnnbench.suites.inference_toys.noise_precision.model import (
     Belief,
     LinearModel,
     evidence_lower_bound,
+    exact_posterior,
+    kl_to_posterior,
     run_cavi,
 )
 
