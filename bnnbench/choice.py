@@ -6,7 +6,7 @@ There is one run per method, under the same short protocol.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,9 +79,12 @@ def comparable_runs(
     given = {word.partition("=")[0] for word in overrides}
     if methods == METHODS and "likelihood" in given:
         methods = [method for method in METHODS if "/" not in method]
+    defaults = [*DEFAULT_OVERRIDES, f"outputs_dir={OUTPUTS}"]
+    if any(key in given for key in SPLIT_SETTINGS):
+        defaults[defaults.index("splits=10")] = "splits=all"
     shared = [
         *("dataset=csv", f"dataset.path={file}", as_override("dataset.target", target)),
-        *(word for word in _defaults(given) if word.partition("=")[0] not in given),
+        *(word for word in defaults if word.partition("=")[0] not in given),
         *overrides,
     ]
     runs: list[Run] = []
@@ -107,13 +110,6 @@ def comparable_runs(
     for left_out in errors:
         note(f"left out: {left_out}")
     return runs
-
-
-def _defaults(given: Collection[str]) -> list[str]:
-    """Return the default settings, given the keys of those that the user chose."""
-    own_count = any(key in given for key in SPLIT_SETTINGS)
-    defaults = ["splits=all" if own_count and w == "splits=10" else w for w in DEFAULT_OVERRIDES]
-    return [*defaults, f"outputs_dir={OUTPUTS}"]
 
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:

@@ -11,9 +11,8 @@ from support.runs import make_run
 
 from bnnbench.config.configs import unknown_option
 from bnnbench.constraints import check_choice
-from bnnbench.data.own_table.columns.encoding import Encoding
+from bnnbench.data.own_table.columns.encoding import Encoding, encode_rows
 from bnnbench.data.own_table.columns.roles import ColumnRoles
-from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.near_names import (
     MAX_LISTED,
     check_known_names,

@@ -15,7 +15,7 @@ from bnnbench.config.assemble import assemble_experiment
 from bnnbench.config.instantiate import check_saved_estimator
 from bnnbench.data.own_table.cells.dates import FORMATS
 from bnnbench.data.own_table.columns.encoding import KINDS, NUMBER, Encoding
-from bnnbench.data.own_table.read.table_file import ReadingSettings
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.experiment.kinds.base import Experiment
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
@@ -27,10 +27,12 @@ from bnnbench.files import READ_ERRORS, checksum, read_bytes
 from bnnbench.notes import join_words, note, one_line, status_message
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.conformal import HELD_OUT_NOTES, HeldOut, hold_out
-from bnnbench.prediction.model import Model, chosen_values, fit_model
-from bnnbench.prediction.model_file import (
+from bnnbench.prediction.model import (
+    Model,
     SavedModel,
+    chosen_values,
     damaged_model_error,
+    fit_model,
     load_model,
     save_model,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.constraints import check_int
-from bnnbench.data.own_table.new_rows import encode_rows
+from bnnbench.data.own_table.columns.encoding import encode_rows
 from bnnbench.methods.shared.contract import COVARIANCE, DRAWS, MARGINALS
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.final_model import FinalModel

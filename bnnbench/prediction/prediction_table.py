@@ -10,8 +10,7 @@ import torch
 from scipy.special import ndtri
 
 from bnnbench.data.own_table.cells.numbers import MissingCodes, read_cells
-from bnnbench.data.own_table.columns.encoding import NUMBER, Encoding, infer_encoding
-from bnnbench.data.own_table.new_rows import encode_rows
+from bnnbench.data.own_table.columns.encoding import NUMBER, Encoding, encode_rows, infer_encoding
 from bnnbench.experiment.splits.fitting import moments
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder

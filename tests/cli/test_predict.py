@@ -14,7 +14,7 @@ from support.command import Command
 from support.quick import slow_except
 from support.tiny_runs import finished, tiny_run
 
-from bnnbench.data.own_table.new_rows import encode_rows
+from bnnbench.data.own_table.columns.encoding import encode_rows
 from bnnbench.experiment.store.run_folder import find_run
 from bnnbench.prediction.final_model import load_or_fit
 from bnnbench.run_all import run_all

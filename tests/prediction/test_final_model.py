@@ -19,9 +19,9 @@ from support.tiny_runs import finished, tiny_run
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.store.run_folder import RunFolder, find_run
-from bnnbench.prediction import model_file
+from bnnbench.prediction import model as model_module
 from bnnbench.prediction.final_model import load_or_fit
-from bnnbench.prediction.model_file import JSON_FILE, TENSOR_FILE
+from bnnbench.prediction.model import JSON_FILE, TENSOR_FILE
 
 ARRAYS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "removed": lambda array: None,
@@ -102,14 +102,14 @@ def test_a_model_that_cannot_be_kept_predicts(
 ) -> None:
     expected = load_or_fit(run).saved.model.predict(np.zeros((2, 2)))
     shutil.rmtree(run.root / "model")
-    write = model_file.write_bytes
+    write = model_module.write_bytes
 
     def fail(path: Path, content: bytes) -> None:
         if path.is_relative_to(run.root):
             raise OSError(number, os.strerror(number), str(path))
         write(path, content)
 
-    monkeypatch.setattr(model_file, "write_bytes", fail)
+    monkeypatch.setattr(model_module, "write_bytes", fail)
     found = load_or_fit(run).saved.model.predict(np.zeros((2, 2)))
     assert not [*(run.root / "model").glob("*")]
     assert all((found[name] == expected[name]).all() for name in expected)

@@ -14,8 +14,15 @@ from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run.run import Run
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
-from bnnbench.prediction.model import CHUNK_ROWS, chosen_values, fit_model
-from bnnbench.prediction.model_file import JSON_FILE, TENSOR_FILE, load_model, save_model
+from bnnbench.prediction.model import (
+    CHUNK_ROWS,
+    JSON_FILE,
+    TENSOR_FILE,
+    chosen_values,
+    fit_model,
+    load_model,
+    save_model,
+)
 
 FIXED = ("search=none", "method.noise_precision=5", "method.prior_precision=1")
 
@@ -102,7 +109,7 @@ def test_damaged_models_are_errors_and_old_ones_are_ignored(
                 load_model(tmp_path, experiment.fitting)
         (tmp_path / name).write_bytes(content)
     assert load_model(tmp_path, experiment.fitting) is not None
-    monkeypatch.setattr("bnnbench.prediction.model_file.__version__", "99")
+    monkeypatch.setattr("bnnbench.prediction.model.__version__", "99")
     assert load_model(tmp_path, experiment.fitting) is None
 
 

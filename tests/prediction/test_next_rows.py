@@ -10,8 +10,7 @@ from support.tiny_runs import Planner
 from bnnbench.data.own_table.columns.encoding import NUMBER, Encoding
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.prediction.final_model import FinalModel
-from bnnbench.prediction.model import fit_model
-from bnnbench.prediction.model_file import SavedModel
+from bnnbench.prediction.model import SavedModel, fit_model
 from bnnbench.prediction.next_rows import epistemic_covariance, next_rows
 from bnnbench.prediction.training_region import TrainingRegion
 

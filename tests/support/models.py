@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bnnbench.prediction.model_file import CHECKSUM, JSON_FILE, TENSOR_FILE, _sum
+from bnnbench.prediction.model import CHECKSUM, JSON_FILE, TENSOR_FILE, _sum
 
 
 def seal_model(folder: Path) -> None:

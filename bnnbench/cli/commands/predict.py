@@ -20,8 +20,7 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bnnbench.data.own_table.read.table_file import ReadingSettings
-    from bnnbench.data.own_table.read.text_format import TextFormat
+    from bnnbench.data.own_table.read.text_file import ReadingSettings, TextFormat
     from bnnbench.prediction.final_model import FinalModel
 
 SUMMARY = "predict new rows with the method of a run"
@@ -172,7 +171,7 @@ def new_rows_settings(arguments: Namespace, how: ReadingSettings) -> ReadingSett
     The sheet is ignored for a file without sheets, and so is the line number of the names.
     """
     from bnnbench.data.own_table.read.table_file import EXCEL
-    from bnnbench.data.own_table.read.text_format import AUTO, SEPARATORS
+    from bnnbench.data.own_table.read.text_file import AUTO, SEPARATORS
 
     given = {name: value for name in READING if (value := getattr(arguments, name)) is not None}
     for name, available in (("separator", (AUTO, *SEPARATORS)), ("decimal", (AUTO, ".", ","))):
@@ -237,7 +236,7 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
             text = "".join(f"{one_line(line)}\n" for line in text.splitlines())
         sys.stdout.write(text)
         return
-    from bnnbench.data.own_table.read.text_format import SEPARATORS
+    from bnnbench.data.own_table.read.text_file import SEPARATORS
     from bnnbench.files import is_device, write_bytes
 
     separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]

@@ -13,7 +13,7 @@ import pandas as pd
 from bnnbench.data.errors import override
 from bnnbench.data.own_table.columns.encoding import DATES, infer_encoding
 from bnnbench.data.own_table.read.frame_file import DATE_TYPES, SUFFIX
-from bnnbench.data.own_table.read.names import with_clean_names
+from bnnbench.data.own_table.read.names import clean_name
 from bnnbench.near_names import list_names
 from bnnbench.types import UserError
 
@@ -70,7 +70,8 @@ def named_frame(data: Any, name: str) -> tuple[pd.DataFrame, list[str]]:
     Raises:
         UserError: if it is not a frame.
     """
-    frame, durations = with_clean_names(as_pandas(data, name)), []
+    given, durations = as_pandas(data, name), []
+    frame = given.set_axis([clean_name(column) for column in given], axis=1)
     notes = _notes_on_index(frame, name)
     for k, column in enumerate(frame.columns):
         cells = frame.iloc[:, k]

@@ -14,8 +14,8 @@ import numpy as np
 from bnnbench.constraints import Checked, OneOf, Seed
 from bnnbench.data.checks import check_numbers, check_positive, is_constant
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.cells.units import unit_notes
-from bnnbench.data.own_table.columns.advice import about_columns
+from bnnbench.data.own_table.cells.numbers import unit_notes
+from bnnbench.data.own_table.columns.advice import about_columns, table_warnings
 from bnnbench.data.own_table.columns.encoding import (
     DATES,
     NUMBER,
@@ -36,19 +36,18 @@ from bnnbench.data.own_table.columns.issues import (
     check_numeric_target,
 )
 from bnnbench.data.own_table.columns.roles import ColumnRoles
-from bnnbench.data.own_table.columns.time_order import chronological_columns
+from bnnbench.data.own_table.columns.row_labels import chronological_columns
 from bnnbench.data.own_table.read.file_kinds import UNSUPPORTED_FORMAT, WRONG_EXTENSION
 from bnnbench.data.own_table.read.names import clean_name
 from bnnbench.data.own_table.read.sizes import NUMBER_BYTES
-from bnnbench.data.own_table.read.table_file import ReadingSettings, encoding_hint, read_frame
-from bnnbench.data.own_table.read.text_format import AUTO, SEPARATORS
+from bnnbench.data.own_table.read.table_file import encoding_hint, read_frame
+from bnnbench.data.own_table.read.text_file import AUTO, SEPARATORS, ReadingSettings
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
     grouped_splits,
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import table_warnings
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.files import check_size, user_path
 from bnnbench.identity import no_identity, optional_identity
@@ -320,7 +319,7 @@ class OwnTable(Checked):
         policy = self._policy()
         check_last_rows(path, frame)
         of_target = next(one for one in encodings if one.column == self.target)
-        check_numeric_target(path, of_target.column, frame[of_target.column], of_target, policy)
+        check_numeric_target(path, frame[of_target.column], of_target, policy)
         check_columns(path, frame, [e for e in encodings if e.column not in policy.time], policy)
         return encodings
 

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bnnbench.data.own_table.read.text_format import AUTO, SEPARATORS, detect_format, open_text
+from bnnbench.data.own_table.read.file_kinds import open_text
+from bnnbench.data.own_table.read.text_file import SEPARATORS, ReadingSettings, detect_format
 from bnnbench.near_names import check_known_names
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.types import UserError
@@ -177,7 +178,7 @@ def _read(path: Path) -> pd.DataFrame:
     The format of the file is detected as for the user's tables.
     """
     try:
-        file_format = detect_format(path, AUTO, AUTO, AUTO)
+        file_format = detect_format(path, ReadingSettings())
         with open_text(path, file_format.encoding) as file:
             rows = pd.read_csv(
                 file, sep=SEPARATORS[file_format.separator], dtype=str, keep_default_na=False

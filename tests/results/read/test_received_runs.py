@@ -28,7 +28,7 @@ from support.user_errors import assert_user_error
 
 from bnnbench.experiment.store.run_folder import RunFolder, find_run
 from bnnbench.prediction.final_model import load_or_fit
-from bnnbench.prediction.model_file import TENSOR_FILE
+from bnnbench.prediction.model import TENSOR_FILE
 from bnnbench.results.read.run_files import read_predictions
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.types import UserError

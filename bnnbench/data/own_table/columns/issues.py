@@ -12,7 +12,7 @@ import numpy as np
 
 from bnnbench.data.errors import invalid, override
 from bnnbench.data.own_table.cells.dates import date_formats
-from bnnbench.data.own_table.cells.units import mixed_units
+from bnnbench.data.own_table.cells.numbers import mixed_units
 from bnnbench.data.own_table.columns.encoding import (
     CATEGORIES,
     DATES,
@@ -23,7 +23,7 @@ from bnnbench.data.own_table.columns.encoding import (
     is_typed_text,
     odd_cells,
 )
-from bnnbench.data.own_table.columns.identifiers import MIN_GROUPS, MIN_SHARING
+from bnnbench.data.own_table.columns.row_labels import MIN_GROUPS, MIN_SHARING
 from bnnbench.data.own_table.read.footer import MAX_FOOTER_ROWS
 from bnnbench.near_names import MAX_LISTED, list_names
 from bnnbench.notes import quantity, shorten
@@ -304,14 +304,11 @@ def _missing_codes(texts: pd.Series, policy: Policy) -> tuple[Settings, str]:
     """
     words = tuple(dict.fromkeys(texts))
     values = texts[texts.duplicated()].str.contains(r"\d").any()
-    if values or len(words) > MAX_CODES or not all(map(_can_be_typed, words)):
+    can_be_typed = all(word.isprintable() and shorten(word) == word for word in words)
+    if values or len(words) > MAX_CODES or not can_be_typed:
         return {}, ""
     codes = policy.missing_codes(words)
     return codes, f"read {' and '.join(map(repr, words))} as missing with {policy.advice(codes)}"
-
-
-def _can_be_typed(word: str) -> bool:
-    return word.isprintable() and shorten(word) == word
 
 
 def _numeric_issues(name: str, numbers: np.ndarray, policy: Policy) -> list[ColumnIssue]:
@@ -330,13 +327,11 @@ def _numeric_issues(name: str, numbers: np.ndarray, policy: Policy) -> list[Colu
     return []
 
 
-def check_numeric_target(
-    path: Path, target: str, cells: pd.Series, encoding: Encoding, policy: Policy
-) -> None:
+def check_numeric_target(path: Path, cells: pd.Series, encoding: Encoding, policy: Policy) -> None:
     """Raise `UserError` with the first cell of a target that is not a number."""
     if encoding.kind != CATEGORIES or cells.isna().all():
         return
-    strings = as_strings(cells)
+    target, strings = encoding.column, as_strings(cells)
     if problem := _mixture(cells):
         raise invalid(
             "target", "not_numeric", f"column {target!r} of {path} {problem}; {ONE_UNIT}."

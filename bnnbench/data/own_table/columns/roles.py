@@ -10,7 +10,6 @@ from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.read.names import header_hint
 from bnnbench.data.own_table.read.table_file import COLUMNAR
 from bnnbench.near_names import with_known
-from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,10 @@ class ColumnRoles:
         """
         named = {"target": [self.target], "columns": self.columns or (), "drop": self.drop}
         for key, columns in {**named, **self.split_by}.items():
-            for name in columns:
-                _check_exists(f"dataset.{key}", path, str(name), names)
+            for name in (str(column) for column in columns if str(column) not in names):
+                hint = "" if path.suffix.lower() in COLUMNAR else header_hint(names)
+                problem = f"{path} has no column {with_known(name, names)}{hint and f'; {hint}'}."
+                raise invalid(key, "unknown_column", problem)
         by = self.splitting
         for key, columns in {"target": [self.target], **self.split_by}.items():
             for name in (name for name in columns if name in self.drop):
@@ -81,15 +82,3 @@ class ColumnRoles:
                 "add input columns.",
             )
         return [name for name in names if name in {*inputs, self.target, *by}]
-
-
-def _check_exists(key: str, path: Path, name: str, names: Sequence[str]) -> None:
-    if name in names:
-        return
-    without_names = "" if path.suffix.lower() in COLUMNAR else header_hint(names)
-    hint = f"; {without_names}" if without_names else ""
-    raise UserError(
-        f"{key}: {path} has no column {with_known(name, names)}{hint}.",
-        setting=key,
-        code="unknown_column",
-    )

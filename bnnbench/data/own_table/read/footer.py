@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.own_table.cells.numbers import other_marks
-from bnnbench.data.own_table.read.header import is_measured, is_word
-from bnnbench.data.own_table.read.names import without_empty_end
+from bnnbench.data.own_table.read.names import is_measured, is_word
 from bnnbench.notes import quantity, shorten
 
 if TYPE_CHECKING:
@@ -58,14 +57,23 @@ def without_footer(
         decimal: its decimal mark.
         place: returns the place in the file of the row with an index.
     """
-    frame, end = without_empty_end(frame)
+    frame, end = _without_empty_end(frame)
     kinds = _find_footer(frame, decimal)
     if not kinds:
         return frame, end
     start = len(frame) - len(kinds)
     note = footer_note(kinds, place(start), _texts(frame.tail(len(kinds))))
-    frame, end = without_empty_end(frame.head(start))
+    frame, end = _without_empty_end(frame.head(start))
     return frame, [note, *end]
+
+
+def _without_empty_end(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Drop empty rows at the end, and return a note about them."""
+    filled = np.flatnonzero(frame.notna().any(axis=1))
+    rows = int(filled[-1]) + 1 if len(filled) else 0
+    dropped = len(frame) - rows
+    note = f"dropped {quantity(dropped, 'empty row')} at the end"
+    return frame.head(rows), [note] * bool(dropped)
 
 
 def _find_footer(frame: pd.DataFrame, decimal: str) -> list[str]:

@@ -8,38 +8,42 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.cells.numbers import MISSING, SPELLINGS, MissingCodes, read_cells
-from bnnbench.data.own_table.read.file_kinds import check_kind
+from bnnbench.data.own_table.read.file_kinds import (
+    FALLBACK_ENCODING,
+    check_kind,
+    detect_encoding,
+    encoding_candidates,
+)
 from bnnbench.data.own_table.read.footer import without_footer
 from bnnbench.data.own_table.read.frame_file import SUFFIX, read_frame_file
-from bnnbench.data.own_table.read.header import find_header
-from bnnbench.data.own_table.read.names import header_note, name_by_position, with_names
+from bnnbench.data.own_table.read.names import (
+    find_header,
+    header_note,
+    name_by_position,
+    with_names,
+)
 from bnnbench.data.own_table.read.sizes import (
     check_categories,
     check_columns_of,
     check_sheet,
     check_workbook,
 )
-from bnnbench.data.own_table.read.text_encodings import (
-    FALLBACK_ENCODING,
-    detect_encoding,
-    encoding_candidates,
-)
-from bnnbench.data.own_table.read.text_format import (
+from bnnbench.data.own_table.read.text_file import (
     AUTO,
     SAMPLE_LINES,
+    ReadingSettings,
     TextFormat,
     decimal_of_texts,
     detect_format,
     no_names,
+    read_text,
 )
-from bnnbench.data.own_table.read.text_rows import read_text
 from bnnbench.files import open_file
 from bnnbench.near_names import with_known
 from bnnbench.types import UserError
@@ -55,28 +59,6 @@ a password or an unknown compression."""
 
 EXTRA = ".[tables]"
 """The optional dependencies for files other than text."""
-
-
-@dataclass(frozen=True)
-class ReadingSettings:
-    """How a file is read.
-
-    Attributes:
-        separator: column separator of a text file, one of `text_format.SEPARATORS` or `auto`.
-        decimal: decimal mark of text: `.`, `,` or `auto`.
-        encoding: encoding of a text file, or `auto`.
-        sheet: the sheet of a workbook; None means the first.
-        header: whether a text or a sheet has the names, or the line or row that has them; if not,
-            the columns are `column_1`, `column_2`, ...
-        missing_values: numbers and strings that mean a missing value, besides `numbers.MISSING`.
-    """
-
-    separator: str = AUTO
-    decimal: str = AUTO
-    encoding: str = AUTO
-    sheet: str | None = None
-    header: bool | int = True
-    missing_values: tuple[str, ...] = ()
 
 
 def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
@@ -110,7 +92,7 @@ def read_frame(path: Path, how: ReadingSettings) -> tuple[pd.DataFrame, str]:
             decimal = decimal_of_texts(path, columns) if how.decimal == AUTO else how.decimal
             frame = read_cells(frame, codes, MISSING, decimal)
         else:
-            found = _text_format(path, how)
+            found = detect_format(path, how)
             frame, notes = read_text(path, found, how.header, codes.texts)
             frame = read_cells(frame, codes, MISSING, found.decimal)
             detected = AUTO in (how.separator, how.decimal, how.encoding) and found != TextFormat()
@@ -176,11 +158,7 @@ def format_of(path: Path, how: ReadingSettings) -> TextFormat:
     """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return TextFormat()
-    return _text_format(path, how)
-
-
-def _text_format(path: Path, how: ReadingSettings) -> TextFormat:
-    return detect_format(path, how.separator, how.decimal, how.encoding, how.header)
+    return detect_format(path, how)
 
 
 def as_written(
@@ -270,17 +248,17 @@ def _columnar(path: Path, kind: str) -> tuple[pd.DataFrame, list[str]]:
 
     if kind == SUFFIX:
         frame, names = read_frame_file(path)
-        check_categories(frame, path)
-        return with_names(path, frame, names)
-    feather = kind in (".feather", ".arrow")
-    with open_file(path) as file:
-        compressible = file.read(4) != b"FEA1"  # the first version of feather
-    if compressible:
-        check_columns_of(path, feather)
-    read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
-    frame = read(path).reset_index(drop=True)
+    else:
+        feather = kind in (".feather", ".arrow")
+        with open_file(path) as file:
+            compressible = file.read(4) != b"FEA1"  # the first version of feather
+        if compressible:
+            check_columns_of(path, feather)
+        read: Callable[[Path], Any] = pd.read_feather if feather else pd.read_parquet
+        frame = read(path).reset_index(drop=True)
+        names = list(frame.columns)
     check_categories(frame, path)
-    return with_names(path, frame, list(frame.columns))
+    return with_names(path, frame, names)
 
 
 def _with_typed_texts(frame: pd.DataFrame) -> pd.DataFrame:

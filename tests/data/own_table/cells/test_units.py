@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.new_rows import encode_rows
-from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
+from bnnbench.data.own_table.columns.encoding import encode_rows
+from bnnbench.data.own_table.read.table_file import read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.types import Table
 

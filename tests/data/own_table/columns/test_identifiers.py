@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnnbench.data.own_table.columns.identifiers import group_column, numbers_rows
+from bnnbench.data.own_table.columns.row_labels import group_column, numbers_rows
 
 RNG = np.random.default_rng(0)
 COUNT = np.arange(200.0)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.columns.time_order import chronological_columns
+from bnnbench.data.own_table.columns.row_labels import chronological_columns
 from bnnbench.data.own_table.source import OwnTable
 
 RNG = np.random.default_rng(0)

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 
 FRAME = pd.DataFrame({"a": np.arange(12.0), "y": np.arange(12.0) ** 2})
 

@@ -12,12 +12,8 @@ import pytest
 from support.quick import slow_except
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.read.table_file import (
-    ReadingSettings,
-    as_written,
-    format_of,
-    read_frame,
-)
+from bnnbench.data.own_table.read.table_file import as_written, format_of, read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 
 RNG = np.random.default_rng(3)

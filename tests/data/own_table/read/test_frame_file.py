@@ -17,11 +17,12 @@ from bnnbench.data.own_table.columns.encoding import (
     DATES,
     NUMBER,
     Encoding,
+    encode_rows,
     infer_encoding,
 )
-from bnnbench.data.own_table.new_rows import encode_rows
 from bnnbench.data.own_table.read.frame_file import write_frame
-from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 
 DAYS = pd.date_range("2024-03-01", periods=3, tz="Europe/Oslo")

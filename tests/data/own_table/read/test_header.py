@@ -10,12 +10,8 @@ import pandas as pd
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.read.table_file import (
-    ReadingSettings,
-    as_written,
-    format_of,
-    read_frame,
-)
+from bnnbench.data.own_table.read.table_file import as_written, format_of, read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 
 NUMBERS = np.random.default_rng(0).normal(50, 10, (30, 9)).round(2)

@@ -14,7 +14,8 @@ from support.user_errors import raises_user_error
 
 from bnnbench.data.own_table.read import sizes
 from bnnbench.data.own_table.read.frame_file import SUFFIX, write_frame
-from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.files import RefusedFile
 

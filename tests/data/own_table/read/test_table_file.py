@@ -21,7 +21,8 @@ from support.user_errors import raises_user_error
 
 import bnnbench
 from bnnbench.data.own_table.cells.numbers import MISSING
-from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 from bnnbench.data.own_table.source import OwnTable
 
 FRAME = pd.DataFrame(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from support.user_errors import raises_user_error
 
-from bnnbench.data.own_table.read.table_file import ReadingSettings, read_frame
+from bnnbench.data.own_table.read.table_file import read_frame
+from bnnbench.data.own_table.read.text_file import ReadingSettings
 
 DOUBTFUL = {
     "euc_kr": ("서울", "부산", "대구"), "cp932": ("東京", "大阪", "京都"),

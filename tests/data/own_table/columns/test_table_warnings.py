@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bnnbench.data.own_table.table_warnings import table_warnings
+from bnnbench.data.own_table.columns.advice import table_warnings
 from bnnbench.data.splits import seeded_splits
 
 RNG = np.random.default_rng(0)

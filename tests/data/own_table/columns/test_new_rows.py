@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from bnnbench.data.own_table.columns.encoding import CATEGORIES, Encoding
-from bnnbench.data.own_table.new_rows import encode_rows
+from bnnbench.data.own_table.columns.encoding import CATEGORIES, Encoding, encode_rows
 
 KNOWN = [Encoding(name, CATEGORIES, ("a", "b")) for name in ("from", "to", "by", "via", "why")]
 
