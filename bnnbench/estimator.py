@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bnnbench.config.assemble import assemble_experiment
-from bnnbench.config.in_memory import compose_fit
+from bnnbench.config.assemble import assemble_experiment, compose_fit
 from bnnbench.config.overrides import as_override
 from bnnbench.data.in_memory import InMemory
 from bnnbench.data.own_table.frames import as_pandas, is_exchangeable

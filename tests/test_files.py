@@ -19,7 +19,7 @@ import pytest
 from support.runs import add_arrays, make_run
 from support.user_errors import raises_user_error
 
-from bnnbench.experiment.store import state_file
+from bnnbench.experiment.kinds.resumable_stack import read_state, saved_steps
 from bnnbench.experiment.store.provenance import read_environment
 from bnnbench.experiment.store.record import read_record, stored_record
 from bnnbench.experiment.store.run_folder import RunFolder
@@ -162,8 +162,8 @@ READERS: dict[str, Callable[[RunFolder], object]] = {
     "configuration": reading_settings,
     "rows of a unit": lambda folder: UnitStore(folder).rows(UNIT, "splits"),
     "unit": lambda folder: UnitStore(folder).intact(UNIT),
-    "steps": lambda folder: state_file.steps(folder.record),
-    "state": lambda folder: state_file.read(folder.record),
+    "steps": lambda folder: saved_steps(folder.record),
+    "state": lambda folder: read_state(folder.record),
     "reference results": lambda folder: read_reference_results(folder.root),
 }
 """Functions that call a damaged file damaged, or replace it."""

@@ -48,14 +48,10 @@ def derivatives_are_correct(subject: Divergence) -> str | None:
     uniform = torch.rand(3, 50, generator=generator, **FLOAT32).double()
     scale = (0.05 + 1.2 * uniform) * precision.rsqrt()
     step = 1e-6
-    ahead = [
-        subject._closed(loc + step, scale, precision),
-        subject._closed(loc, scale + step, precision),
-    ]
-    behind = [
-        subject._closed(loc - step, scale, precision),
-        subject._closed(loc, scale - step, precision),
-    ]
+    ahead, behind = (
+        [subject._closed(loc + by, scale, precision), subject._closed(loc, scale + by, precision)]
+        for by in (step, -step)
+    )
     with torch.no_grad():
         ours = subject.partials(loc, scale, precision)
         automatic = Divergence.partials(subject, loc, scale, precision)

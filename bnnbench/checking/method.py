@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from bnnbench import metrics
+from bnnbench.checking.as_in_runs import RUNS, wrong_initial_state
 from bnnbench.checking.checks import Check, bitwise_equal, difference
 from bnnbench.checking.small_fits import SEEDS, TEST_ROWS, MethodUnderTest, network_of
-from bnnbench.checking.tensors import RUNS, wrong_initial_state
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
@@ -90,7 +90,8 @@ def depends_on_seed_as_declared(subject: MethodUnderTest) -> str | None:
 
 def arguments_are_not_modified(subject: MethodUnderTest) -> str | None:
     """`fit` does not modify its data, and `predict` does not modify the posterior."""
-    data = copy_of(subject.data)
+    inputs, targets = subject.data.inputs.clone(), subject.data.targets.clone()
+    data = replace(subject.data, inputs=inputs, targets=targets)
     posterior = subject.fit(data)
     if not (
         bitwise_equal(data.inputs, subject.data.inputs)
@@ -281,11 +282,6 @@ def changed_replicas(one: Posterior, other: Posterior) -> list[bool]:
         any(not bitwise_equal(value[r], other.state[name][r]) for name, value in one.state.items())
         for r in range(len(one.diverged))
     ]
-
-
-def copy_of(data: TrainingSet) -> TrainingSet:
-    """Return a deep copy of the data."""
-    return replace(data, inputs=data.inputs.clone(), targets=data.targets.clone())
 
 
 def _parts(prediction: Prediction) -> tuple[Tensor, Tensor, Tensor]:

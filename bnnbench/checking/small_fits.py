@@ -12,7 +12,7 @@ import torch
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.types import Hyper, Prediction, TrainingSet
+from bnnbench.types import Prediction, TrainingSet
 
 HYPER = {"noise_precision": 5.0, "prior_precision": 0.7, "dropout": 0.2}
 """Values of the built-in hyper-parameters, in standardised units."""
@@ -53,14 +53,6 @@ def network_of(method: Method, width: int) -> Network:
     return Network(depth=0) if method.linear_only else Network(width=width)
 
 
-def hyper_of(method: Method, data: TrainingSet, values: Mapping[str, float] = HYPER) -> Hyper:
-    """Return a column for each hyper-parameter of the method, of the type of the data."""
-    return {
-        name: torch.full((data.replicas, 1), values[name], **FLOAT32).to(data.inputs.dtype)
-        for name in method.hyper_names
-    }
-
-
 def small_task(
     method: Method,
     data: TrainingSet,
@@ -75,7 +67,10 @@ def small_task(
     dtype = data.inputs.dtype
     training = Training(batch_size=8, samples=3, dtype=str(dtype).removeprefix("torch."))
     streams = Streams([*seeds], data.groups, dtype=dtype)
-    hyper = hyper_of(method, data, values)
+    hyper = {
+        name: torch.full((data.replicas, 1), values[name], **FLOAT32).to(dtype)
+        for name in method.hyper_names
+    }
     network = network_of(method, 5)
     return FitTask(data, hyper, network, training, epochs, streams, compile, trace_streams=trace)
 

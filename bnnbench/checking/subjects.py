@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from bnnbench.checking.as_in_runs import LEAKAGE
 from bnnbench.checking.checks import CheckResult, run_checks
 from bnnbench.checking.data_set import DATA_SET, SourceUnderTest
 from bnnbench.checking.divergence import DIVERGENCE
-from bnnbench.checking.leakage import LEAKAGE
 from bnnbench.checking.method import METHOD
 from bnnbench.checking.small_fits import HYPER, MethodUnderTest
 from bnnbench.config.assemble import available_inputs

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from bnnbench.cli.help_format import HelpFormatter
+from bnnbench.cli.help import HelpFormatter
 from bnnbench.files import RefusedFile, expand, is_out_of_memory
 from bnnbench.system import address_space
 from bnnbench.types import UserError

@@ -90,7 +90,12 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def dispatch(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     check_address_space()
-    _check_working_directory()
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError(
+            "the current folder was deleted; change to another one.", code="deleted"
+        ) from None
     if "_ARGCOMPLETE" in os.environ:  # called by the shell for completion
         from bnnbench.cli.completion import complete
 
@@ -117,15 +122,6 @@ def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserE
     wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
     command = f"bnnbench {arguments[0]}" if arguments[0][0] != "-" else "bnnbench"
     return UserError(f"unrecognized argument: {wrong}; see `{command} --help`.", wrong)
-
-
-def _check_working_directory() -> None:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        raise UserError(
-            "the current folder was deleted; change to another one.", code="deleted"
-        ) from None
 
 
 def _dispatch(arguments: Sequence[str]) -> int:

@@ -1,13 +1,14 @@
-"""Assembles runs from composed configurations and checks them before anything is written."""
+"""Assembles runs, and single fits, from composed configurations; checks them before writing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
-from bnnbench.config.compose import Job
+from bnnbench.config.compose import Job, single_job
 from bnnbench.config.group_checks import (
     check_groups,
     check_method_bounds,
@@ -15,6 +16,7 @@ from bnnbench.config.group_checks import (
 )
 from bnnbench.config.instantiate import Config, instantiate, instantiate_from_groups, target_class
 from bnnbench.constraints import check_choice, check_folder
+from bnnbench.data.in_memory import NAME, InMemory
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.kinds.base import Experiment
@@ -41,22 +43,6 @@ NESTED_GROUPS = {
     "network": ("depth",),
 }
 """Groups that are part of a field of an experiment, by field."""
-
-
-def make_engine(config: Config) -> EngineSettings:
-    """Instantiate the chosen engine.
-
-    Raises:
-        UserError: if one of its settings is wrong.
-    """
-    engine = instantiate("engine", config["engine"])
-    if not isinstance(engine, EngineSettings):
-        raise UserError(
-            f"engine._target_ must name an engine, not {type(engine).__name__}.",
-            "engine._target_",
-            "wrong_type",
-        )
-    return engine
 
 
 def pick_device(name: Any, engine: EngineSettings) -> str:
@@ -126,7 +112,13 @@ def build(config: Config) -> Run:
     """
     outputs = check_folder("outputs_dir", config["outputs_dir"])
     workers = count_workers(config["workers"])
-    engine = make_engine(config)
+    engine = instantiate("engine", config["engine"])
+    if not isinstance(engine, EngineSettings):
+        raise UserError(
+            f"engine._target_ must name an engine, not {type(engine).__name__}.",
+            "engine._target_",
+            "wrong_type",
+        )
     config = settings_for_engine(config, engine)
     experiment = assemble_experiment(config, engine).resolved()
     experiment.check()
@@ -267,3 +259,52 @@ def reject_unused_overrides(
                 key,
                 "no_effect",
             )
+
+
+SETTINGS_OF_A_FIT = (
+    *("method", "likelihood", "loss", "divergence", "prior", "depth", "network"),
+    *("training", "search", "protocol", "device", "seed"),
+)
+"""Groups whose settings affect a single fit; the others concern splits and files."""
+
+SOURCE = f"{InMemory.__module__}.{InMemory.__qualname__}"
+
+SAMPLES = "evaluation.samples"
+"""Monte Carlo samples of a prediction: the only such setting in another group."""
+
+FIXED = ("dataset=csv", "experiment=uci", "splits=all", "evaluation.out_of_fold=false")
+"""Overrides of every fit; `dataset=csv` provides the defaults that the protocol reads."""
+
+
+def compose_fit(settings: Sequence[str], rows: int) -> Config:
+    """Return the resolved configuration of one fit; callers must not change it.
+
+    Args:
+        settings: overrides, as on the command line.
+        rows: number of rows.
+
+    Raises:
+        UserError: if a setting is wrong, or has no effect on a fit.
+    """
+    for word in settings:
+        key = word.partition("=")[0].lstrip("+~")
+        if key.split(".")[0].split("/")[0] not in SETTINGS_OF_A_FIT and key != SAMPLES:
+            raise UserError(
+                f"{key} has no effect on a single fit (settings of a fit: {SAMPLES}, "
+                f"{', '.join(SETTINGS_OF_A_FIT)}).",
+                key,
+                "no_effect",
+            )
+    return _composed(tuple(settings), rows)
+
+
+@lru_cache(maxsize=256)  # composing takes longer than a small fit
+def _composed(settings: tuple[str, ...], rows: int) -> Config:
+    job = single_job([*FIXED, *settings])
+    job.config.dataset = {
+        "_target_": SOURCE,
+        "rows": rows,
+        "name": NAME,  # presets take published settings by the name of the data set
+        "protocol": job.config.dataset.protocol,
+    }
+    return job.resolved()

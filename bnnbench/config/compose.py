@@ -79,8 +79,9 @@ class ConfigFolders(SearchPathPlugin):
         for entry in search_path.get_path() if config_dirs is not None else ():
             full = entry.path if "://" in entry.path else f"file://{entry.path}"
             entry.path = CACHED + full
-        for folder in config_folders()[1:]:
-            search_path.append(OWN_PROVIDERS[0], f"file://{folder.path}")
+        _, *external = config_folders()
+        for folder in external:
+            search_path.append(OWN_PROVIDERS[0], f"file://{folder}")
         for given in config_dirs or ():
             search_path.append(OWN_PROVIDERS[1], f"file://{Path(given).absolute()}")
 

@@ -27,25 +27,12 @@ CLOSED_GROUPS = ("depth", "device")
 
 
 @dataclass(frozen=True)
-class Folder:
-    """A configuration folder.
-
-    Attributes:
-        path: its path.
-        owner: shown in lists; empty for our own.
-    """
-
-    path: Path
-    owner: str = ""
-
-
-@dataclass(frozen=True)
 class Option:
     """An option of a config group.
 
     Attributes:
         file: its YAML file.
-        owner: of its folder.
+        owner: of its folder, shown in lists; empty for our own.
     """
 
     file: Path
@@ -73,26 +60,26 @@ def config_folder() -> Path:
     return shipped_folder("configs")
 
 
-def config_folders() -> tuple[Folder, ...]:
-    """Return our folder, those of plug-ins, and those of the current project.
+def config_folders() -> dict[Path, str]:
+    """Return our folder, those of plug-ins, and those of the current project, with their owners.
 
     Raises:
         UserError: if two of them have a file of the same name, or the project file is wrong.
     """
-    plugins = (Folder(path, value) for value, path in plugin_configs().items())
+    folders = {config_folder(): ""}
+    folders |= {path: name for name, path in plugin_configs().items()}
     found = project()
-    own = (Folder(path, "yours") for path in found.config_dirs) if found else ()
-    folders = (Folder(config_folder()), *plugins, *own)
-    _check_unique([folder.path for folder in folders])
+    folders |= dict.fromkeys(found.config_dirs if found else (), "yours")
+    _check_unique([*folders])
     return folders
 
 
 def find_options(group: str) -> dict[str, Option]:
     """Return all options of a group, ours first."""
     return {
-        file.stem: Option(file, folder.owner)
-        for folder in config_folders()
-        for file in sorted((folder.path / group).glob("*.yaml"))
+        file.stem: Option(file, owner)
+        for folder, owner in config_folders().items()
+        for file in sorted((folder / group).glob("*.yaml"))
         if is_option(file.stem)
     }
 

@@ -101,7 +101,7 @@ def hydra_setting_error(key: str) -> UserError:
 
 def _undecodable_file(config_dir: str | None) -> str:
     """Return the first external file that is not UTF-8; Python does not say which one it was."""
-    folders = [folder.path for folder in config_folders()[1:]]
+    _, *folders = config_folders()
     folders += [Path(config_dir)] if config_dir is not None else []
     for file in (file for folder in folders for file in sorted(folder.glob("*/*.yaml"))):
         try:

@@ -166,14 +166,18 @@ def check_method_components(groups: Mapping[str, Any], method: type) -> None:
             "likelihood",
             "not_accepted",
         )
-    _check_passed_to_method(
-        groups["method"],
-        names,
-        {
-            "divergence": divergence != DEFAULTS["divergence"] or prior != DEFAULTS["prior"],
-            "likelihood": any(model[name] != DEFAULTS[name] for name in model),
-        },
-    )
+    not_default = {
+        "divergence": divergence != DEFAULTS["divergence"] or prior != DEFAULTS["prior"],
+        "likelihood": any(model[name] != DEFAULTS[name] for name in model),
+    }
+    for component, chosen in not_default.items():
+        if chosen and component in names and component not in groups["method"]:
+            raise UserError(
+                f"method={label} does not receive the chosen {component}: add the line "
+                f"{component}: ${{{component}}} to its YAML file.",
+                component,
+                "not_passed_on",
+            )
 
 
 def _divergence_name(settings: Mapping[str, Any]) -> str:
@@ -186,23 +190,3 @@ def _divergence_name(settings: Mapping[str, Any]) -> str:
     divergence = instantiate("divergence", settings)
     check_type("divergence", divergence, Divergence)
     return str(divergence.name)
-
-
-def _check_passed_to_method(
-    settings: Mapping[str, Any], names: Collection[str], not_default: Mapping[str, bool]
-) -> None:
-    """Reject a choice that the YAML file of the method does not pass on to it.
-
-    Args:
-        settings: of the method.
-        names: of its fields.
-        not_default: by component, whether the choice differs from the default.
-    """
-    for component, chosen in not_default.items():
-        if chosen and component in names and component not in settings:
-            raise UserError(
-                f"method={settings['label']} does not receive the chosen {component}: add the "
-                f"line {component}: ${{{component}}} to its YAML file.",
-                component,
-                "not_passed_on",
-            )

@@ -9,7 +9,7 @@ from functools import cache, partial
 import pandas as pd
 from stored_results import SCORES, reference_results
 
-from bnnbench.cli.reference_cells import NOT_APPLICABLE, cells_of
+from bnnbench.cli.reference_runs import NOT_APPLICABLE, cells_of
 from bnnbench.experiment.store.split_files import KIND
 from bnnbench.notes import join_words
 from bnnbench.report.blocks import MISSING, plus_minus

@@ -32,7 +32,7 @@ from stored_results import (
 )  # fmt: skip
 
 from bnnbench.cli.commands.list import SUITES, costs, footnotes, summaries
-from bnnbench.cli.reference_cells import cells_of
+from bnnbench.cli.reference_runs import cells_of
 from bnnbench.experiment.run.execution import execute
 from bnnbench.notes import join_words, with_interval
 from bnnbench.report.blocks import (

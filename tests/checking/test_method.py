@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from bnnbench.checking.as_in_runs import LEAKAGE
 from bnnbench.checking.checks import DTYPE_ADVICE, Check, run_check, run_checks
 from bnnbench.checking.data_set import DATA_SET
 from bnnbench.checking.divergence import DIVERGENCE
-from bnnbench.checking.leakage import LEAKAGE
 from bnnbench.checking.method import METHOD
 from bnnbench.checking.small_fits import MethodUnderTest
 from bnnbench.methods.linear import Linear

@@ -13,8 +13,8 @@ from support.command import Command
 
 from bnnbench import __version__
 from bnnbench.cli.completion import complete
+from bnnbench.cli.help import SHOWN, default_comments
 from bnnbench.cli.main import build_parser
-from bnnbench.cli.run_help import SHOWN, default_comments
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.cpp.library import library
 from bnnbench.discovery import suites

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from bnnbench.cli.commands.list import LISTABLE, PLURALS, parse_words
-from bnnbench.cli.describe_option import cost_of, describe_option
+from bnnbench.cli.commands.list import LISTABLE, PLURALS, cost_of, describe_option, parse_words
 from bnnbench.config.configs import GROUPS, Option, find_options
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.reference.relative_costs import cost_cell, describe_cost, relative_costs

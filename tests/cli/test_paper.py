@@ -9,7 +9,7 @@ from support.command import Command
 from support.runs import make_run
 from support.user_errors import raises_user_error
 
-from bnnbench.cli.report_options import parse_renames, split_names
+from bnnbench.cli.reporting import parse_renames, split_names
 
 FILES = ["paper.csv", "paper.tex", "paper_rmse.pdf"]
 

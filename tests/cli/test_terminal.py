@@ -16,7 +16,7 @@ from support.quick import slow_except
 from support.reference import reference_run
 from support.terminal import assert_readable, use_terminal
 
-from bnnbench.cli.describe_option import fold_yaml
+from bnnbench.cli.commands.list import fold_yaml
 from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import config_folder
 

@@ -35,7 +35,7 @@ def use():
 
 def use_in_thread():
     from bnnbench.config.compose import single_job
-    from bnnbench.config.in_memory import compose_fit
+    from bnnbench.config.assemble import compose_fit
     config = single_job(["method=vadam", "dataset=diabetes", "protocol=auto"]).resolved()
     assert "wrong" not in config["method"] and config["training"]["epochs"] > 0
     assert compose_fit(["method=linear"], 20)["method"]

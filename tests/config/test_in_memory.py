@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.user_errors import raises_user_error
 
+from bnnbench.config.assemble import compose_fit
 from bnnbench.config.auto_protocol import auto_setting
-from bnnbench.config.in_memory import compose_fit
 
 
 @pytest.mark.parametrize("rows", [300, 60_000])

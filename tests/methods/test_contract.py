@@ -34,7 +34,7 @@ from support.methods import (
 from support.quick import slow_except
 
 from bnnbench import metrics
-from bnnbench.checking.leakage import LEAKAGE
+from bnnbench.checking.as_in_runs import LEAKAGE
 from bnnbench.checking.method import (
     METHOD,
     arguments_are_not_modified,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.discovery import use_config_dir
 from bnnbench.notes import print_folded, status_message
@@ -88,12 +88,9 @@ def run(arguments: Namespace) -> int:
             checked.append(config.get(group))
             with status_message(f"preparing {group}"):
                 subject = make_subject(group, config)
-            failed |= not _show(f"{group}={_label(config[group])}", subject)
+            label = config[group].get("label", config[group].get("name"))
+            failed |= not _show(f"{group}={label}", subject)
     return int(failed)
-
-
-def _label(config: dict[str, Any]) -> str:
-    return str(config.get("label", config.get("name")))
 
 
 def _show(name: str, subject: Subject) -> bool:

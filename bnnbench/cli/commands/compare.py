@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.cli import report_options
-from bnnbench.cli.report_errors import note_omitted_runs
-from bnnbench.cli.report_options import METRICS, NAMES, REFERENCE_OPTION
+from bnnbench.cli import reporting
+from bnnbench.cli.reporting import METRICS, NAMES, REFERENCE_OPTION, note_omitted_runs
 from bnnbench.constraints import check_between
 from bnnbench.experiment.store.split_files import KIND
 from bnnbench.near_names import check_known_names
@@ -66,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mine",
         metavar="NAME[,NAME]",
-        type=report_options.split_names,
+        type=reporting.split_names,
         default=(),
         help="methods of mine, or folders of my runs, to compare with reference results",
     )
@@ -93,7 +92,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "only these, in this order; with reference results, only these reference methods"
     parser.add_argument("--methods", **NAMES | {"help": text})
     parser.add_argument("--metric", **METRICS)
-    report_options.add_run_selection(parser)
+    reporting.add_run_selection(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -139,8 +138,9 @@ def _blocks(arguments: Namespace) -> Iterable[Block]:
     from bnnbench.results.read.configurations import without_duplicates
     from bnnbench.results.read.run_filter import RunFilter
     from bnnbench.results.read.run_tables import with_distinct_data_sets
+    from bnnbench.results.read.setting_filter import Condition
 
-    where = report_options.parse_where(arguments.where)
+    where = tuple(map(Condition.parse, arguments.where))
     # Those of --methods are the reference methods, with --mine or --with reference.
     methods = () if arguments.mine or arguments.reference else arguments.methods
     run_filter = RunFilter(methods, (), arguments.metric, where, arguments.trials)

@@ -15,7 +15,7 @@ from bnnbench.choice import (
     run_in_time,
     within_budget,
 )
-from bnnbench.cli.report_options import NAMES
+from bnnbench.cli.reporting import NAMES
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
 from bnnbench.system import available_cores
@@ -142,7 +142,7 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
 
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message, stdout
-    from bnnbench.cli.report_errors import report_write_errors
+    from bnnbench.cli.reporting import report_write_errors
     from bnnbench.report.blocks import Style
     from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.report.report_writer import write_readable

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     import pandas as pd
 
     from bnnbench.cli.console import stdout
-    from bnnbench.cli.reference_cells import cells_of
+    from bnnbench.cli.reference_runs import cells_of
     from bnnbench.notes import quantity
     from bnnbench.report.renderers.terminal import Prose, frame_grid
     from bnnbench.results.reference.results import read_reference_results
@@ -129,7 +129,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
         UserError: if there is no such run, or its settings cannot be composed.
     """
     from bnnbench.cli.console import stdout
-    from bnnbench.cli.reference_verification import verify_run
+    from bnnbench.cli.reference_runs import verify_run
     from bnnbench.constraints import check_int
     from bnnbench.report.renderers.terminal import frame_grid
     from bnnbench.results.reference.results import read_reference_results

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.cli import report_options
-from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
-from bnnbench.cli.report_options import REFERENCE_OPTION, SECTIONS_OPTION
+from bnnbench.cli import reporting
+from bnnbench.cli.reporting import REFERENCE_OPTION, note_omitted_runs, report_write_errors
 from bnnbench.discovery import built_in_suites
 from bnnbench.notes import note
+from bnnbench.report.section_names import FURTHER_SECTIONS
 from bnnbench.system import available_cores
 from bnnbench.types import UserError
 
@@ -98,7 +98,10 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = DESCRIPTION + describe_suites()
+    found = built_in_suites()
+    width = max((len(suite.name) for suite in found), default=0)
+    lines = (f"  {suite.name:{width}}  {suite.summary}\n" for suite in found)
+    parser.description = DESCRIPTION + "".join(lines)
     parser.add_argument(
         "path",
         metavar="PATH",
@@ -124,7 +127,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "of the same methods, in a table for each data set and score",
     )
     parser.add_argument("--with", dest="reference", default="", **REFERENCE_OPTION)
-    parser.add_argument("--sections", **SECTIONS_OPTION)
+    parser.add_argument(
+        "--sections",
+        metavar="NAME,NAME",
+        type=reporting.split_names,
+        default=(),
+        help=f"also show these sections: {', '.join(FURTHER_SECTIONS)}; all: every section",
+    )
     parser.add_argument(
         "--output-dir",
         metavar="DIR",
@@ -137,15 +146,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="also draw the figures (PNG and PDF) of every run again",
     )
     parser.add_argument("--open", action="store_true", help="open report.html in the browser")
-    report_options.add_arguments(parser)
+    reporting.add_arguments(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Write the report that the parsed arguments ask for."""
-    names = report_options.parse_renames(arguments.rename)
+    names = reporting.parse_renames(arguments.rename)
     from bnnbench.results.read.run_filter import RunFilter
+    from bnnbench.results.read.setting_filter import Condition
 
-    where = report_options.parse_where(arguments.where)
+    where = tuple(map(Condition.parse, arguments.where))
     run_filter = RunFilter(
         arguments.methods, arguments.datasets, arguments.metric, where, arguments.trials
     )
@@ -200,7 +210,7 @@ def paper_command(arguments: Namespace, run_filter: RunFilter, names: Mapping[st
     metrics = run_filter.metrics_or(printed_in("figures"))
     # With reference results, --methods selects from these too.
     first = replace(run_filter, methods=()) if arguments.reference else run_filter
-    every = report_options.read_filtered_runs(
+    every = reporting.read_filtered_runs(
         arguments.path, None, first, arguments.published_values, arguments.others
     )
     require_scores(every)
@@ -209,8 +219,8 @@ def paper_command(arguments: Namespace, run_filter: RunFilter, names: Mapping[st
         joined = with_reference_runs(runs, arguments.reference, metrics)
         runs = filter_runs(joined, RunFilter(run_filter.methods, run_filter.datasets))
     note_omitted_runs(runs)
-    report_options.check_renames(names, runs)
-    mine = report_options.find_mine(arguments.mine, runs) if arguments.mine else ""
+    reporting.check_renames(names, runs)
+    mine = reporting.find_mine(arguments.mine, runs) if arguments.mine else ""
     table = paper_table(runs, metrics, run_filter, names, mine)
     check_distinct_names(table)
     output_dir = arguments.output_dir
@@ -239,13 +249,6 @@ def refresh_runs(runs: Runs, processes: int) -> None:
     for folder in runs.folders.values():
         for error in write_page(folder, processes=processes, again=True):
             note(f"not refreshed: {error}")
-
-
-def describe_suites() -> str:
-    """Return a line per suite of bnnbench."""
-    found = built_in_suites()
-    width = max((len(suite.name) for suite in found), default=0)
-    return "".join(f"  {suite.name:{width}}  {suite.summary}\n" for suite in found)
 
 
 def write_and_show(
@@ -281,7 +284,7 @@ def write_and_show(
 
     style = style or Style()
     read = partial(
-        report_options.read_filtered_runs,
+        reporting.read_filtered_runs,
         *(path, labels, style.run_filter, published_values, others),
     )
     runs = read()

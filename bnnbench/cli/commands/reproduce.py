@@ -14,7 +14,6 @@ from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run.run import Run
-    from bnnbench.experiment.store.run_folder import RunFolder
 
 SMALL, ALL = "small", "all"
 """Names of the quick part of every suite, and of all suites."""
@@ -112,20 +111,17 @@ def run(arguments: Namespace) -> int:
     style = Style(sections=(sections.ALL,))
     for report in _report_folders(sweeps, runs):
         write_and_show(report.path, style, report.output_dir, report.labels)
-    messages = [
-        all_diverged_message(f"every run of experiment={sweep.experiment}", _finished(some))
-        for sweep, some in zip(sweeps, runs, strict=True)
-    ]
+    messages = []
+    for sweep, some in zip(sweeps, runs, strict=True):
+        finished = [run.folder for run in some if run.complete()]
+        what = f"every run of experiment={sweep.experiment}"
+        messages.append(all_diverged_message(what, finished))
     diverged = " ".join(dict.fromkeys(filter(None, messages)))
     if errors:
         raise UserError(" ".join(filter(None, (*dict.fromkeys(map(str, errors)), diverged))))
     if diverged:
         note(diverged)
     return int(bool(diverged))
-
-
-def _finished(runs: Sequence[Run]) -> list[RunFolder]:
-    return [run.folder for run in runs if run.complete()]
 
 
 def _build_runs(sweep: Sweep, overrides: Sequence[str], max_jobs: int | None = None) -> list[Run]:

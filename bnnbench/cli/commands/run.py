@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bnnbench.cli.exit_codes import suppress_closed_pipe
+from bnnbench.cli.help import SHOWN, describe_choices, help_columns
 from bnnbench.discovery import use_config_dir
 from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
@@ -78,7 +79,13 @@ def run(arguments: Namespace) -> int:
     Raises:
         UserError: for any mistake in the configuration.
     """
-    from bnnbench.config.compose import compose_jobs, config_text, initialise_hydra
+    from bnnbench.config.compose import (
+        compose_jobs,
+        config_text,
+        group_options,
+        initialise_hydra,
+        setting_values,
+    )
     from bnnbench.config.overrides import prepare_overrides
 
     if arguments.cfg and arguments.multirun:
@@ -89,7 +96,9 @@ def run(arguments: Namespace) -> int:
     use_config_dir(arguments.config_dir)
     with initialise_hydra(arguments.config_dir):
         if arguments.help:
-            print(_help(arguments, overrides))
+            values = setting_values(overrides, SHOWN)
+            choices = describe_choices(group_options(), values, help_columns())
+            print(f"{arguments.format_help()}\n{choices}")
             return 0
         if arguments.cfg:
             print(config_text(overrides, arguments.package, arguments.resolve), end="")
@@ -98,16 +107,6 @@ def run(arguments: Namespace) -> int:
     runner = SweepRunner(arguments.dry_run, jobs.is_sweep)
     runner.run(jobs)
     return runner.finish()
-
-
-def _help(arguments: Namespace, overrides: Sequence[str]) -> str:
-    """Return the help with the options and settings of a command line; Hydra is initialised."""
-    from bnnbench.cli.help_format import help_columns
-    from bnnbench.cli.run_help import SHOWN, describe_choices
-    from bnnbench.config.compose import group_options, setting_values
-
-    values = setting_values(overrides, SHOWN)
-    return f"{arguments.format_help()}\n{describe_choices(group_options(), values, help_columns())}"
 
 
 MAX_MESSAGES = 3

@@ -6,6 +6,8 @@ a CPU each unit is a separate stack. States are saved for each unit during train
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import time
 from abc import ABC, abstractmethod
@@ -19,8 +21,16 @@ import torch
 
 from bnnbench.constraints import Whole
 from bnnbench.experiment.kinds.base import HasGroups, HasSteps
-from bnnbench.experiment.store import state_file
 from bnnbench.experiment.store.unit_store import UnitResults, UnitStore
+from bnnbench.files import (
+    READ_ERRORS,
+    checksum,
+    is_out_of_memory,
+    open_file,
+    read_bytes,
+    write_bytes,
+)
+from bnnbench.notes import note
 from bnnbench.random_streams import derive_seed
 
 SAVE_SECONDS = 5.0
@@ -190,7 +200,7 @@ class StackExperiment(HasGroups, HasSteps, Generic[StackT]):
     def run_group(self, units: Sequence[str], store: UnitStore, workers: int = 1) -> None:
         """Train the units in as few stacks as their saved states allow."""
         pending = [unit for unit in units if not store.finished(unit)]
-        saved = {unit: state_file.read(_state_path(store, unit)) for unit in pending}
+        saved = {unit: read_state(_state_path(store, unit)) for unit in pending}
         # A run that is killed between two writes leaves states of different steps.
         for steps in sorted({done for done, _ in saved.values()}):
             members = [unit for unit in pending if saved[unit][0] == steps]
@@ -207,7 +217,7 @@ class StackExperiment(HasGroups, HasSteps, Generic[StackT]):
         def save() -> None:
             for unit, own in members.items():
                 path = _state_path(store, unit)
-                state_file.write(path, stack.steps, [stack.state(k) for k in own])
+                write_state(path, stack.steps, [stack.state(k) for k in own])
 
         stack.run(self.total_steps(units[0]), save)
         for unit, (tables, arrays) in zip(units, self.results(stack, members), strict=True):
@@ -217,7 +227,7 @@ class StackExperiment(HasGroups, HasSteps, Generic[StackT]):
     def count_steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """Return the numbers of steps saved on disk and in total."""
         total = self.total_steps(unit)
-        done = total if store.finished(unit) else state_file.steps(_state_path(store, unit))
+        done = total if store.finished(unit) else saved_steps(_state_path(store, unit))
         return done, total
 
     def cost(self, workers: int) -> float:
@@ -228,4 +238,45 @@ class StackExperiment(HasGroups, HasSteps, Generic[StackT]):
 
 
 def _state_path(store: UnitStore, unit: str) -> Path:
-    return store.file(unit, state_file.SUFFIX)
+    return store.file(unit, STATE)
+
+
+STATE = "state"
+"""File suffix of a unit's state."""
+
+
+def write_state(path: Path, steps: int, replicas: Sequence[Mapping[str, Any]]) -> None:
+    """Write the states of all replicas of a unit after a number of steps, atomically."""
+    buffer = io.BytesIO()
+    torch.save({"steps": steps, "replicas": list(replicas)}, buffer)
+    content = buffer.getvalue()
+    line = json.dumps({"steps": steps, "checksum": checksum(content)})
+    write_bytes(path, line.encode() + b"\n" + content)
+
+
+def saved_steps(path: Path) -> int:
+    """Return the number of finished steps, 0 if there is no readable state."""
+    try:
+        with open_file(path) as file:
+            return int(json.loads(file.readline())["steps"])
+    except READ_ERRORS:
+        return 0
+
+
+def read_state(path: Path) -> tuple[int, list[Any]]:
+    """Return the number of finished steps and the states of all replicas; 0 and none if missing.
+
+    A damaged state is reported on standard error and ignored, so that the unit starts again.
+    """
+    if not path.exists():
+        return 0, []
+    line, _, content = read_bytes(path).partition(b"\n")
+    try:
+        if json.loads(line)["checksum"] == checksum(content):
+            state = torch.load(io.BytesIO(content), weights_only=True)
+            return state["steps"], state["replicas"]
+    except READ_ERRORS as error:
+        if is_out_of_memory(error):
+            raise
+    note(f"{path} is damaged; its unit starts again.")
+    return 0, []

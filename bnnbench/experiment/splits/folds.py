@@ -42,18 +42,11 @@ class Folds:
     count: int
 
 
-def shuffled_folds(rows: int, count: int, seed: int) -> list[np.ndarray]:
-    """Return the held-out rows of each fold as masks `[rows]`.
-
-    Equal to scikit-learn's `KFold(count, shuffle=True, random_state=seed)`, which takes a second to
-    import.
-    """
-    order = np.random.RandomState(seed).permutation(rows)
-    return [np.isin(np.arange(rows), part) for part in np.array_split(order, count)]
-
-
-def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+def shuffled_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
     """Return the held-out rows of each fold as masks `[rows]`; a group is never divided.
+
+    If each row is a group, they equal those of scikit-learn's `KFold(count, shuffle=True,
+    random_state=seed)`, which takes a second to import.
 
     Args:
         groups: `[rows]`, the group number of each row.
@@ -69,11 +62,9 @@ def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], coun
     masks = []
     for split in splits:
         seed = derive_seed(fitting.seed, split.index, "folds") % 2**32
-        masks.append(
-            shuffled_folds(len(split.train), count, seed)
-            if table.groups is None
-            else grouped_folds(table.groups[split.train], count, seed)
-        )
+        every_row = np.arange(len(split.train))
+        groups = every_row if table.groups is None else table.groups[split.train]
+        masks.append(shuffled_folds(groups, count, seed))
     return _held_out(fitting, table, splits, masks)
 
 

@@ -36,11 +36,11 @@ from bnnbench.experiment.store.split_files import (
     PREDICTIONS,
     TRAINING,
 )
+from bnnbench.experiment.store.unit_store import joined
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.search.base import Trial
 from bnnbench.settings import Evaluation
 from bnnbench.types import Prediction, Split, Table, TrainingSet
 
@@ -111,7 +111,7 @@ def out_of_fold(
         for replica, (group, rows) in enumerate(zip(groups, folds.rows, strict=True))
     ]
     members = [range(k, k + folds.count) for k in range(0, len(pieces), folds.count)]
-    results = [{OUT_OF_FOLD: _joined([pieces[r] for r in own])} for own in members]
+    results = [{OUT_OF_FOLD: joined([pieces[r] for r in own])} for own in members]
     if test_rows:
         streams = split_streams(fitting, splits, folds.data, "out of fold", "test rows")
         inputs = folds.scaler.inputs([table.inputs[splits[group].test] for group in groups])
@@ -122,11 +122,6 @@ def out_of_fold(
             result[OUT_OF_FOLD]["fold"] = np.repeat(np.arange(folds.count), sizes)
             result[FOLDS] = fold_arrays(splits[groups[own[0]]], means[own.start : own.stop])
     return results
-
-
-def _joined(pieces: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Concatenate arrays of the same names."""
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
 @dataclass(frozen=True)
@@ -236,13 +231,6 @@ def _add_training_scores(
         scores, arrays = score(table, split, split.train, prediction, r, result.diverged)
         result.scores.update({f"train_{name}": value for name, value in scores.items()})
         result.arrays[TRAINING] = arrays
-
-
-def make_trial(
-    values: Values, folds: Sequence[float], seconds: float, suggest_seconds: float
-) -> Trial:
-    """Make a trial; its objective is NaN if any fold diverged."""
-    return Trial(dict(values), float(np.mean(folds)), tuple(folds), seconds, suggest_seconds)
 
 
 def _fit_folds(

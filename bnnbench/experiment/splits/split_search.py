@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from bnnbench.experiment.splits.fitting import FitSettings
 from bnnbench.experiment.splits.folds import Folds
-from bnnbench.experiment.splits.protocol import cross_validate, make_trial
+from bnnbench.experiment.splits.protocol import cross_validate
 from bnnbench.files import checksum, read_bytes, write_text
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
@@ -115,7 +117,9 @@ def run_search(
         )
         seconds = (time.perf_counter() - started) / len(splits)
         for log, value, fold in zip(logs, values, scores, strict=True):
-            log.add(make_trial(value, fold, seconds, (suggested - started) / len(splits)))
+            objective = float(np.mean(fold))  # NaN if any fold diverged
+            suggesting = (suggested - started) / len(splits)
+            log.add(Trial(value, objective, tuple(fold), seconds, suggesting))
     return [log.trials for log in logs]
 
 

@@ -45,8 +45,7 @@ def lock_units(store: UnitStore, units: Iterable[str]) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def lock_group(store: UnitStore, unit: str) -> Iterator[None]:
+def lock_group(store: UnitStore, unit: str) -> AbstractContextManager[None]:
     """Lock a group of units, after waiting for another process that works on it.
 
     An orphan of a killed run may finish its last evaluation, or an engine may have handed out the
@@ -60,8 +59,7 @@ def lock_group(store: UnitStore, unit: str) -> Iterator[None]:
         UserError: if that takes longer than `LOCK_TIMEOUT`.
     """
     store.folder.create()
-    with _lock(store.folder, f"{unit}.working.lock", unit, LOCK_TIMEOUT):
-        yield
+    return _lock(store.folder, f"{unit}.working.lock", unit, LOCK_TIMEOUT)
 
 
 def lock_tables(folder: RunFolder) -> AbstractContextManager[None]:

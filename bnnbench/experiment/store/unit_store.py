@@ -152,7 +152,7 @@ class UnitStore:
         tables, sums = dict(piece["tables"]), dict(piece["arrays"])
         rows = [dict(row) for table in tables.values() for row in table]
         cells = [cell for row in rows for cell in row.values()]
-        if not all(map(is_plain, cells)) or not all(map(_is_name, [*tables, *sums])):
+        if not all(map(is_plain, cells)) or not all(map(NAME.fullmatch, [*tables, *sums])):
             raise ValueError(unit)
         return tables, sums
 
@@ -208,8 +208,8 @@ class UnitStore:
         for name in pieces[0][1] if pieces else ():
             if not all(name in sums for _, sums in pieces):
                 continue
-            parts = [self.file(unit, f"{name}.npz") for unit in units]
-            _write_arrays(self.folder.arrays(name), _joined(parts))
+            parts = [read_arrays(self.file(unit, f"{name}.npz")) for unit in units]
+            _write_arrays(self.folder.arrays(name), joined(parts))
             written.append(self.folder.arrays(name))
         return Assembled(units, {path.name: checksum(read_bytes(path)) for path in written})
 
@@ -218,13 +218,8 @@ def _seal(piece: Mapping[str, Any]) -> str:
     return checksum(json.dumps(piece).encode())
 
 
-def _is_name(text: str) -> bool:
-    """Return whether a string can be the name of a table, which becomes a name of a file."""
-    return NAME.fullmatch(text) is not None
-
-
-def _joined(parts: Sequence[Path]) -> Arrays:
-    pieces = [read_arrays(path) for path in parts]
+def joined(pieces: Sequence[Arrays]) -> dict[str, np.ndarray]:
+    """Concatenate arrays of the same names."""
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 

@@ -11,12 +11,13 @@ import pytest
 
 from bnnbench.experiment.kinds import resumable_stack
 from bnnbench.experiment.kinds.resumable_stack import (
+    STATE,
     Log,
     Repetition,
     ResumableStack,
     StackExperiment,
+    write_state,
 )
-from bnnbench.experiment.store import state_file
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.unit_store import UnitResults, UnitStore
 
@@ -99,10 +100,10 @@ def test_units_of_different_states_are_resumed_in_as_few_stacks_as_possible(
     for unit, steps in (("a", 2), ("b", 3), ("c", 3)):
         stack = experiment().make_stack([unit])
         stack.run(steps, lambda: None)
-        path = store.file(unit, state_file.SUFFIX)
-        state_file.write(path, steps, [stack.state(k) for k in range(REPETITIONS)])
+        path = store.file(unit, STATE)
+        write_state(path, steps, [stack.state(k) for k in range(REPETITIONS)])
     assert [experiment().count_steps(unit, store)[0] for unit in UNITS] == [2, 3, 3]
-    damaged = store.file("a", state_file.SUFFIX)
+    damaged = store.file("a", STATE)
     damaged.write_bytes(damaged.read_bytes()[:-1])
 
     stacks: list[tuple[int, int]] = []
@@ -114,7 +115,7 @@ def test_units_of_different_states_are_resumed_in_as_few_stacks_as_possible(
     assert stacks == [(0, 2), (3, 4)]
     assert "damaged" in capsys.readouterr().err
     assert all(store.rows(unit, "curves") == whole.rows(unit, "curves") for unit in UNITS)
-    assert not list(store.folder.work.glob(f"*.{state_file.SUFFIX}"))
+    assert not list(store.folder.work.glob(f"*.{STATE}"))
     assert experiment().count_steps("a", store) == (STEPS, STEPS)
 
 

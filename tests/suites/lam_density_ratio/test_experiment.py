@@ -13,9 +13,9 @@ from support.tiny_runs import with_experiment
 
 from bnnbench.experiment.kinds import resumable_stack
 from bnnbench.experiment.kinds.base import Task
+from bnnbench.experiment.kinds.resumable_stack import STATE, saved_steps
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.store import state_file
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.suites.lam_density_ratio import SUITE, adversaries, experiment
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
@@ -64,7 +64,7 @@ def test_a_run_writes_the_tables_that_pages_read(tmp_path: Path) -> None:
     with np.load(folder.arrays(SAMPLES)) as arrays:
         samples = arrays["samples"]
     assert samples.shape == (2, 5, 1000, 2) and samples.dtype == np.float32
-    assert not list(folder.work.glob(f"*.{state_file.SUFFIX}"))
+    assert not list(folder.work.glob(f"*.{STATE}"))
 
 
 class Killed(Exception):
@@ -90,8 +90,8 @@ def test_a_killed_repetition_is_resumed(
         patch.setattr(DensityRatioStack, "take_step", killed_after_five)
         with pytest.raises(Killed):
             execute(run)
-    unit, state = "repetition-00", run.store.file("repetition-00", state_file.SUFFIX)
-    assert state_file.steps(state) == 5
+    unit, state = "repetition-00", run.store.file("repetition-00", STATE)
+    assert saved_steps(state) == 5
     assert run.experiment.count_steps(unit, run.store) == (5, 7)
     assert run.experiment.progress(unit, run.store) == pytest.approx(5 / 7)
 

@@ -19,9 +19,9 @@ from support.runs import with_columns
 from bnnbench.config.assemble import build
 from bnnbench.experiment.kinds import resumable_stack
 from bnnbench.experiment.kinds.image_experiment import ImageExperiment
+from bnnbench.experiment.kinds.resumable_stack import STATE
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.store import state_file
 from bnnbench.experiment.store.answer_tables import ANSWERS, CURVES, SCORES
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE
@@ -139,7 +139,7 @@ def test_a_killed_setting_resumes_after_its_last_saved_epoch(
 
     with patch.object(stack, "train_epoch", record):
         folder = execute(make_run(kind, tmp_path))
-    assert trained[:2] == [3, 4] and not list(folder.work.glob(f"*.{state_file.SUFFIX}"))
+    assert trained[:2] == [3, 4] and not list(folder.work.glob(f"*.{STATE}"))
     for table in (ANSWERS, CURVES):
         ours, expected = (pd.read_csv(f.table(table)) for f in (folder, folders(kind)))
         pd.testing.assert_frame_equal(ours, expected, check_exact=True)

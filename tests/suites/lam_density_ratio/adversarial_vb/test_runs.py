@@ -18,9 +18,9 @@ from support.runs import with_columns
 from bnnbench.config.assemble import build
 from bnnbench.experiment.kinds import resumable_stack
 from bnnbench.experiment.kinds.image_experiment import ImageExperiment
+from bnnbench.experiment.kinds.resumable_stack import STATE, saved_steps
 from bnnbench.experiment.run.execution import execute
 from bnnbench.experiment.run.run import Run
-from bnnbench.experiment.store import state_file
 from bnnbench.experiment.store.answer_tables import CURVES, SCORES, Sample
 from bnnbench.experiment.store.record import read_record
 from bnnbench.experiment.store.run_folder import RunFolder
@@ -153,11 +153,11 @@ def test_a_killed_configuration_resumes_with_identical_bits(
     with patch.object(ImageStack, "take_step", step_or_die), pytest.raises(KeyboardInterrupt):
         execute(run)
     unit = run.experiment.units()[0]
-    assert state_file.steps(run.store.file(unit, state_file.SUFFIX)) == 3
+    assert saved_steps(run.store.file(unit, STATE)) == 3
     done.append(-1)
     with patch.object(ImageStack, "take_step", step_or_die):
         resumed = execute(make_run(tmp_path))
-    assert done[1:4] == [3, 4, 5] and not list(resumed.work.glob(f"*.{state_file.SUFFIX}"))
+    assert done[1:4] == [3, 4, 5] and not list(resumed.work.glob(f"*.{STATE}"))
     for table in (SCORES, CURVES):
         ours, expected = (
             pd.read_csv(one.table(table)).drop(columns="seconds", errors="ignore")
