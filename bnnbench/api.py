@@ -30,7 +30,7 @@ from bnnbench.results.read.run_files import (
     read_splits,
     read_verified,
 )
-from bnnbench.results.read.split_summary import summarise
+from bnnbench.results.read.split_means import summarise
 from bnnbench.types import Table, UserError
 
 if TYPE_CHECKING:

@@ -279,7 +279,7 @@ def recommendation_of(folders: Sequence[RunFolder]) -> Recommendation:
     from bnnbench.results.read.configurations import without_duplicates
     from bnnbench.results.read.labels import labels
     from bnnbench.results.read.run_tables import read_runs
-    from bnnbench.results.score.impossible_intervals import impossible_intervals
+    from bnnbench.results.score.run_notes import impossible_intervals
 
     first, *others = (folder.root for folder in folders)
     finished = without_duplicates(read_runs(first, others=others))

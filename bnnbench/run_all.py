@@ -24,7 +24,7 @@ from bnnbench.results.read.run_files import (
     read_splits,
     read_test_points,
 )
-from bnnbench.results.read.split_summary import summarise
+from bnnbench.results.read.split_means import summarise
 from bnnbench.results.score.calibration import calibration_table
 from bnnbench.types import UserError
 

@@ -40,8 +40,7 @@ from bnnbench.files import (
 from bnnbench.prediction.final_model import reading_settings
 from bnnbench.results.read.run_files import read_predictions, read_splits, read_verified
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.reference.archive import ARCHIVE
-from bnnbench.results.reference.results import read_reference_results
+from bnnbench.results.reference.results import ARCHIVE, read_reference_results
 from bnnbench.types import UserError
 
 

@@ -21,9 +21,8 @@ from bnnbench.near_names import (
     with_known,
 )
 from bnnbench.notes import MAX_MESSAGE, message_text
-from bnnbench.results.read.run_filter import RunFilter, filter_runs
+from bnnbench.results.read.run_filter import Condition, RunFilter, filter_runs
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.read.setting_filter import Condition
 from bnnbench.types import UserError
 
 NAMES = [f"column_{k:04}" for k in range(2000)]

@@ -13,7 +13,7 @@ from bnnbench.constraints import check_between
 from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.model import Model
 from bnnbench.prediction.prediction_table import prediction_table
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture
 from bnnbench.results.score.predictive_distances import exact_quantiles, mixture_cdf, sample
 from bnnbench.types import UserError
 

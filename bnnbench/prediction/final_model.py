@@ -39,7 +39,8 @@ from bnnbench.prediction.model import (
 from bnnbench.prediction.training_region import TrainingRegion
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.read.run_files import VerifiedRun, read_verified
-from bnnbench.results.score.calibration import run_coverage_note, standard_scores
+from bnnbench.results.score.calibration import standard_scores
+from bnnbench.results.score.run_notes import run_coverage_note
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
 

@@ -23,7 +23,7 @@ from bnnbench.prediction.model import Model, joined
 from bnnbench.prediction.training_region import MAX_ROWS, describe_outside
 from bnnbench.results.read.run_files import read_out_of_fold
 from bnnbench.results.score.calibration import ends_from_mean, isotonic, pit_values
-from bnnbench.results.score.impossible_intervals import below_zero_note
+from bnnbench.results.score.run_notes import below_zero_note
 from bnnbench.types import UserError
 
 COLUMNS = ("mean", "lower", "upper", "standard_deviation", "epistemic", "noise")

@@ -28,9 +28,9 @@ from bnnbench.results.compare.published_scores import (
 )
 from bnnbench.results.compare.significance import add_names, compare_pairs, describe_shared_splits
 from bnnbench.results.metric_table import BY_KEY, Metric, printed_in
-from bnnbench.results.read.completeness import ranked_pairs, tuned_runs, with_incomplete
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_means import ranked_pairs, tuned_runs, with_incomplete
 from bnnbench.types import UserError
 
 DIFFERS, DIVERGED = " *", " †"

@@ -19,8 +19,7 @@ from bnnbench.report.blocks import format_number, plus_minus
 from bnnbench.report.claims_table import claims_blocks, claims_data, claims_notes
 from bnnbench.report.run_page import RunPage
 from bnnbench.results.claims.claims import Claim, Statement, check_claims
-from bnnbench.results.claims.saved_run import CLAIMS, read_answers
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import CLAIMS, SourceSettings, read_answers
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
 

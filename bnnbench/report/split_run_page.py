@@ -32,16 +32,19 @@ from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results.metric_table import BY_KEY, METRICS, heading_of
-from bnnbench.results.published.counterparts import counterpart, difference, run_z_score
+from bnnbench.results.published.values import counterpart, difference, run_z_score
 from bnnbench.results.read import run_files
 from bnnbench.results.read.labels import difference_mark, full_name
 from bnnbench.results.read.run_files import read_search, read_splits, read_test_points
 from bnnbench.results.read.run_tables import Runs, run_row
-from bnnbench.results.read.split_summary import STATISTICS, summarise
-from bnnbench.results.score.calibration import run_coverage_note
-from bnnbench.results.score.chain_convergence import CONVERGENCE, unconverged_splits
+from bnnbench.results.read.split_means import STATISTICS, summarise
 from bnnbench.results.score.curves import read_curve
-from bnnbench.results.score.impossible_intervals import impossible_intervals
+from bnnbench.results.score.run_notes import (
+    CONVERGENCE,
+    impossible_intervals,
+    run_coverage_note,
+    unconverged_splits,
+)
 from bnnbench.types import UserError
 
 Z_STATEMENT = (

@@ -18,7 +18,7 @@ from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.ranking import largest_block, rank_scores
 from bnnbench.results.compare.significance import compare_pairs
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.read.completeness import comparable_losses
+from bnnbench.results.read.split_means import comparable_losses
 from bnnbench.results.reference.relative_costs import BASE, cost_cell, relative_costs
 from bnnbench.results.reference.results import reference_runs
 

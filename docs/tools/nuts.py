@@ -35,7 +35,7 @@ from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.chains import NAMES, diagnose_predictions
 from bnnbench.metrics import log_likelihood, rmse
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.score.mixtures import Mixture, read_mixtures
+from bnnbench.results.score.predictions import Mixture, read_mixtures
 from bnnbench.results.score.predictive_distances import quantiles
 from bnnbench.suites.gold_standard.comparison import distances
 from bnnbench.types import Prediction, Split, Table

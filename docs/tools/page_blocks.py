@@ -49,10 +49,10 @@ from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS, Claim, why_not_
 from bnnbench.results.compare.published_scores import pairs_with_published
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.published.published_settings import published_settings
+from bnnbench.results.published.protocol import published_settings
 from bnnbench.results.read.configurations import distinct_names
 from bnnbench.results.reference.tracks import TRACKS
-from bnnbench.results.score.chain_convergence import unconverged_splits
+from bnnbench.results.score.run_notes import unconverged_splits
 
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""

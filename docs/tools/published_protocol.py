@@ -15,10 +15,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from bnnbench.config.configs import CONFIG_NAME, config_folder, is_option, read_option
 from bnnbench.config.instantiate import instantiate
-from bnnbench.results.published import published_settings
-from bnnbench.results.published.published_settings import ANY
+from bnnbench.results.published import protocol
+from bnnbench.results.published.protocol import ANY
 
-FILE = Path(published_settings.__file__).with_name("protocol.json")
+FILE = Path(protocol.__file__).with_name("protocol.json")
 
 SETTINGS = (
     *("network.width", "training.epochs", "training.final_epochs", "training.batch_size"),

@@ -12,8 +12,8 @@ import pandas as pd
 
 from bnnbench.data.bundled import N_SPLITS, read_table
 from bnnbench.data.splits import subset_fingerprints
-from bnnbench.results.reference.archive import FINGERPRINTS, locked, read_archive, write_archive
-from bnnbench.results.reference.write import to_csv
+from bnnbench.results.reference.results import FINGERPRINTS, read_archive
+from bnnbench.results.reference.write import locked, to_csv, write_archive
 
 
 def published_splits() -> pd.DataFrame:

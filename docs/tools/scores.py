@@ -11,7 +11,7 @@ from bnnbench.metrics import log_density
 from bnnbench.portable_math import mixture_crps
 from bnnbench.results.metric_table import COMPUTED
 from bnnbench.results.published.protocol import tuned_on_test
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture
 from bnnbench.results.score.proper_scores import TAIL, point_scores
 
 FOLDER = "scores"

@@ -30,7 +30,7 @@ from benchmarks.machine import measure_idle
 from bnnbench import load_table
 from bnnbench.notes import note
 from bnnbench.prediction.distribution import PredictiveDistribution
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture
 from bnnbench.types import Table, UserError
 
 SPLITS = 5

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from support.user_errors import raises_user_error
 
 from bnnbench.prediction.distribution import PredictiveDistribution
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture
 
 LOC = np.array([[-3.0, 0.0, 2.0], [1.0, 1.0, 1.0]])
 EPISTEMIC = np.array([[0.1, 0.0, 0.5], [0.0, 0.0, 0.2]])

@@ -24,8 +24,7 @@ from bnnbench.report.experiment_page import (
 from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.claims.claims import CheckResult, Claims
-from bnnbench.results.claims.saved_run import CLAIMS, read_answers
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import CLAIMS, SourceSettings, read_answers
 from bnnbench.results.read.run_tables import Runs
 
 KIND = "dice"

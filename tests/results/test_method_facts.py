@@ -25,9 +25,8 @@ from bnnbench.results.method_facts import (
     trains_network,
     uses_evidence,
 )
-from bnnbench.results.published.counterparts import counterpart
-from bnnbench.results.published.protocol import tuned_on_test
-from bnnbench.results.published.published_settings import published_settings
+from bnnbench.results.published.protocol import published_settings, tuned_on_test
+from bnnbench.results.published.values import counterpart
 from bnnbench.results.settings import flatten
 
 PARENTS = (GP, HMC, Linear, MCDropout, PBP, Sklearn, TAGI)

@@ -14,8 +14,7 @@ from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import SPLITS
 from bnnbench.results.published.protocol import search_bounds
-from bnnbench.results.reference.archive import read_archive
-from bnnbench.results.reference.results import find_folder, read_fingerprints
+from bnnbench.results.reference.results import find_folder, read_archive, read_fingerprints
 from support.runs import METADATA, make_run, metadata_of
 
 CODE = {"version": "0.1.0", "commit": "abc", "digest": "0123456789abcdef", "own": None}

@@ -17,8 +17,7 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
 from bnnbench.files import checksum
 from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.results.published.protocol import DATASET_CLASSES, protocol_settings
-from bnnbench.results.published.published_settings import UNSET_SETTINGS
+from bnnbench.results.published.protocol import DATASET_CLASSES, UNSET_SETTINGS, protocol_settings
 
 RMSE = (3.0, 4.0, 5.0, 8.0)
 """Mean 5, standard deviation sqrt(14 / 3), standard error sqrt(14 / 12)."""

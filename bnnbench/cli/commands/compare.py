@@ -136,9 +136,8 @@ def _blocks(arguments: Namespace) -> Iterable[Block]:
     from bnnbench.report.comparisons import pair_blocks, published_blocks
     from bnnbench.results.metric_table import printed_in
     from bnnbench.results.read.configurations import without_duplicates
-    from bnnbench.results.read.run_filter import RunFilter
+    from bnnbench.results.read.run_filter import Condition, RunFilter
     from bnnbench.results.read.run_tables import with_distinct_data_sets
-    from bnnbench.results.read.setting_filter import Condition
 
     where = tuple(map(Condition.parse, arguments.where))
     # Those of --methods are the reference methods, with --mine or --with reference.

@@ -152,8 +152,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Write the report that the parsed arguments ask for."""
     names = reporting.parse_renames(arguments.rename)
-    from bnnbench.results.read.run_filter import RunFilter
-    from bnnbench.results.read.setting_filter import Condition
+    from bnnbench.results.read.run_filter import Condition, RunFilter
 
     where = tuple(map(Condition.parse, arguments.where))
     run_filter = RunFilter(

@@ -28,7 +28,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.metric_table import printed_in
 from bnnbench.results.score.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
-from bnnbench.results.score.chain_convergence import MAX_R_HAT
+from bnnbench.results.score.run_notes import MAX_R_HAT
 
 
 def best_so_far(search: pd.DataFrame) -> pd.DataFrame:

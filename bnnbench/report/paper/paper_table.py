@@ -15,11 +15,10 @@ from bnnbench.results.compare.outcomes import compare_with, not_significantly_wo
 from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS, dataset_pairs
 from bnnbench.results.compare.significance import compare_pairs
 from bnnbench.results.metric_table import Metric
-from bnnbench.results.read.completeness import comparable_losses
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.read.split_summary import STATISTICS
+from bnnbench.results.read.split_means import STATISTICS, comparable_losses
 from bnnbench.types import UserError
 
 COMPARED = ("difference", "low", "high", "p_holm", "outcome")

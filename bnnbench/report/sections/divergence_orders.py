@@ -14,7 +14,7 @@ from bnnbench.report.figures import plotting
 from bnnbench.results.metric_table import BY_KEY, Metric, printed_in
 from bnnbench.results.read.labels import common_settings
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.read.split_summary import STATISTICS
+from bnnbench.results.read.split_means import STATISTICS
 
 MIN_ORDERS = 3
 """Minimum number of orders of a family."""

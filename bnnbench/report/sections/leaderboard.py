@@ -15,9 +15,9 @@ from bnnbench.results.compare.published_scores import pairs_with_published
 from bnnbench.results.metric_table import BY_KEY, Metric, printed_in
 from bnnbench.results.published.protocol import has_protocol
 from bnnbench.results.published.values import PUBLIC, published_means
-from bnnbench.results.read.completeness import tuned_note
 from bnnbench.results.read.labels import marked_labels
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_means import tuned_note
 
 COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
 

@@ -23,21 +23,17 @@ from bnnbench.report.sections.significance import (
 )
 from bnnbench.report.sections.time_against_score import time_figure, with_fronts
 from bnnbench.results.compare.outcomes import rule
-from bnnbench.results.compare.ranking import RANKED_METRICS
-from bnnbench.results.compare.signed_rank import ERROR_RATES, MIN_SIGNED_RANK_DATASETS
+from bnnbench.results.compare.ranking import ERROR_RATES, MIN_SIGNED_RANK_DATASETS, RANKED_METRICS
 from bnnbench.results.compare.significance import ROPE
 from bnnbench.results.metric_table import Metric, printed_in
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.reference.comparison import (
-    MINE,
-    RATIO,
     ReferenceComparison,
     compare_with_reference,
     over_datasets,
-    reference_rankings,
-    times_and_scores,
 )
+from bnnbench.results.reference.joined_runs import MINE, RATIO, reference_rankings, times_and_scores
 from bnnbench.results.reference.own_settings import own_settings
 from bnnbench.results.reference.tracks import TRACKS, changed_settings
 

@@ -13,9 +13,9 @@ from bnnbench.report.blocks import MISSING, describe_scores, format_z, plus_minu
 from bnnbench.results.compare.published_scores import COLUMNS as PUBLISHED_COLUMNS
 from bnnbench.results.compare.published_scores import with_published
 from bnnbench.results.metric_table import Metric, printed_in
-from bnnbench.results.read.completeness import CODE_VERSIONS, tuned_note
 from bnnbench.results.read.labels import labels, marked_labels
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_means import CODE_VERSIONS, tuned_note
 from bnnbench.results.settings import differing_columns
 
 COMPARISON_STATEMENT = (

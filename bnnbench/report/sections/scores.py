@@ -13,9 +13,9 @@ from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.compare.outcomes import not_significantly_worse
 from bnnbench.results.compare.published_scores import with_published
 from bnnbench.results.metric_table import Metric, printed_in
-from bnnbench.results.read.completeness import comparable_losses
 from bnnbench.results.read.labels import common_settings, labels
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_means import comparable_losses
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

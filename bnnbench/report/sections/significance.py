@@ -14,7 +14,9 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.points import MAX_LINES, Panel, Point, points_blocks
 from bnnbench.results.compare.outcomes import (
     SIGNIFICANT,
+    Verdict,
     all_pairs,
+    find_verdicts,
     from_both_sides,
     tally,
     with_outcomes,
@@ -29,11 +31,10 @@ from bnnbench.results.compare.significance import (
     compare_pairs,
     describe_shared_splits,
 )
-from bnnbench.results.compare.verdict import Verdict, find_verdicts
 from bnnbench.results.metric_table import Metric, printed_in
-from bnnbench.results.read.completeness import ranked_pairs, tuned_runs
 from bnnbench.results.read.labels import common_marked_labels, labels
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_means import ranked_pairs, tuned_runs
 
 MAX_LISTED = 4
 """Methods named in a sentence; more are counted."""

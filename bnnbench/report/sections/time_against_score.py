@@ -21,10 +21,9 @@ from bnnbench.report.figures.plotting import (
     small_multiples,
 )
 from bnnbench.results.metric_table import Metric, printed_in
-from bnnbench.results.read.completeness import comparable_losses, with_incomplete
 from bnnbench.results.read.labels import common_settings, labels
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.read.split_summary import STATISTICS
+from bnnbench.results.read.split_means import STATISTICS, comparable_losses, with_incomplete
 
 SECONDS = "total_seconds"
 """Seconds of search, final fit and prediction of one split."""

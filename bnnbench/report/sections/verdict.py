@@ -11,9 +11,8 @@ from bnnbench.notes import quantity
 from bnnbench.report import blocks
 from bnnbench.report.blocks import plus_minus, two_digits
 from bnnbench.report.sections.significance import pairs_of
-from bnnbench.results.compare.outcomes import Outcome, rule
+from bnnbench.results.compare.outcomes import Outcome, Verdict, find_verdicts, rule
 from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.compare.verdict import Verdict, find_verdicts
 from bnnbench.results.metric_table import printed_in
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs

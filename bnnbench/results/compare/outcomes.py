@@ -1,15 +1,17 @@
-"""Which of two runs is significantly better: the rule of all tables, figures and claims.
+"""Which of two runs is significantly better, and which is the best on each data set.
 
-One run is significantly better than another if the two-sided p-value of the correlated t-test,
-adjusted by Holm's method over all comparisons of one data set and metric, is below
-`SIGNIFICANCE_LEVEL`. Every other pair is equivalent, if its interval lies inside the region of
-practical equivalence, or undecided. A table of all pairs adjusts over all of them, a comparison of
-one run with its rivals over these rivals. Claims adjust over all comparisons that they need.
+The rule of all tables, figures and claims: one run is significantly better than another if the
+two-sided p-value of the correlated t-test, adjusted by Holm's method over all comparisons of one
+data set and metric, is below `SIGNIFICANCE_LEVEL`. Every other pair is equivalent, if its interval
+lies inside the region of practical equivalence, or undecided. A table of all pairs adjusts over all
+of them, a comparison of one run with its rivals over these rivals. Claims adjust over all
+comparisons that they need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -23,9 +25,9 @@ from bnnbench.results.compare.significance import (
     compare_pairs,
     holm,
 )
-from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.read.completeness import tuned_runs
+from bnnbench.results.metric_table import BY_KEY, Metric
 from bnnbench.results.read.run_tables import Runs
+from bnnbench.results.read.split_means import comparable_losses, tuned_runs
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 """Outcome of the first run of a pair; better and worse are significant."""
@@ -203,3 +205,68 @@ def tally(pairs: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
     counts = rows.groupby(["metric", "method"], observed=True)[words].sum().astype(int)
     return counts.reset_index().astype({"metric": object})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best run on one data set, and the others compared with it.
+
+    Attributes:
+        dataset: the data set.
+        metric: the metric.
+        scores: the rows of `Runs.scored` on this data set that are ranked and have a mean, best
+            first (`comparable_losses`).
+        others: from `compare_with` the best run. Runs that share too few splits with it are
+            missing.
+        diverged: the runs without a mean, which diverged on every split.
+        incomplete: why a run is not ranked, by run.
+    """
+
+    dataset: str
+    metric: Metric
+    scores: pd.DataFrame
+    others: pd.DataFrame
+    diverged: tuple[str, ...] = ()
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> str:
+        """The digest of the best run."""
+        return str(self.scores.index[0])
+
+    def runs(self, outcome: Outcome) -> list[str]:
+        """Return the runs with this outcome against the best, by their scores."""
+        found = self.others.index[self.others["outcome"] == outcome]
+        return [str(run) for run in self.scores.index if run in found]
+
+    @property
+    def not_worse(self) -> list[str]:
+        """The other runs that are not significantly worse than the best."""
+        rows = self.others["outcome"].isin(NOT_WORSE)
+        return [str(run) for run in self.others.index[rows]]
+
+    @property
+    def untested(self) -> list[str]:
+        """The runs that share too few splits with the best."""
+        return [str(run) for run in self.scores.index[1:] if run not in self.others.index]
+
+
+def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> Iterator[Verdict]:
+    """Yield a verdict on each data set, in their order.
+
+    Args:
+        scored: rows of `Runs.scored`.
+        pairs: from `significance.compare_pairs`.
+        metric: the metric.
+    """
+    ordered = scored.loc[comparable_losses(scored, metric).sort_values(kind="stable").index]
+    pairs = pairs[pairs["metric"] == metric.key]
+    for dataset in scored["dataset"].unique():
+        every = ordered[ordered["dataset"] == dataset]
+        has_mean = every[f"{metric.key}_mean"].notna()
+        own, lost = every[has_mean], every.index[~has_mean]
+        known, rest = own[own["incomplete"] == ""], own[own["incomplete"] != ""]
+        if len(known):
+            others = compare_with_best(known.index, pairs[pairs["dataset"] == dataset])
+            incomplete = {str(run): text for run, text in rest["incomplete"].items()}
+            yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)), incomplete)

@@ -18,13 +18,16 @@ from bnnbench.results.compare.outcomes import FAMILY, with_outcomes
 from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.significance import ROPE, add_names, compare_pairs
 from bnnbench.results.metric_table import METRICS, Metric, printed_in
-from bnnbench.results.published.counterparts import (
+from bnnbench.results.published.values import (
     METHODS,
+    Published,
+    Values,
     counterpart,
+    published_splits,
     run_difference,
     run_z_score,
+    values_by_key,
 )
-from bnnbench.results.published.values import Published, Values, published_splits, values_by_key
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_tables import Runs
 

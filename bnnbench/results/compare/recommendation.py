@@ -11,12 +11,12 @@ import pandas as pd
 
 from bnnbench.notes import join_words, with_interval
 from bnnbench.portable_math import total_deviation
-from bnnbench.results.compare.outcomes import all_pairs
-from bnnbench.results.compare.verdict import Verdict, find_verdicts
+from bnnbench.results.compare.outcomes import Verdict, all_pairs, find_verdicts
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_files import read_test_points
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.score.calibration import coverage_note, pit_values
+from bnnbench.results.score.calibration import pit_values
+from bnnbench.results.score.run_notes import coverage_note
 from bnnbench.types import UserError
 
 SCORE = BY_KEY["log_likelihood"]

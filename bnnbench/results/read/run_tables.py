@@ -18,15 +18,16 @@ from bnnbench.experiment.store.stored_files import unusable_run_error
 from bnnbench.files import READ_ERRORS
 from bnnbench.notes import join_words, one_line
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
-from bnnbench.results.read.completeness import (
+from bnnbench.results.read.labels import distinct_data_sets, renamed
+from bnnbench.results.read.run_files import VerifiedRun, read_verified
+from bnnbench.results.read.split_means import (
     CODE_VERSIONS,
     code_counts,
     mixed_code,
+    summarise_runs,
+    to_wide,
     with_incomplete,
 )
-from bnnbench.results.read.data_set_names import distinct_data_sets, renamed
-from bnnbench.results.read.run_files import VerifiedRun, read_verified
-from bnnbench.results.read.split_summary import summarise_runs, to_wide
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
 

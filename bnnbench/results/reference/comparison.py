@@ -7,40 +7,38 @@ Across protocols, only paired differences are computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.store.provenance import read_environment
-from bnnbench.experiment.store.split_files import KIND
-from bnnbench.near_names import check_known_names
+from bnnbench.experiment.store.split_files import KIND, SPLIT_KEY
+from bnnbench.near_names import check_known_names, list_names
+from bnnbench.notes import quantity
 from bnnbench.results.compare.outcomes import OUTCOMES, with_outcomes
-from bnnbench.results.compare.pairing import dataset_pairs
+from bnnbench.results.compare.pairing import MIN_COMMON_SPLITS, dataset_pairs
 from bnnbench.results.compare.power import with_power
-from bnnbench.results.compare.ranking import Rankings, rank_experiment
-from bnnbench.results.compare.signed_rank import MIN_SIGNED_RANK_DATASETS, signed_rank_test
+from bnnbench.results.compare.ranking import MIN_SIGNED_RANK_DATASETS, signed_rank_test
 from bnnbench.results.compare.significance import compare_pairs, rope_width
 from bnnbench.results.metric_table import COMPUTED, Metric
-from bnnbench.results.published.protocol import tuned_on_test
-from bnnbench.results.read.completeness import TUNED, with_incomplete
+from bnnbench.results.published.protocol import fixed_hyper_parameters, tuned_on_test
 from bnnbench.results.read.configurations import configuration, without_duplicates
-from bnnbench.results.read.labels import labels
+from bnnbench.results.read.labels import FILE, full_name, labels
 from bnnbench.results.read.run_filter import RunFilter, filter_runs
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.read.split_summary import STATISTICS
-from bnnbench.results.reference.reasons import left_out_messages
+from bnnbench.results.read.split_means import TUNED, with_incomplete
 from bnnbench.results.reference.results import (
     ReferenceResults,
     read_reference_results,
     reference_runs,
-    with_cpu_ratio,
     with_ranked,
 )
 from bnnbench.results.reference.tracks import (
     PROTOCOL_TRACKS,
     TRACKS,
+    changed_settings,
     protocol_of,
     track_of,
     tuning_of,
@@ -48,12 +46,6 @@ from bnnbench.results.reference.tracks import (
 from bnnbench.types import UserError
 
 REFERENCE = "reference"
-
-MINE = " (mine)"
-"""Follows the names of the runs that are compared with reference runs, in ranks and figures."""
-
-RATIO = "cpu_ratio"
-"""CPU seconds of a split in multiples of a fixed fit on the same machine."""
 
 MIN_DATASETS = 2
 """Data sets over which outcomes are counted."""
@@ -334,56 +326,48 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     return pd.DataFrame(rows, columns=columns)
 
 
-def reference_rankings(
-    comparison: ReferenceComparison, metrics: Sequence[Metric]
-) -> Rankings | None:
-    """Rank mine and the reference methods, one of each family; None with too few of them.
+def left_out_messages(
+    table: pd.DataFrame, splits: pd.DataFrame, results: ReferenceResults, methods: Collection[str]
+) -> Iterator[str]:
+    """Yield why each run is not compared with the reference runs of its track.
 
-    My method represents its family in place of the reference one; its name ends in `MINE`. Of my
-    runs on a data set, those with the protocol of the first are ranked.
+    Args:
+        table: the runs, rows of `Runs.scored` with their `track`.
+        splits: their rows of `splits.csv`.
+        results: the reference results.
+        methods: the selected reference methods; empty for all.
     """
-    mine, reference = comparison.mine.scored, comparison.reference.scored
-    mine = mine[(mine["unranked"] == "") & (mine["track"] == comparison.track)]
-    mine = mine[mine["protocol"] == mine.groupby("dataset")["protocol"].transform("first")]
-    if mine.empty:
-        return None
-    reference = reference[reference["protocol"].isin(mine["protocol"])]
-    reference = reference[(reference["unranked"] == "") & ~reference["family"].isin(mine["family"])]
-    return rank_experiment(comparison.track, joined(mine, reference), metrics)
+    known = results.fingerprints.set_index(SPLIT_KEY).index
+    shared = splits.set_index(SPLIT_KEY).index.isin(known)
+    counts = splits[shared].groupby("run").size()
+    for digest, run in table.to_dict("index").items():
+        reason = _reason(run, int(counts.get(digest, 0)), results.runs, methods)
+        yield f"{full_name(run)}: {reason}"
 
 
-def times_and_scores(comparison: ReferenceComparison) -> pd.DataFrame:
-    """Return mine and the tested reference runs on CPUs, with mean, std and stderr of `cpu_ratio`.
-
-    The names of my methods end in `MINE`; `experiment` is the track.
-    """
-    mine, reference = comparison.mine.scored, comparison.reference.scored
-    tested = comparison.pairs.loc[comparison.pairs["counted"], "run_b"]
-    table = joined(mine[mine["track"] == comparison.track], reference[reference.index.isin(tested)])
-    table = table[~table.index.isin(gpu_runs(comparison))]
-    own, theirs = with_cpu_ratio(comparison.mine.splits), comparison.reference.splits
-    splits = pd.concat([own, theirs[~theirs["run"].isin(own["run"])]])
-    ratios = splits[splits["diverged"] == 0].groupby("run")["cpu_ratio"]
-    statistics = ratios.agg(["mean", "std", "sem"]).reindex(table.index)
-    names = [f"{RATIO}_{name}" for name in STATISTICS]
-    return table.join(statistics.set_axis(names, axis=1)).assign(experiment=comparison.track)
-
-
-def gpu_runs(comparison: ReferenceComparison) -> set[str]:
-    """Return the digests of the runs on a GPU, whose work CPU seconds do not measure."""
-    own = {
-        str(run): {**read_environment(comparison.mine.folders[str(run)]), "device": device}
-        for run, device in comparison.mine.splits.groupby("run")["device"].first().items()
-    }
-    environments = {**comparison.reference.scored["environment"], **own}
-    return {
-        run
-        for run, found in environments.items()
-        if found.get("cuda") and found.get("device") == found["cuda"]
-    }
-
-
-def joined(mine: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of `Runs.scored`, without copies of my runs; my names end in `MINE`."""
-    named = mine.assign(method=mine["method"].astype(str) + MINE)
-    return pd.concat([named, reference[~reference.index.isin(named.index)]])
+def _reason(
+    run: Mapping[Any, Any], shared: int, reference: pd.DataFrame, methods: Collection[str]
+) -> str:
+    there = reference[reference["dataset"] == run["dataset"]]
+    own_table = shared == 0 and run.get(FILE)  # with the name of another data set
+    if there.empty or own_table:
+        available = list_names(reference["dataset"].unique(), str(run["dataset"]))
+        return f"not compared, since there are no reference results on it (available: {available})"
+    if shared < MIN_COMMON_SPLITS:
+        return (
+            f"not compared, since it shares {quantity(shared, 'split')} with the reference results "
+            f"and needs {MIN_COMMON_SPLITS}; run more of the published splits"
+        )
+    selected = there[there["method"].isin(methods)] if methods else there
+    if selected.empty:
+        return f"not compared, since there is no reference run of {', '.join(methods)} on it"
+    alike = there[(there["track"] == run["track"]) & (there["protocol"] == run["protocol"])]
+    if alike.empty:
+        fixed = fixed_hyper_parameters(run)
+        values = f" (not searched: {', '.join(fixed)})" if fixed else ""
+        changes = ", ".join(changed_settings(run)) or f"track {run['track']}{values}"
+        reason = f"not ranked, since no reference run on it has its settings: {changes}"
+    else:
+        reason = f"not ranked, since {', '.join(methods)} ran with other settings"
+    tracks = [track for track in TRACKS if track in {*selected["track"]}]
+    return f"{reason}; --with reference:{tracks[0]} prints the differences without ranks"

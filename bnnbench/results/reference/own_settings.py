@@ -9,7 +9,7 @@ import pandas as pd
 
 from bnnbench.notes import join_words
 from bnnbench.results.method_facts import compared_settings, is_of_user, trains_network
-from bnnbench.results.published.shared_settings import BOUNDS
+from bnnbench.results.published.protocol import BOUNDS
 from bnnbench.results.read.labels import labels
 from bnnbench.results.settings import (
     IGNORED_SUFFIXES,

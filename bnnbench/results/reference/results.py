@@ -6,14 +6,16 @@ They are a folder with an archive, `reference_results.zip`, of these files:
 - `splits.csv`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
 - `fingerprints.csv`: the published splits, see `FINGERPRINT_COLUMNS`
 
-Rows are compared within a track only.
+Rows are compared within a track only. The archive is replaced as a whole: hence a reader finds all
+members of one state, also while another process writes, and after that process was killed.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,25 +23,21 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.store.split_files import AT_BOUND, KIND, PHASES, SIZES, SPLIT_KEY
-from bnnbench.files import user_path
+from bnnbench.files import READ_ERRORS, read_members, user_path
 from bnnbench.near_names import with_known
 from bnnbench.results.metric_table import SCORE_KEYS
 from bnnbench.results.published.protocol import missing_splits
-from bnnbench.results.read.completeness import never_ranked
 from bnnbench.results.read.configurations import one_seed_each, preset_order, representatives
 from bnnbench.results.read.run_tables import Runs, is_folder, with_differences
-from bnnbench.results.read.split_summary import summarise_runs, to_wide
-from bnnbench.results.reference.archive import (
-    ARCHIVE,
-    FINGERPRINTS,
-    RUNS,
-    SPLITS,
-    read_archive,
-    reading,
-)
+from bnnbench.results.read.split_means import never_ranked, summarise_runs, to_wide
 from bnnbench.results.reference.tracks import PROTOCOL_TRACKS, TRACKS
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
+
+ARCHIVE = "reference_results.zip"
+
+RUNS, SPLITS, FINGERPRINTS = MEMBERS = ("runs.jsonl", "splits.csv", "fingerprints.csv")
+"""Members of the archive, in their order."""
 
 PACKAGED = Path(__file__).parent
 """Folder of the package's reference results."""
@@ -100,6 +98,25 @@ def find_folder(folder: Path | str | None = None) -> Path:
         "folder",
         "no_reference",
     )
+
+
+def read_archive(folder: Path) -> dict[str, bytes]:
+    """Return the contents of the members by name; call it while `reading` the folder."""
+    return read_members(folder / ARCHIVE, MEMBERS)
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Raise a `UserError` if the archive is missing or damaged, or has other content."""
+    try:
+        yield
+    except READ_ERRORS as error:
+        raise UserError(
+            f"the folder of reference results {folder} cannot be read ({error}); restore it from "
+            "its source.",
+            "folder",
+            "damaged",
+        ) from None
 
 
 def read_reference_results(folder: Path | str | None = None) -> ReferenceResults:

@@ -11,8 +11,7 @@ from typing import Any
 
 from bnnbench.files import checksum
 from bnnbench.results.method_facts import uses_evidence
-from bnnbench.results.published.protocol import tuned_on_test
-from bnnbench.results.published.shared_settings import (
+from bnnbench.results.published.protocol import (
     EVIDENCE_VALUES,
     differing_shared_settings,
     fixed_hyper_parameters,
@@ -20,6 +19,7 @@ from bnnbench.results.published.shared_settings import (
     is_searched,
     published_shared_settings,
     shared_settings,
+    tuned_on_test,
 )
 from bnnbench.results.settings import ABSENT, as_typed, same_value
 

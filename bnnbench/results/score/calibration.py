@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -133,40 +133,6 @@ RECALIBRATION_NAMES = {
     "platt": "after Platt-style scaling",
 }
 """Printed names of `RECALIBRATIONS`."""
-
-
-MIN_COVERAGE, MAX_COVERAGE = 0.8, 0.98
-"""Coverage of 90 % intervals beyond which a run gets a note."""
-
-
-def coverage_note(covered: float, settings: Mapping[str, Any]) -> str:
-    """Say that 90 % intervals are far too narrow or too wide, and why; empty if they are not.
-
-    Args:
-        covered: fraction of the test targets that they contain.
-        settings: of the run, by dotted name.
-    """
-    if not (covered < MIN_COVERAGE or covered > MAX_COVERAGE):  # also NaN
-        return ""
-    found = f"The 90 % intervals contain {covered:.0%} of the test targets: they are too"
-    if covered > MAX_COVERAGE:
-        return f"{found} wide. `bnnbench predict --calibrate` makes them narrower."
-    if settings.get("dataset.time"):
-        return (
-            f"{found} narrow. The test rows are later than the training rows, which may not show "
-            "a trend or a change; with dataset.time_input=false, no trend can be learned."
-        )
-    if settings.get("dataset.group"):
-        return f"{found} narrow. New groups may differ more than the rows of known groups."
-    return f"{found} narrow. `bnnbench predict --calibrate` makes them wider."
-
-
-def run_coverage_note(calibration: pd.DataFrame | None, settings: Mapping[str, Any]) -> str:
-    """Return `coverage_note` of a run, from its calibration table; empty without one."""
-    if calibration is None:
-        return ""
-    as_predicted = calibration["recalibration"] == "none"
-    return coverage_note(calibration.loc[as_predicted, "coverage_90"].mean(), settings)
 
 
 def standard_scores(points: Points, targets: np.ndarray | pd.Series) -> np.ndarray:

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from bnnbench.results.score.calibration import ends_from_mean
+from bnnbench.results.score.predictions import SplitPredictions
 from bnnbench.results.score.predictive_distances import MAX_ARRAY_ELEMENTS
-from bnnbench.results.score.split_predictions import SplitPredictions
 
 LEVEL = 0.9
 """Level of the intervals."""

@@ -1,30 +1,98 @@
-"""Scores that are computed afterwards from stored predictions, in one pass over all runs."""
+"""Scores that are computed afterwards from stored predictions, in one pass over all runs.
+
+They are kept in the user's cache so that they are computed only once. An entry belongs to the
+content of the files that its scores are computed from, and to this version of the code. The folders
+of runs and reports contain no entries, because others may have written them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.experiment.store.split_files import KIND, PREDICTIONS
+from bnnbench.files import READ_ERRORS, cache_folders, is_private, read_text, sha256, write_text
 from bnnbench.results.metric_table import COMPUTED
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.readable_runs import use_readable
 from bnnbench.results.read.run_filter import RunFilter, filter_runs
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.read.split_summary import summarise_runs, to_wide
+from bnnbench.results.read.split_means import summarise_runs, to_wide
 from bnnbench.results.score.conformal import split_intervals
+from bnnbench.results.score.predictions import SplitPredictions, prediction_files, split_predictions
 from bnnbench.results.score.proper_scores import split_proper_scores
-from bnnbench.results.score.score_cache import cached_scores
-from bnnbench.results.score.split_predictions import (
-    SplitPredictions,
-    prediction_files,
-    split_predictions,
-)
 from bnnbench.types import UserError
+
+LIBRARIES = ("numpy", "scipy", "pandas", "scoringrules")
+"""Libraries whose versions can change scores."""
+
+
+def cached_scores(files: Collection[Path], compute: Callable[[], Any]) -> Any:
+    """Return the scores that are computed from some files; a new result is kept.
+
+    Args:
+        files: all that the scores depend on; a file may be missing.
+        compute: returns the scores as a JSON value. It may raise an error.
+    """
+    key = _key(files)
+    folder = next(cache_folders("scores"), None) if key else None
+    if folder is None:
+        return compute()
+    entry = folder / f"{key}.json"
+    text = _read_entry(entry, key)
+    if text is not None:
+        return json.loads(text)
+    scores = compute()
+    if _key(files) == key:  # no file has changed meanwhile
+        text = json.dumps(scores)
+        with suppress(OSError):
+            write_text(entry, f"{_seal(key, text)}\n{text}")
+    return scores
+
+
+def _key(files: Collection[Path]) -> str:
+    """Return a digest of the names and contents of existing files; empty if one is unreadable."""
+    try:
+        contents = sorted((path.name, sha256(path)) for path in files if path.exists())
+    except OSError:
+        return ""
+    return _digest(json.dumps(contents))
+
+
+def _read_entry(entry: Path, key: str) -> str | None:
+    """Return the scores in an entry as JSON; None unless it is intact and the user's own."""
+    try:
+        seal, _, text = read_text(entry).partition("\n")
+        return text if is_private(entry) and seal == _seal(key, text) else None
+    except (OSError, *READ_ERRORS):
+        return None
+
+
+def _seal(key: str, text: str) -> str:
+    return _digest("\n".join((key, _code_version(), text)))
+
+
+@cache
+def _code_version() -> str:
+    """Return a digest of the Python files of bnnbench and of the versions of `LIBRARIES`."""
+    package = Path(__file__).parents[2]
+    sources = [sha256(path) for path in sorted(package.rglob("*.py"))]
+    return _digest(json.dumps([*sources, *map(version, LIBRARIES)]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 Rows = dict[str, list[dict[str, Any]]]
 """Rows by name of their table."""

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture
 
 N_CELLS, POINTS_PER_CELL = 1000, 8
 """Number of cells of scores over which quantile functions are averaged, and points in each."""

@@ -16,13 +16,12 @@ import numpy as np
 import scoringrules
 
 from bnnbench.results.score.conformal import LEVEL
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture, SplitPredictions
 from bnnbench.results.score.predictive_distances import (
     MAX_ARRAY_ELEMENTS,
     exact_quantiles,
     mixture_cdf,
 )
-from bnnbench.results.score.split_predictions import SplitPredictions
 
 QUANTILES = np.arange(1, 10) / 10
 """Levels over which the quantile loss is averaged."""

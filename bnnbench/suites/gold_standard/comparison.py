@@ -22,8 +22,7 @@ from bnnbench.results.metric_table import BY_KEY, Metric
 from bnnbench.results.read.labels import labels
 from bnnbench.results.read.run_files import read_objective
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.score.chain_convergence import CONVERGENCE, ESS, R_HAT, unconverged_splits
-from bnnbench.results.score.mixtures import Mixture, StoredMixtures, has_mixtures, read_mixtures
+from bnnbench.results.score.predictions import Mixture, StoredMixtures, has_mixtures, read_mixtures
 from bnnbench.results.score.predictive_distances import (
     energy_distance,
     geometric_mean_ratio,
@@ -33,6 +32,7 @@ from bnnbench.results.score.predictive_distances import (
     sampled_wasserstein,
     wasserstein,
 )
+from bnnbench.results.score.run_notes import CONVERGENCE, ESS, R_HAT, unconverged_splits
 
 REFERENCE = "hmc"
 """The family of methods whose samples represent the posterior."""

@@ -26,7 +26,7 @@ from bnnbench.report.figures.plotting import is_leftmost, legend, panel_title, s
 from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.score.curves import Curve, range_masks, read_curve
-from bnnbench.results.score.mixtures import Mixture, read_mixtures
+from bnnbench.results.score.predictions import Mixture, read_mixtures
 from bnnbench.results.score.predictive_distances import quantiles, wasserstein
 from bnnbench.suites.gold_standard.comparison import W1, Comparison, sorted_means
 

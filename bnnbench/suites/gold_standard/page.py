@@ -26,7 +26,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.metric_table import Metric
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.score.mixtures import has_mixtures
+from bnnbench.results.score.predictions import has_mixtures
 from bnnbench.suites.gold_standard.comparison import (
     DISTANCES,
     LOG_LIKELIHOOD,

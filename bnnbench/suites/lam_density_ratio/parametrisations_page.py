@@ -8,8 +8,7 @@ from bnnbench.experiment.store.record import read_record
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.suites.lam_density_ratio.estimator_parametrisations import (
     EACH_DIVERGENCE,
     IN_PRE_ACTIVATION,

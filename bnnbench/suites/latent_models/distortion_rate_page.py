@@ -16,8 +16,7 @@ from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.claims.claims import OURS, CheckResult, Claims, NotTestable, all_hold
 from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings
 from bnnbench.results.compare.undecided import NEVER
 from bnnbench.suites.latent_models.experiment import DistortionRate
 from bnnbench.suites.latent_models.names import BOOK, BOUND, IMAGES_OF_BOOK, quantities

@@ -30,8 +30,7 @@ from bnnbench.results.claims.claims import (
     most_hold,
 )
 from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings
 from bnnbench.suites.latent_models.experiment import PlanarFlows
 from bnnbench.suites.latent_models.names import (
     BOOK,

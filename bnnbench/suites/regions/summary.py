@@ -15,7 +15,7 @@ from bnnbench.results.claims.saved_run import read_tables
 from bnnbench.results.published.values import with_stderr
 from bnnbench.results.read.run_files import read_splits
 from bnnbench.results.read.run_tables import Runs
-from bnnbench.results.score.chain_convergence import R_HAT
+from bnnbench.results.score.run_notes import R_HAT
 from bnnbench.suites.regions import KIND, REGIONS
 
 PARTS = ("region", "inside")

@@ -12,8 +12,8 @@ from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.metric_table import heading_of
 from bnnbench.results.read.run_files import read_columns, read_predictions
-from bnnbench.results.read.split_summary import summarise
-from bnnbench.results.score.chain_convergence import unconverged_splits
+from bnnbench.results.read.split_means import summarise
+from bnnbench.results.score.run_notes import unconverged_splits
 from bnnbench.types import DuplicateConfiguration
 
 

@@ -16,8 +16,8 @@ from bnnbench.experiment.store.provenance import describe_other_code
 from bnnbench.experiment.store.record import read_record, updated_record, write_record
 from bnnbench.experiment.store.split_files import MACHINE_COLUMNS
 from bnnbench.experiment.store.unit_store import CODE
-from bnnbench.results.read.completeness import CODE_VERSIONS
 from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.read.split_means import CODE_VERSIONS
 
 
 def test_descriptions_of_code_versions() -> None:

@@ -22,8 +22,7 @@ from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.score.conformal import split_intervals
 from bnnbench.results.score.later_scores import select_runs_with_scores
-from bnnbench.results.score.mixtures import Mixture
-from bnnbench.results.score.split_predictions import SplitPredictions, split_predictions
+from bnnbench.results.score.predictions import Mixture, SplitPredictions, split_predictions
 
 POINTS = 3000
 

@@ -15,7 +15,7 @@ from bnnbench.experiment.run.run import Run
 from bnnbench.experiment.store.record import Record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.results.claims.source_settings import SourceSettings, default_settings
+from bnnbench.results.claims.saved_run import SourceSettings, default_settings
 
 PAGES: dict[str, ExperimentPage] = {
     page.kind: page

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bnnbench.results.compare.outcomes import Verdict
 from bnnbench.results.compare.recommendation import (
     SCORE,
     Coverage,
@@ -13,7 +14,6 @@ from bnnbench.results.compare.recommendation import (
     recommended,
     sentences,
 )
-from bnnbench.results.compare.verdict import Verdict
 
 
 def verdict_on(others: dict[str, tuple[str, float, float]], *untested: str) -> Verdict:

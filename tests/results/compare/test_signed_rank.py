@@ -7,11 +7,7 @@ import pytest
 from baycomp import SignedRankTest
 from support.quick import slow_except
 
-from bnnbench.results.compare.signed_rank import (
-    ERROR_RATES,
-    MIN_SIGNED_RANK_DATASETS,
-    signed_rank_test,
-)
+from bnnbench.results.compare.ranking import ERROR_RATES, MIN_SIGNED_RANK_DATASETS, signed_rank_test
 
 RNG = np.random.default_rng(0)
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from support.runs import RMSE, make_run
 
-from bnnbench.results.compare.outcomes import all_pairs, compare_with
-from bnnbench.results.compare.verdict import Verdict, find_verdicts
+from bnnbench.results.compare.outcomes import Verdict, all_pairs, compare_with, find_verdicts
 from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_tables import read_runs
 

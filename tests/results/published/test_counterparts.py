@@ -24,16 +24,16 @@ from bnnbench.config.assemble import build
 from bnnbench.config.configs import options
 from bnnbench.report.split_run_page import published_notes
 from bnnbench.results.metric_table import printed_in
-from bnnbench.results.published.counterparts import (
+from bnnbench.results.published.protocol import protocol_differences, published_settings
+from bnnbench.results.published.values import (
     METHODS,
     UNPUBLISHED_METHODS,
     counterpart,
     difference,
+    published_means,
+    published_splits,
     run_z_score,
 )
-from bnnbench.results.published.protocol import protocol_differences
-from bnnbench.results.published.published_settings import published_settings
-from bnnbench.results.published.values import published_means, published_splits
 from bnnbench.results.settings import flatten
 
 

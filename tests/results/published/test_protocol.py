@@ -11,8 +11,11 @@ from support.config import compose
 from support.runs import identity_for, metadata_of
 
 import bnnbench
-from bnnbench.results.published.protocol import protocol_differences, protocol_settings
-from bnnbench.results.published.published_settings import published_settings
+from bnnbench.results.published.protocol import (
+    protocol_differences,
+    protocol_settings,
+    published_settings,
+)
 from bnnbench.results.settings import flatten
 
 TOOLS = Path(bnnbench.__file__).parents[1] / "docs" / "tools"

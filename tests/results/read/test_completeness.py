@@ -9,9 +9,9 @@ import pytest
 from support.runs import LOST, lose_splits, make_run
 
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.read.completeness import comparable_losses
 from bnnbench.results.read.run_filter import RunFilter, filter_runs
 from bnnbench.results.read.run_tables import read_runs
+from bnnbench.results.read.split_means import comparable_losses
 
 SPLITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "the same splits": ({"a": "pqrs", "b": "pqrs"}, {}),

@@ -16,10 +16,9 @@ from bnnbench.data.splits import data_fingerprint
 from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.identity import identity_of
-from bnnbench.results.compare.outcomes import all_pairs
-from bnnbench.results.compare.verdict import find_verdicts
+from bnnbench.results.compare.outcomes import all_pairs, find_verdicts
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.read.data_set_names import distinct_data_sets
+from bnnbench.results.read.labels import distinct_data_sets
 from bnnbench.results.read.run_tables import read_runs, with_distinct_data_sets
 from bnnbench.results.settings import flatten
 

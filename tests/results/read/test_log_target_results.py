@@ -25,10 +25,9 @@ from bnnbench.results.score.calibration import (
     standard_scores,
 )
 from bnnbench.results.score.conformal import CQR, LEVEL, RAW, conformal_radius, interval_ends
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture, SplitPredictions
 from bnnbench.results.score.predictive_distances import exact_quantiles
 from bnnbench.results.score.proper_scores import point_scores, tail_crps
-from bnnbench.results.score.split_predictions import SplitPredictions
 from bnnbench.types import UserError
 
 

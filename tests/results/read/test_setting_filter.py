@@ -9,9 +9,8 @@ from support.runs import make_folder, make_run, metadata_of
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.results.read.run_filter import RunFilter, filter_runs
+from bnnbench.results.read.run_filter import Condition, RunFilter, filter_runs
 from bnnbench.results.read.run_tables import Runs, read_runs
-from bnnbench.results.read.setting_filter import Condition
 
 PRIOR = {"class": "Gaussian", "label": "gaussian"}
 

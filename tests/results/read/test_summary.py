@@ -9,8 +9,8 @@ import pytest
 from support.runs import make_splits
 
 from bnnbench.results.metric_table import METRICS
-from bnnbench.results.read.split_summary import summarise, summarise_runs, to_wide
-from bnnbench.results.score.chain_convergence import ESS, R_HAT, STEP_SIZE, unconverged_splits
+from bnnbench.results.read.split_means import summarise, summarise_runs, to_wide
+from bnnbench.results.score.run_notes import ESS, R_HAT, STEP_SIZE, unconverged_splits
 
 
 def test_summary_matches_hand_computed_numbers() -> None:

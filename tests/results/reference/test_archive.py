@@ -22,16 +22,15 @@ from support.reference import reference_run
 from support.user_errors import raises_user_error
 
 from bnnbench.files import pack_members, read_members
-from bnnbench.results.reference import archive
-from bnnbench.results.reference.archive import (
+from bnnbench.results.reference import write
+from bnnbench.results.reference.results import (
     ARCHIVE,
-    LOCK,
     RUNS,
     SPLITS,
     read_archive,
+    read_reference_results,
 )
-from bnnbench.results.reference.results import read_reference_results
-from bnnbench.results.reference.write import add
+from bnnbench.results.reference.write import LOCK, add
 
 
 def methods(folder: Path) -> set[str]:
@@ -138,14 +137,14 @@ def test_readers_never_see_a_mix(folder: Path) -> None:
     add(folder, folder.parent / "new")
     states, stop = (old, read_archive(folder)), threading.Event()
 
-    def write() -> None:
+    def keep_writing() -> None:
         for turn in range(10**6):
             if stop.is_set():
                 return
-            with archive.locked(folder):
-                archive.write_archive(folder, states[turn % 2])
+            with write.locked(folder):
+                write.write_archive(folder, states[turn % 2])
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=keep_writing)
     writer.start()
     try:
         found = [read_archive(folder) for _ in range(300)]
@@ -158,7 +157,7 @@ def test_readers_never_see_a_mix(folder: Path) -> None:
 
 
 def test_a_busy_folder_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LOCK_TIMEOUT", 0.1)
+    monkeypatch.setattr(write, "LOCK_TIMEOUT", 0.1)
     with FileLock(folder / LOCK), raises_user_error(None, "locked"):
         add(folder, folder.parent / "new")
 
@@ -189,7 +188,7 @@ def test_nothing_is_added_to_a_changed_archive(folder: Path) -> None:
 def test_the_archive_depends_on_the_content_only(folder: Path) -> None:
     before = (folder / ARCHIVE).read_bytes()
     content = read_archive(folder)
-    archive.write_archive(folder, {name: content[name] for name in sorted(content)})
+    write.write_archive(folder, {name: content[name] for name in sorted(content)})
     assert (folder / ARCHIVE).read_bytes() == before
 
 

@@ -24,15 +24,12 @@ from bnnbench.results.metric_table import BY_KEY
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference import comparison
 from bnnbench.results.reference.comparison import (
-    MINE,
-    RATIO,
     ReferenceComparison,
     compare_with_reference,
     over_datasets,
     parse_reference,
-    reference_rankings,
-    times_and_scores,
 )
+from bnnbench.results.reference.joined_runs import MINE, RATIO, reference_rankings, times_and_scores
 from bnnbench.results.reference.write import add
 
 METRICS = (BY_KEY["rmse"], BY_KEY["log_likelihood"])

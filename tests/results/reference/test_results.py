@@ -15,8 +15,8 @@ from bnnbench.results.compare.pairing import dataset_pairs
 from bnnbench.results.compare.ranking import rankings
 from bnnbench.results.compare.significance import ROPE, compare_pairs
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.reference.archive import ARCHIVE
 from bnnbench.results.reference.results import (
+    ARCHIVE,
     PACKAGED,
     ReferenceResults,
     read_reference_results,

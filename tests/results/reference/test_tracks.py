@@ -11,8 +11,7 @@ from bnnbench.config.assemble import build
 from bnnbench.identity import identity_name
 from bnnbench.likelihoods import Gaussian, Heteroscedastic, HeteroscedasticSoftplus
 from bnnbench.losses import NLL
-from bnnbench.results.published.protocol import setting_differences
-from bnnbench.results.published.published_settings import COMPONENT_CLASSES
+from bnnbench.results.published.protocol import COMPONENT_CLASSES, setting_differences
 from bnnbench.results.reference.results import read_reference_results
 from bnnbench.results.reference.tracks import (
     changed_settings,

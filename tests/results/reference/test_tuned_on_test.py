@@ -14,13 +14,12 @@ from support.user_errors import raises_user_error
 
 from bnnbench.experiment.store.record import read_record, write_record
 from bnnbench.experiment.store.run_folder import RunFolder
-from bnnbench.results.compare.outcomes import all_pairs
+from bnnbench.results.compare.outcomes import all_pairs, find_verdicts
 from bnnbench.results.compare.ranking import rankings
 from bnnbench.results.compare.recommendation import recommendation
-from bnnbench.results.compare.verdict import find_verdicts
 from bnnbench.results.metric_table import BY_KEY
-from bnnbench.results.read.completeness import TUNED, comparable_losses, tuned_note
 from bnnbench.results.read.run_tables import Runs, read_runs
+from bnnbench.results.read.split_means import TUNED, comparable_losses, tuned_note
 from bnnbench.results.reference.comparison import compare_with_reference
 from bnnbench.results.reference.write import add
 

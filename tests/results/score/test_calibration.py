@@ -21,11 +21,11 @@ from bnnbench.results.score.calibration import (
     calibration_floor,
     calibration_table,
     coverage,
-    coverage_note,
     gather_calibration,
     mean_widths,
     pit_values,
 )
+from bnnbench.results.score.run_notes import coverage_note
 
 
 def points(claimed: float, seed: int = 0, count: int = 4000, bias: float = 0.0) -> pd.DataFrame:

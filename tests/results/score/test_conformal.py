@@ -19,8 +19,7 @@ from bnnbench.results.score.conformal import (
     in_coverage_band,
     interval_ends,
 )
-from bnnbench.results.score.mixtures import Mixture
-from bnnbench.results.score.split_predictions import SplitPredictions
+from bnnbench.results.score.predictions import Mixture, SplitPredictions
 
 ROWS, POINTS, FOLDS = 103, 40, 5
 Z = 1.6448536269514722

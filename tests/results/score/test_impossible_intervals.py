@@ -10,7 +10,7 @@ import pytest
 from support.runs import add_arrays, make_run
 
 from bnnbench.results.read.run_files import read_splits
-from bnnbench.results.score.impossible_intervals import below_zero_note, impossible_intervals
+from bnnbench.results.score.run_notes import below_zero_note, impossible_intervals
 
 MANY, FEW, NONE = (np.where(np.arange(100) < count, -1.0, 1.0) for count in (6, 5, 0))
 

@@ -13,7 +13,7 @@ from support.user_errors import raises_user_error
 
 from bnnbench.experiment.splits.split_experiment import SplitExperiment
 from bnnbench.experiment.store.split_files import MIXTURE, PREDICTIONS
-from bnnbench.results.score.mixtures import Mixture, has_mixtures, read_mixtures
+from bnnbench.results.score.predictions import Mixture, has_mixtures, read_mixtures
 
 SAVED = ("evaluation.save_predictive_mixture=true", "evaluation.out_of_fold=false", "search=none")
 

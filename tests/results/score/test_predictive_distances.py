@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr, wasserstein_distance
 
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture
 from bnnbench.results.score.predictive_distances import (
     WEIGHTS,
     energy_distance,

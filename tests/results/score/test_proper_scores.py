@@ -10,7 +10,7 @@ import pytest
 import scoringrules
 from scipy.stats import norm
 
-from bnnbench.results.score.mixtures import Mixture
+from bnnbench.results.score.predictions import Mixture, SplitPredictions
 from bnnbench.results.score.predictive_distances import exact_quantiles, mixture_cdf
 from bnnbench.results.score.proper_scores import (
     PIT_COLUMNS,
@@ -19,7 +19,6 @@ from bnnbench.results.score.proper_scores import (
     split_proper_scores,
     tail_crps,
 )
-from bnnbench.results.score.split_predictions import SplitPredictions
 
 POINTS = 200
 CLOSE = {"rel": 1e-10, "abs": 1e-10}

@@ -10,7 +10,7 @@ from support.runs import add_arrays, make_points, make_run
 
 from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.results.read.run_tables import read_runs
-from bnnbench.results.score import later_scores, score_cache
+from bnnbench.results.score import later_scores
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_changed_files_and_code_are_scored_again(
     add_arrays(run, arrays={**points, "mean": points["mean"] + np.arange(40)})
     changed = tables(run)
     assert changed != first and len(computed) == 8 and len(list(cache.iterdir())) == 2
-    monkeypatch.setattr(score_cache, "_code_version", lambda: "another")
+    monkeypatch.setattr(later_scores, "_code_version", lambda: "another")
     assert tables(run) == changed
     assert len(computed) == 12 and len(list(cache.iterdir())) == 2
 
@@ -95,5 +95,5 @@ def test_damaged_and_foreign_entries_are_not_used(
 def test_without_a_folder_of_the_user_scores_are_computed(
     run: RunFolder, tmp_path: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_cache, "cache_folders", lambda name: iter(()))
+    monkeypatch.setattr(later_scores, "cache_folders", lambda name: iter(()))
     assert tables(run) == tables(run) and len(computed) == 8

@@ -20,8 +20,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable, undecided_share
 from bnnbench.results.claims.mean_tests import LEVEL
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.results.compare.significance import holm
 from bnnbench.suites.inference_toys import clutter as experiment
 from bnnbench.suites.inference_toys.clutter import FIXED_POINT_TOLERANCE

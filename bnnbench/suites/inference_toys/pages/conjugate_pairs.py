@@ -12,8 +12,7 @@ from bnnbench.experiment.store.answer_tables import ANSWERS
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.suites.inference_toys import conjugate_pairs as model
 from bnnbench.suites.inference_toys.conjugate_pairs import DENSITIES, ConjugatePairs, setting
 from bnnbench.suites.inference_toys.maths import normal_density

@@ -8,8 +8,7 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.suites.inference_toys.expectation_maximisation import (
     BOUNDS,
     EM,

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.suites.inference_toys import gaussian_mixture as experiment
 from bnnbench.suites.inference_toys.gaussian_mixture import CAVI, FEW, MANY, STOCHASTIC_VI
 from bnnbench.suites.inference_toys.pages.shared import BOOK, plot_starts

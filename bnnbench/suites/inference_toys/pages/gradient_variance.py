@@ -21,8 +21,7 @@ from bnnbench.report.figures.plotting import (
     new_figure,
 )
 from bnnbench.results.claims.claims import MAJORITY, CheckResult, Claims
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.suites.inference_toys import gradient_variance as experiment
 from bnnbench.suites.inference_toys.gradient_estimators import (
     CONTROL_VARIATE,

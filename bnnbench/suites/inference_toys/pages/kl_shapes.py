@@ -13,8 +13,7 @@ from matplotlib.patches import Ellipse
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, ORANGE, PALETTE, PlotOptions, legend, new_figure
 from bnnbench.results.claims.claims import CheckResult, Claims, NotTestable
-from bnnbench.results.claims.saved_run import SavedRun, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, run_reader
 from bnnbench.suites.inference_toys import kl_shapes as experiment
 from bnnbench.suites.inference_toys.kl_shapes import (
     FORWARD,

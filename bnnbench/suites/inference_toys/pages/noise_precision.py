@@ -21,8 +21,7 @@ from bnnbench.report.figures.plotting import (
     legend,
     new_figure,
 )
-from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings
 from bnnbench.suites.inference_toys.maths import normal_density
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.pages.noise_precision_claims import claims, read_run

@@ -15,8 +15,7 @@ from bnnbench.experiment.store.run_folder import RunFolder
 from bnnbench.report.blocks import Block, Heading, Paragraph, Style, columns
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import PALETTE, legend, show_images, small_multiples
-from bnnbench.results.claims.saved_run import SavedRun, images_of
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, images_of
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.adversarial_vb.claims import claims

@@ -27,8 +27,7 @@ import pandas as pd
 
 from bnnbench.experiment.store.answer_tables import Sample
 from bnnbench.experiment.store.record import Record
-from bnnbench.results.claims.saved_run import summarise
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SourceSettings, summarise
 from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label
 from bnnbench.suites.lam_density_ratio.schedule import SCHEDULES

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.store.answer_tables import CURVES
 from bnnbench.report.experiment_page import Figures
 from bnnbench.report.figures.plotting import ORANGE, PlotOptions, legend, new_figure, show_images
-from bnnbench.results.claims.saved_run import SavedRun
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings
 from bnnbench.suites.latent_models.latent_sizes.claims import claims
 from bnnbench.suites.latent_models.latent_sizes.experiment import (
     GRID,

@@ -23,8 +23,7 @@ from bnnbench.report.figures.plotting import (
 )
 from bnnbench.results.claims.claims import OURS, CheckResult, Claims, NotTestable, all_hold
 from bnnbench.results.claims.mean_tests import ALONE, TOGETHER, all_positive
-from bnnbench.results.claims.saved_run import SavedRun, images_of, run_reader
-from bnnbench.results.claims.source_settings import SourceSettings
+from bnnbench.results.claims.saved_run import SavedRun, SourceSettings, images_of, run_reader
 from bnnbench.suites.latent_models.names import BINARISATION, BOOK, IMAGES_OF_BOOK, QUANTITIES
 from bnnbench.suites.latent_models.page_parts import EQUAL, check_margin, plot_curves
 from bnnbench.suites.latent_models.published import settings_of_book
