@@ -13,7 +13,7 @@ from bnnbench.cli import reporting
 from bnnbench.cli.reporting import REFERENCE_OPTION, note_omitted_runs, report_write_errors
 from bnnbench.discovery import built_in_suites
 from bnnbench.notes import note
-from bnnbench.report.section_names import FURTHER_SECTIONS
+from bnnbench.report.sections import FURTHER_SECTIONS
 from bnnbench.system import available_cores
 from bnnbench.types import UserError
 
