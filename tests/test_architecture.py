@@ -22,17 +22,26 @@ TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
 PAGE = PACKAGE.parent / "docs" / "explanation" / "architecture.md"
 PRINTED = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0].splitlines()
-LAYERS = [line.split("  ")[0].split() for line in PRINTED] + [["__main__"], ["__init__"]]
-"""The layers on that page. A module may import from its own layer and from those before it."""
+TREE = [line.split("   ")[0] for line in PRINTED if line.strip() and not line.startswith("   ")]
+"""The tree on that page: layers, from the lowest, and indented the folders inside a layer."""
+
+LAYERS = [line.split() for line in TREE if line[0] != " "] + [["__main__"], ["__init__"]]
+"""A module may import from its own layer and from those before it."""
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-ROOMS = {
-    "results": ("published", "read", "score", "compare", "reference", "claims"),
-    "experiment": ("store", "kinds", "splits", "engines", "run"),
-}
-"""The folders of a layer. A module may import from its own folder, from those before it, and from
-the files that are in no folder."""
+ROOMS: dict[str, list[str]] = {}
+"""The folders inside a layer. A module in one of them may import from its own folder, from those
+before it, and from the files that are in no folder."""
+
+FILES_FIRST = ("experiment", "results")
+"""Layers whose files in no folder import from no folder of the layer."""
+
+for line in TREE:
+    if line[0] != " ":
+        layer = line
+    else:
+        ROOMS.setdefault(layer, []).append(line.strip())
 
 OTHER_USERS_OF_HYDRA = {"experiment/store/provenance.py"}
 """For the YAML of a run's settings."""
@@ -90,6 +99,9 @@ def module(path: Path) -> str:
 def test_every_part_has_a_layer() -> None:
     assert {part(path) for path in FILES} == LEVEL.keys()
     assert sum(map(len, LAYERS)) == len(LEVEL)
+    folders = {path.parent.relative_to(PACKAGE).parts for path in FILES}
+    found = {parts for parts in folders if len(parts) == 2 and parts[0] != "suites"}
+    assert found == {(layer, name) for layer, names in ROOMS.items() for name in names}
 
 
 def test_imports_follow_the_layers() -> None:
@@ -109,14 +121,23 @@ def room(layer: str, words: Sequence[str]) -> int:
 
 @pytest.mark.parametrize("layer", ROOMS)
 def test_imports_follow_the_rooms(layer: str) -> None:
+    places = {path: room(layer, path.relative_to(PACKAGE).parts) for path in FILES
+              if part(path) == layer}  # fmt: skip
     wrong = [
         f"{inside(path)} imports {'.'.join(words)}"
-        for path in (PACKAGE / layer).rglob("*.py")
+        for path, place in places.items()
+        if place >= 0 or layer in FILES_FIRST
         for words in own_imports(path)
-        if words[0] == layer and len(words) > 1
-        if room(layer, words) > room(layer, path.relative_to(PACKAGE).parts)
+        if words[0] == layer and len(words) > 1 and room(layer, words) > place
     ]
-    assert not wrong
+    assert places and not wrong
+
+
+def test_the_files_on_the_page_exist() -> None:
+    names = re.findall(r"`([\w*/]+\.(?:py|h|cpp)|[\w*]+/[\w*/.]+)`", PAGE.read_text())
+    roots = (PACKAGE, PACKAGE.parent)
+    assert len(names) > 100
+    assert not {name for name in names if not any([*root.glob(name)] for root in roots)}
 
 
 def test_no_modules_import_each_other() -> None:
