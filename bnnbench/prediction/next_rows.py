@@ -14,7 +14,7 @@ from bnnbench.portable_math import numpy_defaults
 from bnnbench.prediction.final_model import FinalModel
 from bnnbench.prediction.model import Model
 from bnnbench.prediction.prediction_table import check_all_finite
-from bnnbench.search.acquisition import choose_by_distance, choose_by_variance
+from bnnbench.search.rows_to_label import choose_by_distance, choose_by_variance
 from bnnbench.types import UserError
 
 MAX_CANDIDATES = 2_000

@@ -10,7 +10,7 @@ import torch
 from scipy.spatial import KDTree
 
 from bnnbench.preprocessing import Scaler
-from bnnbench.search.acquisition import nearest_distances
+from bnnbench.search.rows_to_label import nearest_distances
 
 QUANTILE = 0.99
 """Fraction of the training rows whose distances count as typical."""

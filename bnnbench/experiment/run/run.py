@@ -74,10 +74,9 @@ class Run:
 
     @cached_property
     def folder(self) -> RunFolder:
-        """`outputs/<label>/<path parts>-<digest>`."""
-        *parents, last = self.experiment.path_parts()
-        name = f"{last}-{self.record.digest}"
-        return RunFolder(self.outputs.joinpath(self.experiment.label, *parents, name))
+        """The folder that the settings of the run determine."""
+        parts = (self.experiment.label, *self.experiment.path_parts())
+        return RunFolder.named(self.outputs, parts, self.record.digest)
 
     @property
     def store(self) -> UnitStore:

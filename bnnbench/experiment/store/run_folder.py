@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -52,6 +52,18 @@ class RunFolder:
     """
 
     root: Path
+
+    @classmethod
+    def named(cls, outputs: Path, parts: Sequence[str], digest: str) -> RunFolder:
+        """Return the folder of a run, `outputs/<part>/.../<last part>-<digest>`.
+
+        Args:
+            outputs: where all runs are saved.
+            parts: label of the experiment, and what a reader recognises the run by.
+            digest: of the identity of the run.
+        """
+        *parents, last = parts
+        return cls(outputs.joinpath(*parents, f"{last}-{digest}"))
 
     @property
     def record(self) -> Path:

@@ -15,7 +15,7 @@ from bnnbench.experiment.splits.fitting import score
 from bnnbench.experiment.splits.repetitions import Fits, RepeatedArms, refit
 from bnnbench.experiment.store.unit_store import Rows
 from bnnbench.identity import no_identity
-from bnnbench.search.acquisition import choose_by_distance
+from bnnbench.search.rows_to_label import choose_by_distance
 from bnnbench.suites.active_learning import DISTANCE, KIND, LABELS, RANDOM, VARIANCE
 from bnnbench.types import Split, Table, UserError
 

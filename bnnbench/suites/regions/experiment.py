@@ -22,7 +22,7 @@ from bnnbench.experiment.store.split_files import MIXTURE, SPLITS
 from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.metrics import SCORE_FUNCTIONS
-from bnnbench.search.acquisition import nearest_distances
+from bnnbench.search.rows_to_label import nearest_distances
 from bnnbench.suites.regions import KIND, REGIONS
 from bnnbench.types import Prediction, Split, Table
 

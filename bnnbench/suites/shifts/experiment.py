@@ -26,7 +26,7 @@ from bnnbench.experiment.store.split_files import DIAGNOSIS, MIXTURE, PREDICTION
 from bnnbench.experiment.store.unit_store import Arrays, Rows, UnitResults
 from bnnbench.identity import no_identity
 from bnnbench.portable_math import log_density
-from bnnbench.search.acquisition import nearest_distances
+from bnnbench.search.rows_to_label import nearest_distances
 from bnnbench.suites.shifts import (
     DENSITY,
     DISTANCE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnnbench.search.acquisition import choose_by_distance, choose_by_variance
+from bnnbench.search.rows_to_label import choose_by_distance, choose_by_variance
 
 
 def test_choices_by_variance_are_d_optimal() -> None:
