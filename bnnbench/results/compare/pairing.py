@@ -66,6 +66,8 @@ def dataset_pairs(
             yield str(dataset), scores, scores, combinations(group.index, 2)
             continue
         second_runs = second.scored.index[second.scored["dataset"] == dataset]
+        if second_runs.empty:
+            continue
         second_splits = second.splits[second.splits["run"].isin(second_runs)]
         # Both folders may contain the same run with different numbers, so scores stay separate.
         keys = index_splits(first_splits).index.union(index_splits(second_splits).index).unique()

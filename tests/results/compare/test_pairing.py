@@ -79,6 +79,15 @@ def test_runs_in_two_folders_are_paired(tmp_path: Path) -> None:
     assert list(other_way["dataset"].unique()) == ["boston"]
 
 
+def test_a_data_set_in_one_of_two_folders_has_no_pairs(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    make_run(first, dataset="yacht")
+    make_run(second, dataset="wine", method="vadam")
+    runs = read_runs(first), read_runs(second)
+    names = runs[0].scored["method"]
+    assert unpaired_messages(dataset_pairs(*runs), names) == []
+
+
 def test_many_unpaired_runs_are_counted_and_a_few_named(tmp_path: Path) -> None:
     for number, method in enumerate(("a", "b", "c", "d")):
         make_run(tmp_path, method=method, fingerprint=[f"{number}{split}" for split in range(4)])
