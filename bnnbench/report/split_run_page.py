@@ -31,8 +31,9 @@ from bnnbench.report.figures.split_run import (
 from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary, Series
 from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
+from bnnbench.results.compare.published_scores import run_z_score
 from bnnbench.results.metric_table import BY_KEY, METRICS, heading_of
-from bnnbench.results.published.values import counterpart, difference, run_z_score
+from bnnbench.results.published.values import counterpart, difference
 from bnnbench.results.read import run_files
 from bnnbench.results.read.labels import difference_mark, full_name
 from bnnbench.results.read.run_files import read_search, read_splits, read_test_points

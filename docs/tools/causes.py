@@ -23,7 +23,7 @@ from published_scores import MAX_Z
 from stored_results import table
 
 from bnnbench.report.blocks import format_z, plus_minus
-from bnnbench.results.published.values import z_score
+from bnnbench.results.compare.published_scores import z_score
 
 ROW = ("method", "dataset", "metric")
 """Columns that say for which scores a cause was tried."""

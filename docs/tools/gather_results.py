@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -87,7 +88,8 @@ def store_report(runs: Runs, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     style = Style(sections=(ALL,))
-    if any(section(runs, style) for section in section_functions(runs, style)):
+    blocks = chain.from_iterable(section(runs, style) for section in section_functions(runs, style))
+    if next(blocks, None) is not None:
         with tempfile.TemporaryDirectory() as folder:
             write_report(runs, style, Path(folder))
             copy_tables(Path(folder), target, "results.csv" if have_seeds(runs) else "*.csv")

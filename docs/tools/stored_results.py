@@ -14,7 +14,8 @@ from bnnbench.report.blocks import plus_minus
 from bnnbench.results.claims.claims import NOT_JUDGED, VERDICTS
 from bnnbench.results.claims.saved_run import CLAIMS
 from bnnbench.results.compare.power import detectable_differences, limit_ratio
-from bnnbench.results.published.values import published_values, z_score
+from bnnbench.results.compare.published_scores import z_score
+from bnnbench.results.published.values import published_values
 from bnnbench.results.read.run_tables import Runs
 from bnnbench.results.read.split_means import never_ranked
 from bnnbench.results.reference.results import read_reference_results

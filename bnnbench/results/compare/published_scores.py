@@ -25,7 +25,6 @@ from bnnbench.results.published.values import (
     counterpart,
     published_splits,
     run_difference,
-    run_z_score,
     values_by_key,
 )
 from bnnbench.results.read.labels import labels
@@ -43,6 +42,19 @@ ONE_GAUSSIAN = {"log_likelihood_gaussian": "log_likelihood"}
 
 MIN_SPLITS = 2
 """Minimum number of common splits for a standard error."""
+
+
+def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:
+    """Return `ours - theirs` in combined standard errors; NaN if either error is unknown."""
+    combined = math.hypot(our_stderr, their_stderr)
+    return (ours - theirs) / combined if combined > 0 else math.nan
+
+
+def run_z_score(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:
+    """Return the z-score of a run against a published value; NaN if major settings differ."""
+    if not run_difference(run, theirs).comparable:
+        return math.nan
+    return z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], theirs.mean, theirs.stderr)
 
 
 def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published")) -> pd.DataFrame:

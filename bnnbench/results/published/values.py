@@ -352,22 +352,9 @@ def compared_methods(ours: str) -> list[str]:
     return [name for name, method in METHODS.items() if ours and method.compared_with == ours]
 
 
-def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:
-    """Return `ours - theirs` in combined standard errors; NaN if either error is unknown."""
-    combined = math.hypot(our_stderr, their_stderr)
-    return (ours - theirs) / combined if combined > 0 else math.nan
-
-
 def run_difference(run: Mapping[Any, Any], theirs: Published) -> Difference:
     """Return how a run differs from the settings of a published value, as far as known."""
     if not theirs.by_user:
         return difference(run, theirs.method)
     fewer = missing_splits(run, theirs.splits)  # empty if the number is NaN
     return Difference(", ".join(["unknown", *fewer]), comparable=not fewer, n_major=0, known=False)
-
-
-def run_z_score(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:
-    """Return the z-score of a run against a published value; NaN if major settings differ."""
-    if not run_difference(run, theirs).comparable:
-        return math.nan
-    return z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], theirs.mean, theirs.stderr)

@@ -9,7 +9,8 @@ import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import format_z
-from bnnbench.results.published.values import published_means, z_score
+from bnnbench.results.compare.published_scores import z_score
+from bnnbench.results.published.values import published_means
 from bnnbench.results.read.run_tables import Runs
 
 EXPERIMENT, SOURCE = "vr_uci", "Li & Turner"

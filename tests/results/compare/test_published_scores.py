@@ -17,8 +17,9 @@ from bnnbench.results.compare.published_scores import (
     paired_with_published,
     pairs_with_published,
     with_published,
+    z_score,
 )
-from bnnbench.results.published.values import published_means, published_splits, z_score
+from bnnbench.results.published.values import published_means, published_splits
 from bnnbench.results.read.run_tables import read_runs
 from bnnbench.results.reference.results import read_reference_results
 

@@ -23,6 +23,7 @@ from support.runs import divergence_metadata, identity_for, metadata_of
 from bnnbench.config.assemble import build
 from bnnbench.config.configs import options
 from bnnbench.report.split_run_page import published_notes
+from bnnbench.results.compare.published_scores import run_z_score
 from bnnbench.results.metric_table import printed_in
 from bnnbench.results.published.protocol import protocol_differences, published_settings
 from bnnbench.results.published.values import (
@@ -32,7 +33,6 @@ from bnnbench.results.published.values import (
     difference,
     published_means,
     published_splits,
-    run_z_score,
 )
 from bnnbench.results.settings import flatten
 
