@@ -1,4 +1,7 @@
-"""The methods as a scikit-learn estimator: `from bnnbench import BNNRegressor`."""
+"""The methods as a scikit-learn estimator: `from bnnbench import BNNRegressor`.
+
+It fits one model to rows in memory: a search on all of them, then a fit to all of them.
+"""
 
 from __future__ import annotations
 

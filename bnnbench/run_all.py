@@ -1,4 +1,7 @@
-"""Runs experiments one after the other: the loop of `run`, `reproduce`, `recommend` and `fit`."""
+"""Runs experiments one after the other: the loop of `run`, `reproduce`, `recommend` and `fit`.
+
+A run on splits gets its derived tables before it is finished, and its page after the last run.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Expands a command line into jobs and composes their configurations with Hydra.
 
-Hydra searches our folders, caches their files and knows our resolvers.
+Hydra searches our folders, caches their files and knows our resolvers. It also completes settings,
+for Tab in a shell.
 """
 
 from __future__ import annotations

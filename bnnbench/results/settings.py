@@ -1,4 +1,4 @@
-"""Settings of runs by dotted name, and which of them distinguish runs."""
+"""Settings of runs by dotted name: as printed, which differ from expected ones or between runs."""
 
 from __future__ import annotations
 

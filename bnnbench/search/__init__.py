@@ -1,4 +1,5 @@
 """Hyper-parameter search: pure functions from the trials so far to the next values.
 
-May import settings, checks, identity and types; must not import methods.
+`acquisition` chooses rows to label next. May import settings, checks, identity and types; must not
+import methods.
 """

@@ -1,4 +1,7 @@
-"""The interface of image sources, and binarisation, which is part of the data's identity."""
+"""The interface of image sources, binarisation, and reading of their files.
+
+Binarisation is part of the data's identity.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interfaces of an engine and of its settings.
+"""The interfaces of an engine and of its settings, and what engines on other machines share.
 
 To add an engine, write a frozen dataclass that derives from `EngineSettings`, and a YAML file in
 `configs/engine` whose `_target_` names it.

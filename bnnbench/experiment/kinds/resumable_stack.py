@@ -246,7 +246,10 @@ STATE = "state"
 
 
 def write_state(path: Path, steps: int, replicas: Sequence[Mapping[str, Any]]) -> None:
-    """Write the states of all replicas of a unit after a number of steps, atomically."""
+    """Write the states of all replicas of a unit after a number of steps, atomically.
+
+    The first line has the number of steps, so that it is read without the states.
+    """
     buffer = io.BytesIO()
     torch.save({"steps": steps, "replicas": list(replicas)}, buffer)
     content = buffer.getvalue()

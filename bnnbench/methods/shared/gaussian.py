@@ -1,4 +1,4 @@
-"""Base classes of methods whose posterior is a Gaussian over the weights."""
+"""Methods whose posterior is a Gaussian over the weights: base classes, and joint covariances."""
 
 from __future__ import annotations
 

@@ -245,9 +245,9 @@ class SourceSettings:
             for name, value in {**top, **settings}.items()
             if name in own and not self._may_differ(name, own[name], value)
         }
+        full = {name: f"{GROUP}.{name}" if name in settings else name for name in source}
         return ", ".join(
-            f"{f'{GROUP}.' * (name in settings)}{name} {as_typed(name, value)} instead of "
-            f"{as_typed(name, source[name])}"
+            f"{full[name]} {as_typed(name, value)} instead of {as_typed(name, source[name])}"
             for name, value in differing_from(own, source).items()
         )
 

@@ -36,7 +36,7 @@ OUTCOMES: tuple[Outcome, ...] = ("better", "equivalent", "undecided", "worse")
 
 SIGNIFICANT = OUTCOMES[0], OUTCOMES[-1]
 
-NOT_WORSE = OUTCOMES[:-1]
+NOT_WORSE: tuple[Outcome, ...] = ("better", "equivalent", "undecided")
 """Outcomes of the runs that are as good as the best."""
 
 NOT_TESTED = "not tested"

@@ -54,9 +54,11 @@ class ColumnRoles:
         named = {"target": [self.target], "columns": self.columns or (), "drop": self.drop}
         for key, columns in {**named, **self.split_by}.items():
             for name in (str(column) for column in columns if str(column) not in names):
-                hint = "" if path.suffix.lower() in COLUMNAR else header_hint(names)
-                problem = f"{path} has no column {with_known(name, names)}{hint and f'; {hint}'}."
-                raise invalid(key, "unknown_column", problem)
+                without_names = "" if path.suffix.lower() in COLUMNAR else header_hint(names)
+                hint = f"; {without_names}" if without_names else ""
+                raise invalid(
+                    key, "unknown_column", f"{path} has no column {with_known(name, names)}{hint}."
+                )
         by = self.splitting
         for key, columns in {"target": [self.target], **self.split_by}.items():
             for name in (name for name in columns if name in self.drop):

@@ -282,6 +282,7 @@ class _TextFile:
 
     @classmethod
     def of(cls, path: Path, form: TextFormat, header: bool | int) -> _TextFile:
+        """Find the names of the columns, and where the rows start, in the first lines."""
         rows, above = [], header - 1 if type(header) is int else 0
         firsts, ends = [1], [above]
         with open_text(path, form.encoding) as file:
