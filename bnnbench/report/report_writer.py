@@ -75,7 +75,7 @@ SECTIONS: Mapping[str, SectionFunction] = {
 }
 """The generic sections by name, in the order in which they are printed.
 
-`reference` and `published` are not in `report.sections`; options of their own ask for them.
+`report.sections` does not name `reference` and `published`: options of their own ask for them.
 """
 
 FOR_ANY_KIND = ("intervals",)

@@ -63,6 +63,13 @@ def test_runs_without_scores_have_only_the_section_on_predictions() -> None:
     assert generic == [SECTIONS["intervals"]]
 
 
+def test_runs_of_another_kind_with_the_label_of_a_suite_have_no_section_on_its_scores() -> None:
+    table = pd.DataFrame({"experiment": ["other"], "dataset": ["boston"]}, index=["0"])
+    runs = Runs(Path(), {"other": table}, pd.DataFrame(), {})
+    written = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
+    assert written and not any(list(section(runs, Style())) for section in written)
+
+
 def test_the_last_line_names_the_sections_that_are_not_shown(tmp_path: Path) -> None:
     make_run(tmp_path)
     runs = read_runs(tmp_path)

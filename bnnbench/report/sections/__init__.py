@@ -1,7 +1,7 @@
 """The generic sections of a report, one module each: its table, its figure and `section`.
 
 `report_writer.SECTIONS` names them in order. Suites append their own (see `bnnbench.discovery`).
-Here are their names, for `--sections`; nothing slow is imported.
+This file has their names, for `--sections`. It imports nothing slow.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class RunFilter:
     Attributes:
         methods: labels of methods, as tables name them.
         datasets: names of data sets.
-        metrics: keys of `metrics.BY_KEY`.
+        metrics: keys of `metric_table.BY_KEY`.
         where: settings that the runs must have.
         trials: whether trial runs are included.
     """

@@ -1,6 +1,6 @@
 """Means and errors of scores over the splits of each run, and which of them may be ranked.
 
-Those over all splits that the other runs have may be.
+A mean may be ranked if it is over all splits that the other runs have.
 """
 
 from __future__ import annotations

@@ -276,6 +276,8 @@ CLAIMS_STATEMENT = (
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the report section on the book's comparison, if there are runs of it."""
+    if runs.scored.empty:
+        return
     suite = book_runs(with_published(runs), runs.cached(all_pairs))
     if suite is None:
         return

@@ -168,6 +168,8 @@ CLAIMS_STATEMENT = (
 def rivals_section(runs: Runs, style: Style) -> Iterator[Block]:
     """Yield the section on Fig. 5.6: divergences and other methods, if both were run."""
     scored = runs.scored
+    if scored.empty:
+        return
     scored = scored[(scored["experiment"] == COMPARISON) & (scored["splits"] > 1)]
     scored = scored[contenders(scored).isin((*VARIATIONAL, *OTHERS_RUN))]
     if not set(scored["method"]) > {"bbb"}:
@@ -191,6 +193,8 @@ def rivals_section(runs: Runs, style: Style) -> Iterator[Block]:
 
 def toy_section(runs: Runs, style: Style) -> Iterator[Block]:
     """Yield the section that compares the toy with the thesis's tables, if it was run."""
+    if runs.scored.empty:
+        return
     blocks = (*sigma_blocks(runs), *criteria_blocks(runs))
     if blocks:
         yield Heading("The GVI thesis's toy (section 5.0.2)")
@@ -199,6 +203,8 @@ def toy_section(runs: Runs, style: Style) -> Iterator[Block]:
 
 def claims_section(runs: Runs, style: Style) -> Iterator[Block]:
     """Yield the section on the thesis's claims, if any of its experiments was run."""
+    if runs.scored.empty:
+        return
     suite, others = thesis_runs(runs), int(has_other_epochs(runs.scored).sum())
     left_out = f"{others} runs were excluded because their epochs differ from the thesis's."
     if suite.empty and not others:

@@ -46,7 +46,7 @@ def metric_columns(metric: str) -> tuple[blocks.Column, ...]:
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on the original table, if there are runs of this suite."""
-    if EXPERIMENT not in set(runs.scored["experiment"]):
+    if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
         return
     found = runs.cached(paired_with_published)
     if found.empty:

@@ -5,7 +5,7 @@ items, (2.51)-(2.52). The counts `x_1` and `y_n` are missing. The observed-data 
 is maximised by
 
     beta = sum_{i=2}^{n-1} y_i / sum_{i=2}^{n-1} x_i,  tau_1 = y_1 / beta,  tau_n = x_n,
-    tau_i = (x_i + y_i) / (1 + beta) for the others:
+    tau_i = (x_i + y_i) / (1 + beta) for the others.
 
 For any `beta`, `tau_1` and `tau_n` fit `y_1` and `x_n` exactly, so these counts carry no
 information about it. As printed, the sums of (2.63) start at i = 1 and need the missing `x_1`.

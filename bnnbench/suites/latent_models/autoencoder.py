@@ -1,9 +1,14 @@
 """Forward and backward pass of stacked autoencoders, in buffers, with hand-derived gradients.
 
-Book, chapter 5. The loss of a column is `-log p(x|z) + beta KL(q(z|x) || p(z))` (5.11, 5.13) with
-Bernoulli pixels, a diagonal Gaussian q and a standard normal prior. With planar steps or several
-samples of z per column, the KL divergence is replaced by its estimate `log q(z|x) - log p(z)`. The
-gradient of a column is multiplied by its weight; normalised importance weights give that of the
+Book, chapter 5. Encoders and decoders are chains of fully connected ReLU layers over one flat
+vector of weights; the decoder mirrors the encoder (5.6.2). An encoder takes pixels and one-hot
+labels (conditional models only); it returns the means and log variances of q(z|x) and the
+parameters of planar steps. A decoder takes latent variables and labels; it returns logits.
+
+The loss of a column is `-log p(x|z) + beta KL(q(z|x) || p(z))` (5.11, 5.13) with Bernoulli pixels,
+a diagonal Gaussian q and a standard normal prior. With planar steps or several samples of z per
+column, the KL divergence is replaced by its estimate `log q(z|x) - log p(z)`. The gradient of a
+column is multiplied by its weight; normalised importance weights give that of the
 importance-weighted bound (5.14).
 """
 

@@ -1,4 +1,7 @@
-"""The beta-VAE: distortion against rate for several beta (book, 5.3.2, 5.5.2 and Fig. 5.15)."""
+"""The page of a run on the beta-VAE: claims, and figures of distortion against rate.
+
+Book, 5.3.2, 5.5.2 and Fig. 5.15.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Planar flows by length and importance-weighted autoencoders (book, 5.4, 5.5.1 and Table 5.1)."""
+"""The page of a run on planar flows and importance-weighted autoencoders: claims and figures.
+
+Book, 5.4, 5.5.1 and Table 5.1.
+"""
 
 from __future__ import annotations
 

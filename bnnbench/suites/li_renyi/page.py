@@ -55,7 +55,7 @@ COLUMNS = blocks.columns(
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on their tables, if there are runs of this suite."""
-    if EXPERIMENT not in set(runs.scored["experiment"]):
+    if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
         return
     table = runs.cached(compare_with_published)
     if table.empty:

@@ -30,7 +30,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
 
 
 TESTED_ELSEWHERE = {"auto"}
-"""In tests/cli/test_auto_protocol.py."""
+"""In tests/config/test_auto_protocol.py."""
 
 
 def test_every_protocol_is_tested() -> None:

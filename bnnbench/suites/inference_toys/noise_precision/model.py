@@ -1,9 +1,9 @@
 """The model of sections 3.2.1.7 and 3.2.2.4, and distributions over its two unknowns.
 
-The families of approximations: `mean` and `std` are those of the noise precision, `weight_mean` and
-`weight_std` those of the weight, which is Gaussian given the noise precision. The model: joint
-density, lower bounds, coordinate ascent. Exact posteriors by quadrature: of the model, and of the
-target as printed in (3.48).
+`mean` and `std` of a distribution are those of the noise precision, `weight_mean` and `weight_std`
+those of the weight, which is Gaussian given the noise precision. The model has a joint density,
+lower bounds and coordinate ascent. Quadrature gives exact posteriors: that of the model, and that
+of the target as printed in (3.48).
 """
 
 from __future__ import annotations
